@@ -20,7 +20,7 @@ from tool_nodes.ros.messages import header_of, image_to_mask, matrix_to_pose, me
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, checked, success, visualization
 from tool_nodes.toolbox.arguments import NumberArgument
-from tool_nodes.tools.spacetools.grasping import GraspTools, require_matching
+from tool_nodes.tools.spacetools.grasping import GraspTools, MaskedCloud, require_matching
 
 
 class GraspingNode(Node):
@@ -56,7 +56,7 @@ class GraspingNode(Node):
             focal_px = checked(
                 NumberArgument(0.0, exclusive_low=True), request.focal_length, "compute_grasp: focal_length"
             )
-            result = self._tools.alternative(cloud, mask, focal_px, frame.rgb, frame, request.alternative)
+            result = self._tools.alternative(MaskedCloud(cloud, mask, focal_px, frame.rgb, frame), request.alternative)
             T, score = result.value
             header = header_of(frame)
             response.grasp = PoseStamped(header=header, pose=matrix_to_pose(T))

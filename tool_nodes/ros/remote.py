@@ -52,7 +52,7 @@ from tool_nodes.sandbox.executor import CodeExecutor
 from tool_nodes.stop_latch import StopWatch
 from tool_nodes.toolbox.toolbox import Toolbox
 from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
-from tool_nodes.tools.spacetools.grasping import GraspAlternatives
+from tool_nodes.tools.spacetools.grasping import GraspAlternatives, MaskedCloud
 from tool_nodes.tools.spacetools.robot import robot_tools
 from tool_nodes.tools.suites import Backends, make_toolbox
 from tool_nodes.types import BoolArray, FloatArray, Frame, Grasped, GraspTarget
@@ -89,24 +89,16 @@ class RemoteGraspTools(GraspAlternatives):
     def __init__(self, node: Node, deadlines: Deadlines) -> None:
         self._compute_grasp = Service(node, ComputeGrasp, "compute_grasp", deadlines)
 
-    def alternative(
-        self,
-        cloud: NDArray[np.float32],
-        mask: BoolArray,
-        focal_length_px: float,
-        rgb: NDArray[np.uint8],
-        frame: Frame,
-        number: int,
-    ) -> ToolResult:
+    def alternative(self, seen: MaskedCloud, number: int) -> ToolResult:
         """See `GraspAlternatives`."""
-        header = header_of(frame)
+        header = header_of(seen.frame)
         request = ComputeGrasp.Request(
-            point_cloud=cloud_to_message(cloud, mask.shape[::-1], header),
-            mask=mask_to_image(mask, header),
-            focal_length=float(focal_length_px),
+            point_cloud=cloud_to_message(seen.cloud, seen.mask.shape[::-1], header),
+            mask=mask_to_image(seen.mask, header),
+            focal_length=float(seen.focal_length_px),
             alternative=number,
         )
-        put_frame(request, replace(frame, rgb=rgb))
+        put_frame(request, replace(seen.frame, rgb=seen.rgb))
         result: ToolResult = self._compute_grasp(request, _grasp_result)
         return result
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,25 @@ def require_matching(tool_name: str, cloud: np.ndarray, mask: BoolArray) -> Bool
     if not flat.any():
         raise ToolError(ErrorCode.EMPTY_MASK, f"{tool_name}: the mask is empty.", "Segment an object first.")
     return flat
+
+
+@dataclass(frozen=True)
+class MaskedCloud:
+    """An object in its surroundings, as one camera frame shows it.
+
+    Attributes:
+        cloud: (H*W, 3) points in the camera frame [m].
+        mask: (H, W), true on the object.
+        focal_length_px: focal length of the drawing [px].
+        rgb: picture (H, W, 3) to draw on.
+        frame: camera frame that cloud and mask belong to.
+    """
+
+    cloud: NDArray[np.float32]
+    mask: BoolArray
+    focal_length_px: float
+    rgb: NDArray[np.uint8]
+    frame: Frame
 
 
 class GraspAlternatives:
@@ -70,29 +90,17 @@ class GraspAlternatives:
         cloud = np.ascontiguousarray(point_cloud, np.float32)
         key = hashlib.sha256(cloud.tobytes() + np.packbits(flat).tobytes()).hexdigest()
         given = session.grasps_given.get(key, 0)
-        result = self.alternative(cloud, mask, focal_length_px, image_index.rgb, frame, given)
+        result = self.alternative(MaskedCloud(cloud, mask, focal_length_px, image_index.rgb, frame), given)
         session.grasps_given[key] = given + 1
         session.grasps.note_grasp(result.variables["grasp_pose"], frame, mask)
         return result
 
-    def alternative(
-        self,
-        cloud: NDArray[np.float32],
-        mask: BoolArray,
-        focal_length_px: float,
-        rgb: NDArray[np.uint8],
-        frame: Frame,
-        number: int,
-    ) -> ToolResult:
+    def alternative(self, seen: MaskedCloud, number: int) -> ToolResult:
         """The best grasp (number 0), the next best one (1), and so on; after the last one it starts again.
 
         Args:
-            cloud: (H*W, 3) points in the camera frame [m].
-            mask: (H, W), true on the object.
-            focal_length_px: For the drawing [px].
-            rgb: Picture (H, W, 3) to draw on.
-            frame: The camera frame that cloud and mask belong to.
-            number: Which one.
+            seen: The object in its surroundings.
+            number: Which grasp, from 0.
 
         Raises:
             ToolError: NO_GRASP.
@@ -136,22 +144,14 @@ class GraspTools(GraspAlternatives):
             )
         return found[skip % len(found)]
 
-    def alternative(
-        self,
-        cloud: NDArray[np.float32],
-        mask: BoolArray,
-        focal_length_px: float,
-        rgb: NDArray[np.uint8],
-        frame: Frame,
-        number: int,
-    ) -> ToolResult:
+    def alternative(self, seen: MaskedCloud, number: int) -> ToolResult:
         """See `GraspAlternatives`."""
-        flat = mask.reshape(-1)
-        grasps = self._generator.generate(cloud, flat, frame.T_base_camera)
+        frame, mask = seen.frame, seen.mask
+        grasps = self._generator.generate(seen.cloud, mask.reshape(-1), frame.T_base_camera)
         index = self._choose(grasps, frame, mask, number)
         T = carried(grasps.T_camera_gripper[index])
         h, w = mask.shape
-        K = intrinsics(focal_length_px, w, h)
+        K = intrinsics(seen.focal_length_px, w, h)
         K[:2, 2] = frame.K[:2, 2]
         points_px = project(transform(T, self._gripper.points(float(grasps.widths_m[index]))), K)
         axes_px = project(transform(T, np.vstack([np.zeros(3), 0.06 * np.eye(3)])), K)
@@ -159,10 +159,10 @@ class GraspTools(GraspAlternatives):
         score = float(grasps.scores[index])
         return ToolResult(
             value=(T, score),
-            text=f"Generated collision-free grasp with confidence {score:.3f} from {int(flat.sum())}/{len(cloud)} "
+            text=f"Generated collision-free grasp with confidence {score:.3f} from {int(mask.sum())}/{len(seen.cloud)} "
             f"masked points. Filtered {grasps.sampled} → {len(grasps.scores)} collision-free grasps. "
             f"Projected 2D gripper points: [{shown}]. Use $grasp_pose (numpy array, 4x4) to reference it.",
-            image=draw_axes(rgb, axes_px[0], axes_px[1:], points_px),
+            image=draw_axes(seen.rgb, axes_px[0], axes_px[1:], points_px),
             variables={"grasp_pose": T},
             backend=self._generator.backend,
         )
