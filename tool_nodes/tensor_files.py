@@ -5,6 +5,7 @@ Reading the format takes a few lines, so that the core needs no package for it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from tool_nodes import plain_json
 from tool_nodes.files import read_file, write_whole
+from tool_nodes.results import unavailable
 
 Tensors = Mapping[str, NDArray[np.float32]]
 """By name."""
@@ -58,3 +60,13 @@ def read_tensors(path: Path, max_bytes: int) -> tuple[dict[str, NDArray[np.float
         if not np.isfinite(tensors[name]).all():
             raise ValueError(f"its tensor {name!r} has values that are no numbers")
     return tensors, dict(told)
+
+
+def require_shipped(path: Path, sha256: str, whose: str) -> None:
+    """Check weights that come with the package. Raises ToolError UNAVAILABLE where they are missing or others."""
+    try:
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise unavailable(f"The weights of the {whose} are missing: {error}.") from error
+    if found != sha256:
+        raise unavailable(f"The weights of the {whose} are not those that came with it: another checksum.")

@@ -20,7 +20,6 @@ knows, else zeros; and `eyes.*`, the pointer's encoder (`eyes.encoder_of`).
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -38,7 +37,7 @@ from tool_nodes.perception.learned.reading import plain_words
 from tool_nodes.perception.learned.weights import PointerWeights
 from tool_nodes.perception.learned.weights import shipped_weights as shipped_pointer
 from tool_nodes.results import ToolError, invalid, unavailable
-from tool_nodes.tensor_files import Tensors, read_tensors, write_tensors
+from tool_nodes.tensor_files import Tensors, read_tensors, require_shipped, write_tensors
 
 SHIPPED = Path(__file__).with_name("tiny.safetensors")
 """The weights that come with the package, where there are any; tiny.md beside it is their model card."""
@@ -300,12 +299,7 @@ def shipped_weights() -> TinyWeights:
             "No weights of the small policy come with this version.",
             "Make them with toolhand train dirl --preset tiny, and name their file: --policy tiny:FILE.",
         )
-    try:
-        found = hashlib.sha256(SHIPPED.read_bytes()).hexdigest()
-    except OSError as error:
-        raise unavailable(f"The weights of the small policy are missing: {error}.") from error
-    if found != SHIPPED_SHA256:
-        raise unavailable("The weights of the small policy are not those that came with it: another checksum.")
+    require_shipped(SHIPPED, SHIPPED_SHA256, "small policy")
     return read_weights(SHIPPED)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,8 +10,8 @@ from pathlib import Path
 
 from tool_nodes import plain_json
 from tool_nodes.perception.learned.forward import Array, PointerForward, Weights, layer_shapes
-from tool_nodes.results import ToolError, invalid, unavailable
-from tool_nodes.tensor_files import read_tensors, write_tensors
+from tool_nodes.results import ToolError, invalid
+from tool_nodes.tensor_files import read_tensors, require_shipped, write_tensors
 
 SHIPPED = Path(__file__).with_name("pointer.safetensors")
 """The weights that come with the package; pointer.md beside it is their model card."""
@@ -107,10 +106,5 @@ def shipped_weights() -> PointerWeights:
     Raises:
         ToolError: UNAVAILABLE where they are missing or not what was shipped.
     """
-    try:
-        found = hashlib.sha256(SHIPPED.read_bytes()).hexdigest()
-    except OSError as error:
-        raise unavailable(f"The weights of the learned pointer are missing: {error}.") from error
-    if found != SHIPPED_SHA256:
-        raise unavailable("The weights of the learned pointer are not those that came with it: another checksum.")
+    require_shipped(SHIPPED, SHIPPED_SHA256, "learned pointer")
     return read_weights(SHIPPED)
