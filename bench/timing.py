@@ -8,30 +8,27 @@ from typing import Any
 from bench.stats import timing_row
 from sim.scene.generator import generate_scene
 from sim.station import Station
+from tool_nodes.motion.planner_wrapper import PlannerWrapper
 from tool_nodes.ports import Planner
 from tool_nodes.types import CollisionScene, FloatArray, Goal, Trajectory
 
 CAMERA_SIZES = ((640, 480), (320, 240))
 
 
-class TimedPlanner:
+class TimedPlanner(PlannerWrapper):
     """A planner that appends the wall time of every plan [s] to `seconds`."""
 
     def __init__(self, planner: Planner, seconds: list[float]) -> None:
-        self._planner = planner
+        super().__init__(planner)
         self.seconds = seconds
 
     def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
         """See ports.Planner."""
         began = time.perf_counter()
         try:
-            return self._planner.plan(start, goal, scene, speed)
+            return super().plan(start, goal, scene, speed)
         finally:
             self.seconds.append(time.perf_counter() - began)
-
-    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene) -> bool:
-        """See ports.Planner."""
-        return self._planner.reachable(T_base_gripper, scene)
 
 
 def camera_rows(n: int = 10) -> list[dict[str, Any]]:

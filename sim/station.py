@@ -168,9 +168,9 @@ class Station:
         return make_ports(config.perception, config.ports, Setting(config.seed, truth=truth, robot=self.robot))
 
     def _make_planner(self) -> None:
-        """A planner with the seed: the same one where it can be given another."""
+        """The one planner of the station, with the seed of the configuration."""
         seed = self.config.seed
-        if self._own_planner is not None and hasattr(self._own_planner, "reseed"):
+        if self._own_planner is not None:
             self._own_planner.reseed(seed)
             return
         own: Planner = registry.make("planner", self._names.planner, Setting(seed, robot=self.robot))

@@ -161,8 +161,25 @@ class GraspGenerator(Perceiving, Protocol):
         """
 
 
+@dataclass(frozen=True)
+class PlannerStats:
+    """Counted work of one call, never wall time; 0 where a planner does not count it.
+
+    Attributes:
+        ik_iterations: Iterations of inverse kinematics.
+        collision_checks: Configurations that were checked for collision.
+    """
+
+    ik_iterations: int = 0
+    collision_checks: int = 0
+
+
 class Planner(Protocol):
     """Plans timed, collision-free joint motion."""
+
+    @property
+    def stats(self) -> PlannerStats:
+        """Work of the last call."""
 
     def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
         """A trajectory from start (n,) to goal.
@@ -173,6 +190,9 @@ class Planner(Protocol):
 
     def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene) -> bool:
         """True if some arm configuration free of collision reaches the pose (4, 4)."""
+
+    def reseed(self, seed: int) -> None:
+        """Answer from now on as a new planner with this seed would; nothing to do where nothing is random."""
 
 
 class Arm(Protocol):

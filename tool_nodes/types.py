@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -334,12 +334,3 @@ class JointGoal:
 
 
 Goal = PoseGoal | LinearGoal | JointGoal
-
-
-@dataclass(frozen=True)
-class PlanStats:
-    """Counted work of one plan, never wall time."""
-
-    ik_iterations: int = 0
-    collision_checks: int = 0
-    notes: Sequence[str] = field(default_factory=tuple)

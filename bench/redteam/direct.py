@@ -15,6 +15,7 @@ from tool_nodes.motion.approval import Decision, MotionRequest
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.limits import MotionLimits
 from tool_nodes.motion.manipulation import Manipulator
+from tool_nodes.motion.planner_wrapper import PlannerWrapper
 from tool_nodes.motion.plans import GraspPlan
 from tool_nodes.ports import Planner
 from tool_nodes.results import ErrorCode as Code
@@ -45,7 +46,7 @@ class Forger:
         return self._decide(request, self._ground)
 
 
-class Liar:
+class Liar(PlannerWrapper):
     """A planner whose trajectories are changed on the way.
 
     Args:
@@ -54,15 +55,12 @@ class Liar:
     """
 
     def __init__(self, planner: Planner, change: Callable[[Trajectory, Goal], Trajectory]) -> None:
-        self._planner, self._change = planner, change
+        super().__init__(planner)
+        self._change = change
 
     def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
         """See ports.Planner."""
-        return self._change(self._planner.plan(start, goal, scene, speed), goal)
-
-    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene) -> bool:
-        """See ports.Planner."""
-        return self._planner.reachable(T_base_gripper, scene)
+        return self._change(super().plan(start, goal, scene, speed), goal)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ from sim.world import World
 from tool_nodes.motion.approval import Decision, MotionRequest
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
+from tool_nodes.motion.planner_wrapper import PlannerWrapper
+from tool_nodes.ports import Planner
 from tool_nodes.results import ToolError
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.spacetools.robot import robot_tools
@@ -181,6 +183,24 @@ class Stubborn:
         return Reply(self._turns[said] if said < len(self._turns) else "<answer>Done.</answer>")
 
 
+class Interrupted(PlannerWrapper):
+    """A planner before whose plans another thread could come in.
+
+    Args:
+        planner: Answers.
+        point: Called before each plan.
+    """
+
+    def __init__(self, planner: Planner, point: Callable[[], None]) -> None:
+        super().__init__(planner)
+        self._point = point
+
+    def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
+        """See ports.Planner."""
+        self._point()
+        return super().plan(start, goal, scene, speed)
+
+
 class Conductor:
     """Lets something happen, now and then, at points where another thread could come in between.
 
@@ -200,7 +220,13 @@ class Conductor:
         self._busy = False
         self._due = self._next()
         mode = Mode.ASK if rng.random() < 0.3 else Mode.AUTO
-        self.manipulator = Manipulator(ground.station.arm, self, self, self._on_stage, MotionGuard(mode, self))
+        self.manipulator = Manipulator(
+            ground.station.arm,
+            Interrupted(ground.station.planner, self.point),
+            self,
+            self._on_stage,
+            MotionGuard(mode, self),
+        )
 
     def _next(self) -> float:
         return float(self._rng.exponential(SPREAD))
@@ -241,15 +267,6 @@ class Conductor:
         return not self._left
 
     # -- where another thread could come in between --------------------------------------------------
-
-    def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
-        """See ports.Planner."""
-        self.point()
-        return self._station.planner.plan(start, goal, scene, speed)
-
-    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene) -> bool:
-        """See ports.Planner."""
-        return self._station.planner.reachable(T_base_gripper, scene)
 
     def capture(self) -> Frame:
         """See ports.Camera."""

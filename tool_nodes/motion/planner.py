@@ -26,6 +26,7 @@ from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.rrt import ITERATIONS, rrt_connect, shortcut
 from tool_nodes.motion.scene_model import SceneModels, attached_opening
 from tool_nodes.motion.timing import time_path, time_waypoints
+from tool_nodes.ports import PlannerStats
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import (
     CollisionScene,
@@ -33,7 +34,6 @@ from tool_nodes.types import (
     Goal,
     JointGoal,
     LinearGoal,
-    PlanStats,
     PoseGoal,
     Trajectory,
 )
@@ -89,7 +89,7 @@ class EmbeddedPlanner:
         axes = self._kinematics.axes(robot.park)
         # Which way the first joint turns the arm about the base's Z, and the last one the hand about its own.
         self._base_turn, self._hand_turn = float(np.sign(axes[0, 2])), float(np.sign(axes[-1] @ park[:3, 2]))
-        self.stats = PlanStats()
+        self.stats = PlannerStats()
 
     def reseed(self, seed: int) -> None:
         """Answer from now on as a new one with this seed would."""
@@ -134,7 +134,7 @@ class EmbeddedPlanner:
             # The frames that it passed hold it, and it them: only the garbage collector would part them.
             raise error.with_traceback(None) from None
         finally:
-            self.stats = PlanStats(self._kinematics.iterations, checker.checks)
+            self.stats = PlannerStats(self._kinematics.iterations, checker.checks)
         raise invalid(f"The goal must be a PoseGoal, LinearGoal or JointGoal, got {type(goal).__name__}.")
 
     def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene) -> bool:
@@ -149,7 +149,7 @@ class EmbeddedPlanner:
         found = self._reach_error(T, scene) is None and any(
             checker.free(q) for q in self._configurations(T, None, _REACHABLE_RESTARTS, _REACHABLE_ITERATIONS)
         )
-        self.stats = PlanStats(self._kinematics.iterations, checker.checks)
+        self.stats = PlannerStats(self._kinematics.iterations, checker.checks)
         return found
 
     # -- goals ---------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from toolhand_interfaces.srv import Place as PlaceOnce
 from tool_nodes import registry
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
+from tool_nodes.motion.planner_wrapper import PlannerWrapper
 from tool_nodes.motion.plans import GraspPlan, PlacePlan, PlanBook
 from tool_nodes.ports import Planner
 from tool_nodes.registry import Setting
@@ -63,7 +64,7 @@ class InterruptedPlanning(Exception):
     """What is being planned was stopped or cancelled; no ToolError, which would make another plan be tried."""
 
 
-class InterruptiblePlanner:
+class InterruptiblePlanner(PlannerWrapper):
     """A planner that can be interrupted between two plans; see ports.Planner.
 
     Args:
@@ -72,18 +73,18 @@ class InterruptiblePlanner:
     """
 
     def __init__(self, planner: Planner, interrupted: Callable[[], bool]) -> None:
-        self._planner = planner
+        super().__init__(planner)
         self._interrupted = interrupted
 
     def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
         """See ports.Planner. Raises InterruptedPlanning."""
         self._check()
-        return self._planner.plan(start, goal, scene, speed)
+        return super().plan(start, goal, scene, speed)
 
     def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene) -> bool:
         """See ports.Planner. Raises InterruptedPlanning."""
         self._check()
-        return self._planner.reachable(T_base_gripper, scene)
+        return super().reachable(T_base_gripper, scene)
 
     def _check(self) -> None:
         if self._interrupted():

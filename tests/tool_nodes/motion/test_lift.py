@@ -10,24 +10,18 @@ from sim.scene.scenes import PlacedObject
 from sim.station import Station
 from tests.gen3 import pad_depth
 from tool_nodes.geometry import pose
-from tool_nodes.ports import Planner
+from tool_nodes.motion.planner_wrapper import PlannerWrapper
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import CollisionScene, FloatArray, Goal, Trajectory
 
 
-class NoWayWhileHolding:
+class NoWayWhileHolding(PlannerWrapper):
     """A planner that finds a way for the empty hand only."""
-
-    def __init__(self, planner: Planner) -> None:
-        self._planner = planner
 
     def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
         if scene.attached:
             raise ToolError(ErrorCode.PLAN_FAILED, "The straight line is blocked.")
-        return self._planner.plan(start, goal, scene, speed)
-
-    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene) -> bool:
-        return self._planner.reachable(T_base_gripper, scene)
+        return super().plan(start, goal, scene, speed)
 
 
 def test_a_lift_that_is_blocked_lets_go_and_does_not_claim_that_nothing_moved() -> None:
