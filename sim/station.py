@@ -22,7 +22,7 @@ from tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.ports import Camera, Planner
 from tool_nodes.registry import Setting
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.sandbox.executor import CodeExecutor
 from tool_nodes.toolbox.toolbox import Toolbox
 from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
@@ -47,6 +47,7 @@ class StationConfig:
         perception: Preset of the perception ports, e.g. "sim" (simulator truth with noise).
         ports: Backends that stand behind single ports instead, by name; the planner and the sensor of the cameras.
         renderer: "ray" (no GL), "gl", "auto" (GL where a GPU draws it), or another name of the registry.
+        arm: "sim", or another name of the registry that makes a subclass of `sim.arm.SimArm`.
         seed: Seeds sensors, perception noise, grasp sampling and planning.
         noise: Noise and failures of the simulator's truth.
         suites: Whose tools are offered.
@@ -63,6 +64,7 @@ class StationConfig:
     perception: str = DEFAULT_PRESET
     ports: PortNames = AS_PRESET
     renderer: str = "ray"
+    arm: str = "sim"
     seed: int = 0
     noise: PerceptionNoise = field(default_factory=PerceptionNoise)
     suites: tuple[str, ...] = ("spacetools",)
@@ -152,7 +154,7 @@ class Station:
         self.scene = scene
         self.ports = self._make_ports()
         self.world = World(scene, self.robot, config.timestep, config.sleep)
-        self.arm = SimArm(self.world)
+        self.arm = self._make_arm()
         self._cameras: list[weakref.ref[FollowingCamera]] = []
         self.camera: Camera = self.make_camera(self.scene_camera())
         self.wrist_camera: Camera = self.make_camera(wrist_camera(self.robot, config.image_size))
@@ -161,6 +163,12 @@ class Station:
         self._make_planner()
         self.manipulator = Manipulator(self.arm, self.planner, self.camera, self._on_stage, self._guard, self.robot)
         self.toolbox = self.new_toolbox()
+
+    def _make_arm(self) -> SimArm:
+        arm = registry.make("arm", self.config.arm, Setting(self.config.seed, robot=self.robot), world=self.world)
+        if not isinstance(arm, SimArm):
+            raise invalid(f"The arm {self.config.arm!r} moves nothing in the simulation: it is no sim.arm.SimArm.")
+        return arm
 
     def _make_ports(self) -> Ports:
         config = self.config

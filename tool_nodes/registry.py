@@ -50,6 +50,8 @@ _SHOWN = 60
 _LONGEST_CAUSE = 300
 """So much of an error of somebody's package is shown [characters]."""
 
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
 T = TypeVar("T")
 
 
@@ -187,7 +189,8 @@ def make(port: str, spec: str, setting: Setting | None = None, **more: Any) -> A
         more: Further parameters for those that have them.
 
     Raises:
-        ToolError: As `load`; INVALID_ARGUMENT where a model is missing or unwanted; what the backend itself raises.
+        ToolError: As `load`; INVALID_ARGUMENT where a model is missing or unwanted, or something else that it needs is
+            not there; what the backend itself raises.
     """
     factory = load(port, spec)
     setting = setting or Setting()
@@ -201,6 +204,12 @@ def make(port: str, spec: str, setting: Setting | None = None, **more: Any) -> A
         raise invalid(f"The {port} {name!r} takes nothing after its name.")
     if "model" in asked and not model and asked["model"].default is inspect.Parameter.empty:
         raise invalid(f"The {port} {name!r} needs a model: {name}:MODEL.")
+    needed = [
+        key for key, parameter in asked.items()
+        if parameter.default is inspect.Parameter.empty and parameter.kind not in _VARIADIC and key not in offered
+    ]  # fmt: skip
+    if needed:
+        raise invalid(f"The {port} {name!r} cannot be used here, where there is no {' or '.join(needed)} for it.")
     try:
         return factory(**{key: value for key, value in offered.items() if key in asked})
     except ToolError:

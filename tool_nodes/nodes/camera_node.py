@@ -27,12 +27,10 @@ from tool_nodes.ros.messages import (
 )
 from tool_nodes.ros.spinning import Unrecoverable, run_node
 from tool_nodes.ros.status import answering, success, use_tool, visualization
+from tool_nodes.ros.topic_camera import SILENT_DEADLINES
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.spacetools.robot import CameraTools
 from tool_nodes.types import FloatArray, Frame
-
-SILENT_DEADLINES = 3
-"""So many requests in a row that hear nothing of a driver that is there, and the subscriptions are taken for lost."""
 
 _ANSWER_S = 0.5
 """How long an answer may take to leave before the node ends [s]."""
@@ -58,7 +56,9 @@ class CameraNode(Node):
         )
         self._transforms = Buffer(node=self)
         self._listener = TransformListener(self._transforms, self)
-        self._cameras = declare_cameras(self, ["scene", "wrist"], self._transforms, deadline_s, base_frame, self._robot)
+        self._cameras = declare_cameras(
+            self, ["scene", "wrist"], self._transforms, deadline_s, base_frame, self._robot, self._end_soon
+        )
         if mount:
             self._mount = StaticTransformBroadcaster(self)
             self._mount.sendTransform(mount_message(mount_pose(mount), self._robot.tip_frame))
@@ -73,11 +73,11 @@ class CameraNode(Node):
         camera = self._cameras.get(name or CaptureImage.Request.SCENE)
         if camera is None:
             raise invalid(f"camera must be {' or '.join(self._cameras)}, got {name!r}.")
-        try:
-            return camera.capture()
-        finally:
-            if camera.silent_deadlines >= SILENT_DEADLINES:
-                self._ending.reset()
+        return camera.capture()
+
+    def _end_soon(self) -> None:
+        """A camera is lost: the node ends once the answer has left."""
+        self._ending.reset()
 
     def _end(self) -> None:
         raise Unrecoverable(

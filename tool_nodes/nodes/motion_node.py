@@ -35,17 +35,16 @@ from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.planner_wrapper import PlannerWrapper
 from tool_nodes.motion.plans import GraspPlan, PlacePlan, PlanBook
-from tool_nodes.ports import Planner
+from tool_nodes.port_names import DEFAULT_PLANNER
+from tool_nodes.ports import Arm, Planner
 from tool_nodes.registry import Setting
 from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from tool_nodes.ros import parameters
 from tool_nodes.ros.approving import ApprovalDesk, read_limits, read_token
 from tool_nodes.ros.attempts import AttemptLog
 from tool_nodes.ros.camera_parameters import declare_cameras
-from tool_nodes.ros.controllers import RosArm, Stepper
 from tool_nodes.ros.messages import BASE_FRAME, header_of, rgb_to_image
 from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, StageProgress
-from tool_nodes.ros.motion_messages import GRIPPER_TYPES
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, failure, success
 from tool_nodes.ros.stop import StopNode
@@ -141,12 +140,12 @@ class QueuedMotion:
 class MotionNode(Node):
     """Serves grasps and places.
 
-    Parameters: `robot`, `seed` (may be set while nothing moves: all is as freshly started), `gripper_action`,
-    `lockstep`, `time_step`, `planner`, `planning_s` (of one search for a path, free running alone), `base_frame`, those
-    of `declare_cameras` for the scene camera, `availability_deadline_s`, `response_deadline_s`, `motion_deadline_s`,
-    `stop_deadline_s`, `still_velocity`; for the guard `approval` (auto, ask-motion, dry-run: no goal is let through
-    more easily), `approval_deadline_s`, `approval_token_file`, `speed_limit`, `motions_per_minute` (0: any number),
-    `workspace_low`, `workspace_high`.
+    Parameters: `robot`, `seed` (may be set while nothing moves: all is as freshly started), `arm` (a name of the group
+    `toolhand.arm`; `ros2_control` adds `gripper_action` and `time_step`), `lockstep`, `planner`, `planning_s` (of one
+    search for a path, free running alone), `base_frame`, those of `declare_cameras` for the scene camera,
+    `availability_deadline_s`, `response_deadline_s`, `motion_deadline_s`, `stop_deadline_s`, `still_velocity`; for the
+    guard `approval` (auto, ask-motion, dry-run: no goal is let through more easily), `approval_deadline_s`,
+    `approval_token_file`, `speed_limit`, `motions_per_minute` (0: any number), `workspace_low`, `workspace_high`.
 
     Args:
         options: For `rclpy.node.Node`.
@@ -172,14 +171,18 @@ class MotionNode(Node):
         stop_deadline_s = parameters.seconds(self, "stop_deadline_s", 5.0, "How long a stop may take to be confirmed")
         actions = (robot.trajectory_action, robot.gripper_action)
         self._stop = StopNode(self, self._latch, actions, stop_deadline_s, still_velocity, robot)
-        gripper_action = parameters.choice(
-            self, "gripper_action", "GripperCommand", tuple(GRIPPER_TYPES), "Type of the gripper's action"
-        )
-        time_step = parameters.seconds(self, "time_step", 0.002, "Simulated time of one step in lockstep")
-        lockstep = self.declare_parameter("lockstep", False).value
-        stepper = Stepper(self, deadlines, time_step) if lockstep else None
-        self._arm = RosArm(
-            self, self._stop.joints, self._latch, deadlines, gripper_action, stepper, still_velocity=still_velocity
+        lockstep = bool(self.declare_parameter("lockstep", False).value)
+        self._cancelled: Callable[[], bool] = lambda: False
+        self._arm: Arm = registry.make(
+            "arm",
+            parameters.text(self, "arm", "ros2_control", "What moves the robot"),
+            Setting(node=self, robot=robot),
+            joints=self._stop.joints,
+            latch=self._latch,
+            deadlines=deadlines,
+            lockstep=lockstep,
+            still_velocity=still_velocity,
+            cancelled=lambda: self._cancelled(),
         )
         # The guard, which outlives a new seed.
         self._plan_id = ""
@@ -194,9 +197,12 @@ class MotionNode(Node):
         mode = parameters.choice(self, "approval", Mode.AUTO, tuple(Mode), "Who lets a motion run, at the least")
         self._guard = MotionGuard(Mode(mode), self._desk, read_limits(self, robot))
         # The motions.
-        self._planner = parameters.text(self, "planner", "embedded", "Which planner")
         planning_s = parameters.seconds(self, "planning_s", 5.0, "How long a search for a path may take, free running")
-        self._planning_s = None if lockstep else planning_s
+        self._planner: Planner = registry.make(
+            "planner",
+            parameters.text(self, "planner", DEFAULT_PLANNER, "What plans motions"),
+            Setting(node=self, robot=robot, planning_s=None if lockstep else planning_s),
+        )
         self._busy = threading.Lock()
         self._progress: StageProgress | None = None
         self.add_on_set_parameters_callback(self._refuse_while_moving)
@@ -215,10 +221,8 @@ class MotionNode(Node):
         super().destroy_node()
 
     def _begin_anew(self, seed: int) -> None:
-        made = registry.make(
-            "planner", self._planner, Setting(seed, node=self, robot=self._robot, planning_s=self._planning_s)
-        )
-        planner = InterruptiblePlanner(made, lambda: self._arm.halted)
+        self._planner.reseed(seed)
+        planner = InterruptiblePlanner(self._planner, lambda: self._halted)
         self._manipulator = Manipulator(self._arm, planner, self._camera, self._enter, self._guard, self._robot)
         self._plans = PlanBook(self._robot)
 
@@ -315,7 +319,7 @@ class MotionNode(Node):
         if mode not in (modes.AUTO, modes.PLAN_ONLY, modes.ASK):
             known = f"{modes.AUTO}, {modes.PLAN_ONLY} or {modes.ASK}"
             raise invalid(f"{job.kind.name}: approval_mode must be {known}, got {mode[:80]!r}.")
-        self._progress, self._arm.cancelled = job.progress, job.cancelled
+        self._progress, self._cancelled = job.progress, job.cancelled
         try:
             with self._guard.at_least(Mode.ASK if mode == modes.ASK else Mode.AUTO):
                 self._plan_and_run(job, plan_only=mode == modes.PLAN_ONLY)
@@ -325,11 +329,16 @@ class MotionNode(Node):
             stopped = ToolError(ErrorCode.STOPPED, f"A stop came during {job.progress.stage}; the arm stands still.")
             raise self._described(stopped, job) from interruption
         finally:
-            self._progress, self._arm.cancelled, self._plan_id = None, lambda: False, ""
+            self._progress, self._cancelled, self._plan_id = None, lambda: False, ""
+
+    @property
+    def _halted(self) -> bool:
+        """True once this thread's motion may not go on: a stop came since it began, or it was cancelled."""
+        return self._latch.halted or self._cancelled()
 
     def _check_halted(self) -> None:
         """Raises InterruptedPlanning once nothing may move any more."""
-        if self._arm.halted:
+        if self._halted:
             raise InterruptedPlanning
 
     def _park(self) -> None:

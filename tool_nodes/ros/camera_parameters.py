@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 
 from rclpy.node import Node
 from tf2_ros import Buffer
 
+from tool_nodes import registry
 from tool_nodes.camera_names import WRIST, ZED, CameraTopics
 from tool_nodes.motion.robot_model import RobotModel
+from tool_nodes.ports import Camera
+from tool_nodes.registry import Setting
 from tool_nodes.results import invalid
 from tool_nodes.ros import parameters
 from tool_nodes.ros.messages import BASE_FRAME
@@ -26,12 +29,49 @@ def declare_cameras(
     deadline_s: float,
     base_frame: str = BASE_FRAME,
     robot: RobotModel | None = None,
-) -> dict[str, TopicCamera]:
+    lost: Callable[[], None] = lambda: None,
+) -> dict[str, Camera]:
     """Cameras by their names, "scene" or "wrist", from the parameters of a node.
 
-    The parameters are `zed_names` ("new" or "old"), `stamp_tolerance_s`, and for each camera `NAME.image_topic`,
+    The parameter `NAME.camera` is a name of the group `toolhand.camera`: "topics", or a camera of another package,
+    which may ask for the arguments of `topics`.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT; what the camera itself raises.
+    """
+    found = {}
+    for camera in cameras:
+        spec = parameters.text(node, f"{camera}.camera", "topics", "What takes its pictures")
+        found[camera] = registry.make(
+            "camera", spec, Setting(node=node, robot=robot), camera=camera, transforms=transforms,
+            deadline_s=deadline_s, base_frame=base_frame, lost=lost,
+        )  # fmt: skip
+    return found
+
+
+def topics(
+    node: Node,
+    camera: str,
+    transforms: Buffer,
+    deadline_s: float,
+    base_frame: str,
+    robot: RobotModel | None,
+    lost: Callable[[], None],
+) -> TopicCamera:
+    """The camera of the topics that the parameters of a node name.
+
+    They are `zed_names` ("new" or "old") and `stamp_tolerance_s` of all cameras, and `NAME.image_topic`,
     `NAME.camera_info_topic` and `NAME.depth_topic`, where an empty text means the driver's own name, and
     `NAME.image_is`, "raw" or "rectified", empty for what the name of the topic says.
+
+    Args:
+        node: Has the parameters, and listens.
+        camera: "scene" or "wrist".
+        transforms: Poses of the frames.
+        deadline_s: Longest wait for a complete picture [s].
+        base_frame: Frame of the robot's base.
+        robot: Robot that carries the wrist camera; the default one where None.
+        lost: See TopicCamera.
 
     Raises:
         ToolError: INVALID_ARGUMENT.
@@ -44,20 +84,10 @@ def declare_cameras(
         (0.0, _LARGEST_TOLERANCE_S),
         "How far image and depth of one picture may be apart while the arm stands still [s]",
     )
-    usual = {"scene": ZED[zed].topics, "wrist": WRIST.topics}
-    return {
-        camera: TopicCamera(
-            node,
-            _topics(node, camera, usual[camera]),
-            transforms,
-            deadline_s,
-            base_frame,
-            tolerance_s,
-            robot,
-            _rectified(node, camera),
-        )
-        for camera in cameras
-    }
+    usual = {"scene": ZED[zed].topics, "wrist": WRIST.topics}[camera]
+    rectified = _rectified(node, camera)
+    names = _topics(node, camera, usual)
+    return TopicCamera(node, names, transforms, deadline_s, base_frame, tolerance_s, robot, rectified, lost)
 
 
 def _rectified(node: Node, camera: str) -> bool | None:

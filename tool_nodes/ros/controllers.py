@@ -157,8 +157,6 @@ class RosArm:
         gripper_action: "GripperCommand" or "ParallelGripperCommand".
         stepper: Lets time pass while a goal runs; None where time passes by itself.
         still_velocity: The arm is at rest below this [rad/s].
-
-    Attributes:
         cancelled: Polled during motions; True brakes, ends the motion as STOPPED and refuses the next one.
     """
 
@@ -171,6 +169,7 @@ class RosArm:
         gripper_action: str = "GripperCommand",
         stepper: Stepper | None = None,
         still_velocity: float = 0.002,
+        cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
         self._robot = robot = joints.robot
         group = ReentrantCallbackGroup()
@@ -184,7 +183,7 @@ class RosArm:
         self._still_velocity = still_velocity
         self._expected_ns = self._epoch = 0
         self._not_before_s = 0.0
-        self.cancelled: Callable[[], bool] = lambda: False
+        self._cancelled = cancelled
 
     # -- the Arm port ----------------------------------------------------------------------------
 
@@ -200,7 +199,7 @@ class RosArm:
         """
         if why := unfit(trajectory, self._robot):
             return MotionOutcome(MotionStatus.FAILED, f"the trajectory was refused before it began: {why}")
-        if not self.halted and (gap := distance(self.state().q, trajectory.q[0], self._robot)) > START_TOLERANCE:
+        if not self._halted and (gap := distance(self.state().q, trajectory.q[0], self._robot)) > START_TOLERANCE:
             message = f"the trajectory starts {gap:.2f} rad away from where the arm is"
             return MotionOutcome(MotionStatus.FAILED, message, gap)
         limit_s, end = 1.1 * trajectory.duration + 0.5, trajectory.q[-1]
@@ -244,7 +243,7 @@ class RosArm:
         reading, rests = self._jaws_at_rest(ended.took_s)
         opening = reading.opening_m
         if not rests:
-            status = MotionStatus.STOPPED if self.halted else MotionStatus.FAILED
+            status = MotionStatus.STOPPED if self._halted else MotionStatus.FAILED
             return GripperOutcome(status, opening, False, "the jaws were not measured at rest")
         stalled = abs(reading.knuckle - position) > REACHED
         if stalled and abs(opening - before_m) < JAM_TRAVEL and abs(opening - opening_m) > JAM_MISS:
@@ -258,7 +257,7 @@ class RosArm:
             self._reading()
             clock = RobotTime(self._joints, self._deadlines.availability_s)
             left = 0 if self._stepper is None else round(seconds / self._stepper.time_step_s)
-            while not self.halted and (left or (self._stepper is None and clock.elapsed_s < seconds)):
+            while not self._halted and (left or (self._stepper is None and clock.elapsed_s < seconds)):
                 if self._stepper is None:
                     time.sleep(_POLL_S)
                     clock.update()
@@ -268,7 +267,7 @@ class RosArm:
                 self._expected_ns += round(count * self._stepper.time_step_s * 1e9)
                 left -= count
             self._reading()
-            if self.halted:
+            if self._halted:
                 return MotionOutcome(MotionStatus.STOPPED, "stopped", duration=clock.elapsed_s)
             return MotionOutcome(MotionStatus.SUCCEEDED, duration=seconds)
 
@@ -306,12 +305,12 @@ class RosArm:
             strayed: Polled while it runs; True has it cancelled, as if it were late.
         """
         with self._latch.job(), self._latch.goal_on_its_way():
-            if self.halted:
+            if self._halted:
                 return _Ended(GoalStatus.STATUS_UNKNOWN, halted=True)
             self._reading()  # a motion that could not be monitored does not begin
             active = self._send(client, goal, name)
             if active is None:
-                return _Ended(GoalStatus.STATUS_UNKNOWN, halted=self.halted)
+                return _Ended(GoalStatus.STATUS_UNKNOWN, halted=self._halted)
             try:
                 ended = self._see_through(active, name, limit_s, shortest_s, strayed)
             except ToolError:
@@ -324,9 +323,9 @@ class RosArm:
             return ended
 
     @property
-    def halted(self) -> bool:
+    def _halted(self) -> bool:
         """True once this thread's job may not go on: a stop came since it began, or it was cancelled."""
-        return self._latch.halted or self.cancelled()
+        return self._latch.halted or self._cancelled()
 
     def _send(self, client: ActionClient, goal: Any, name: str) -> ActiveGoal | None:
         """The goal once it is accepted; None if it is refused, or not sent because of a stop.
@@ -335,7 +334,7 @@ class RosArm:
         """
         if not client.wait_for_server(timeout_sec=self._deadlines.availability_s):
             raise server_absent(name, self._deadlines.availability_s)
-        if self.halted:  # both waits may have been long
+        if self._halted:  # both waits may have been long
             return None
         sent = client.send_goal_async(goal)
         answered = threading.Event()
@@ -363,7 +362,7 @@ class RosArm:
                 in_time_s = time.monotonic()
             overdue = time.monotonic() > min(in_time_s + TRANSPORT_S, end_s)
             if not (halted or late):
-                halted = self.halted
+                halted = self._halted
                 late = (overdue or strayed()) and not halted
                 if halted or late:
                     limit_s = clock.elapsed_s + BRAKE_LIMIT_S
@@ -379,7 +378,7 @@ class RosArm:
         clock.update()
         status, result = active.outcome
         # A stop cancels at the controllers too, so that the goal may end before this thread hears of it.
-        halted = status != GoalStatus.STATUS_SUCCEEDED and (halted or self.halted)
+        halted = status != GoalStatus.STATUS_SUCCEEDED and (halted or self._halted)
         return _Ended(status, result, halted, late, clock.elapsed_s)
 
     # -- measuring -------------------------------------------------------------------------------
@@ -439,7 +438,7 @@ class RosArm:
             return reading, True  # time stands still now, and the simulator's gripper ends a goal at rest
         clock = RobotTime(self._joints, self._deadlines.availability_s)
         while took_s + clock.elapsed_s < REST_S or not reading.jaws_rest:
-            if self.halted or took_s + clock.elapsed_s > GRIPPER_LIMIT_S:
+            if self._halted or took_s + clock.elapsed_s > GRIPPER_LIMIT_S:
                 return reading, False
             self._joints.wait_for(functools.partial(_is_later, reading.received_s), _POLL_S)
             clock.update()

@@ -17,9 +17,9 @@ from tool_nodes.language.phrases import MAX_PHRASE
 from tool_nodes.motion.stages import SHARES
 from tool_nodes.motion.targets import ray_to_base
 from tool_nodes.results import invalid, unavailable
-from tool_nodes.ros.messages import RosFrame, image_to_mask, pose_to_matrix, rigid
+from tool_nodes.ros.messages import header_of, image_to_mask, pose_to_matrix, rigid
 from tool_nodes.toolbox.arguments import FARTHEST_M
-from tool_nodes.types import MOST_POINTS, FloatArray, GraspTarget
+from tool_nodes.types import MOST_POINTS, FloatArray, Frame, GraspTarget
 
 TRANSFORM_WAIT_S = 1.0
 
@@ -120,14 +120,14 @@ class Frames:
         self._transforms = transforms
         self._base_frame = base_frame
 
-    def grasp_pose(self, request: Any, frame: RosFrame) -> FloatArray:
+    def grasp_pose(self, request: Any, frame: Frame) -> FloatArray:
         """T_base_gripper (4, 4) of a request for a grasp. Raises ToolError, BadMessage."""
         T = pose_to_matrix(request.grasp.pose)
         _require_near(T[:3, 3], "execute_grasp: the grasp")
         return self._of(request.grasp.header, frame) @ T
 
     @staticmethod
-    def grasp_target(request: Any, frame: RosFrame) -> GraspTarget | None:
+    def grasp_target(request: Any, frame: Frame) -> GraspTarget | None:
         """What a request for a grasp is meant for; None where it does not say. Raises ToolError, BadMessage."""
         if not (request.mask.width or request.mask.height or len(request.mask.data)):
             if len(request.pointed_at):
@@ -152,7 +152,7 @@ class Frames:
             raise invalid(f"execute_grasp: called may have {MAX_PHRASE} characters, on one line.")
         return GraspTarget(mask, points, request.called)
 
-    def place_point(self, request: Any, frame: RosFrame) -> FloatArray:
+    def place_point(self, request: Any, frame: Frame) -> FloatArray:
         """The point (3,) in the base frame of a request to place. Raises ToolError, BadMessage."""
         if request.target == Place.Goal.POINT_2D:
             point_2d = np.array([request.point_2d.x, request.point_2d.y])
@@ -168,12 +168,12 @@ class Frames:
         _require_near(xyz, "place: point_3d")
         return transform(self._of(request.point_3d.header, frame), xyz[None])[0]
 
-    def _of(self, header: Any, frame: RosFrame) -> FloatArray:
+    def _of(self, header: Any, frame: Frame) -> FloatArray:
         """T_base_x (4, 4) of the frame x that a header names."""
         name = header.frame_id
         if name == self._base_frame:
             return np.eye(4)
-        if name == frame.frame_id:
+        if name == header_of(frame).frame_id:
             return frame.T_base_camera
         if not name:
             raise invalid(f"frame_id must name a frame, such as {self._base_frame}.")

@@ -122,6 +122,8 @@ def deadlines(node: Node) -> Deadlines:
 def _read(node: Node, name: str, default: Any, description: str, read_only: bool = True) -> Any:
     # Of any type, because a number of seconds may be written without a point and a wrong type deserves a sentence.
     descriptor = ParameterDescriptor(description=description, read_only=read_only, dynamic_typing=True)
+    if node.has_parameter(name):  # what several cameras of one node have in common
+        return node.get_parameter(name).value
     return node.declare_parameter(name, default, descriptor).value
 
 

@@ -78,6 +78,11 @@ class RemoteCamera:
         return frame
 
 
+def camera_node(node: Node, camera: str, deadline_s: float) -> RemoteCamera:
+    """A camera that the camera node has, for the other nodes: a device can be opened only once."""
+    return RemoteCamera(node, Deadlines(availability_s=deadline_s), camera)
+
+
 class RemoteGraspTools(GraspAlternatives):
     """`GraspTools` over the service compute_grasp.
 

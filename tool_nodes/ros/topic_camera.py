@@ -38,6 +38,9 @@ STAMP_TOLERANCE_S = 0.05
 """Image and depth of one picture may be so far apart while the arm stands still [s]: more than a frame at 30 Hz, which
 is what kinova_vision's two streams need."""
 
+SILENT_DEADLINES = 3
+"""So many requests in a row that hear nothing of a driver that is there, and the subscriptions are taken for lost."""
+
 LINGER_S = 3.0
 """How long it goes on listening after a picture [s]: a conversation asks for image, depth and cloud one after the
 other."""
@@ -66,9 +69,7 @@ class TopicCamera:
         robot: Robot with the wrist camera; the default robot where None.
         rectified: Whether the image is without distortion already; as its topic's name says where None. What is raw is
             rectified here.
-
-    Attributes:
-        silent_deadlines: How many requests in a row, up to now, heard nothing on a topic that has a publisher.
+        lost: Called after `SILENT_DEADLINES` requests in a row that heard nothing on a topic that has a publisher.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class TopicCamera:
         stamp_tolerance_s: float = STAMP_TOLERANCE_S,
         robot: RobotModel | None = None,
         rectified: bool | None = None,
+        lost: Callable[[], None] = lambda: None,
     ) -> None:
         require_positive("deadline_s", deadline_s)
         self._node = node
@@ -90,7 +92,7 @@ class TopicCamera:
         self._base_frame = base_frame
         self._tolerance_ns = round(stamp_tolerance_s * 1e9)
         self._rectified = rectified_by_name(topics.image, topics.depth, rectified)
-        self.silent_deadlines = 0
+        self._silent_deadlines, self._lost = 0, lost
         self._group: CallbackGroup = ReentrantCallbackGroup()
         self._one_at_a_time = threading.Lock()
         self._frames = FrameMemory()
@@ -144,7 +146,7 @@ class TopicCamera:
             if not self._subscriptions:
                 self._open(profiles)
             picture = matching.wait(end)
-            self.silent_deadlines = 0
+            self._silent_deadlines = 0
             stays = int(clock.now().nanoseconds) > nanoseconds(picture.image.header.stamp)
         except TimeoutError:
             raise self._incomplete(matching) from None
@@ -223,7 +225,9 @@ class TopicCamera:
         waited = f"within {self._deadline_s:g} s"
         silent = matching.silent()
         absent = [kind for kind in silent if not self._publishers(kind)]
-        self.silent_deadlines = self.silent_deadlines + 1 if silent and not absent else 0
+        self._silent_deadlines = self._silent_deadlines + 1 if silent and not absent else 0
+        if self._silent_deadlines >= SILENT_DEADLINES:
+            self._lost()
         if silent:
             why = f"nobody publishes {self._name(absent[0])}" if absent else f"nothing came on {self._name(silent[0])}"
             return unavailable(f"No picture came from the camera {waited}: {why}.", "Look at the camera's driver.")

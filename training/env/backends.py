@@ -245,7 +245,7 @@ class RosPool(StationPool):
     A graph that something failed in is ended, and another one started for the next episode.
 
     Args:
-        config: Of the stations; a graph has the pictures, time step and renderer of its own parameter file, and
+        config: Of the stations; a graph has the pictures, time step, renderer and arm of its own parameter file, and
             perception without noise.
         graphs: At most so many at once, 1 or more.
 
@@ -254,7 +254,7 @@ class RosPool(StationPool):
     """
 
     def __init__(self, config: StationConfig, graphs: int = 1) -> None:
-        for name in ("renderer", "noise", "image_size", "timestep", "sleep"):
+        for name in ("renderer", "arm", "noise", "image_size", "timestep", "sleep"):
             if getattr(config, name) != getattr(StationConfig(), name):
                 raise ToolError(
                     ErrorCode.INVALID_ARGUMENT, f"A graph of ROS 2 has its own {name}: leave it as it is by default."

@@ -24,6 +24,7 @@ from tests.gen3 import ARM_JOINTS
 from tests.ros.tool_nodes.fake_camera import FakeCamera
 from tool_nodes.camera_names import ZED, CameraTopics
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros import topic_camera
 from tool_nodes.ros.lenses import Lens
 from tool_nodes.ros.messages import OPTICAL_FRAMES, intrinsics_to_info, nanoseconds, time_message
 from tool_nodes.ros.topic_camera import TopicCamera
@@ -426,18 +427,26 @@ def test_a_latched_calibration_serves_all_pictures(camera: Any, make_node: Any, 
         assert np.array_equal(source.capture().K, camera.frame.K)
 
 
-def test_it_counts_deadlines_in_which_a_driver_that_is_there_was_silent(camera: Any, make: Make) -> None:
-    source = make(deadline_s=SHORT_S)
-    for expected in (1, 2):
+def test_deadlines_in_which_a_driver_that_is_there_was_silent_lose_the_camera(
+    camera: Any, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost: list[int] = []
+    monkeypatch.setattr(topic_camera, "SILENT_DEADLINES", 2)
+    source = make(deadline_s=SHORT_S, lost=lambda: lost.append(1))
+    for expected in (0, 1):
         camera.change = lambda messages: messages.clear()
         with pytest.raises(ToolError):
             source.capture()
-        assert source.silent_deadlines == expected
+        assert len(lost) == expected
     camera.behave()
     camera.header = lambda: Header(stamp=time_message(2 * 10**18), frame_id=OPTICAL_FRAMES["scene"])
     source.capture()
-    assert source.silent_deadlines == 0
-    absent = make(CameraTopics("/no/image", "/no/info", "/no/depth"), SHORT_S)
+    camera.change = lambda messages: messages.clear()
     with pytest.raises(ToolError):
-        absent.capture()
-    assert absent.silent_deadlines == 0
+        source.capture()
+    assert len(lost) == 1  # counted from the last picture on
+    absent = make(CameraTopics("/no/image", "/no/info", "/no/depth"), SHORT_S, lost=lambda: lost.append(1))
+    for _ in range(2):
+        with pytest.raises(ToolError):
+            absent.capture()
+    assert len(lost) == 1
