@@ -16,7 +16,7 @@ from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
 from tool_nodes.results import invalid
-from tool_nodes.types import Box, CollisionScene, FloatArray
+from tool_nodes.types import MOST_CLOUD_POINTS, Box, CollisionScene, FloatArray
 
 NEAR = 0.002
 """Things closer than this are reported, with a negative penetration [m]."""
@@ -26,7 +26,11 @@ TOUCH_DEPTH = 0.003
 
 _ROBOT, _HELD = 1, 2
 """MuJoCo's contact types of the robot, and of what it holds."""
-_TABLE = "table"
+_CONTACT_BYTES = 1024
+"""Memory that MuJoCo needs for one contact, at most [bytes]: 5,000 balls about the hand took 731 for each of 12,209."""
+_ARENA_BYTES = 16 * 2**20
+"""Memory that it needs besides [bytes]: what it takes for a scene without points, rounded up."""
+_TABLE, _POINT = "table", "point"
 
 
 def attached_opening(scene: CollisionScene, gripper: GripperModel) -> float:
@@ -46,6 +50,11 @@ def check_scene(scene: CollisionScene) -> None:
             raise invalid("A box needs a finite (4, 4) pose and 3 finite half extents.")
         if (half <= 0).any():
             raise invalid(f"Half extents of a box must be positive, got {half} m.")
+    points, radius = np.asarray(scene.points), scene.point_radius
+    if points.ndim != 2 or points.shape[1] != 3 or not np.isfinite(points).all() or not 0.0 < radius < np.inf:
+        raise invalid("Points of a scene need finite positions (N, 3) and a finite radius greater than 0.")
+    if len(points) > MOST_CLOUD_POINTS:
+        raise invalid(f"A scene has at most {MOST_CLOUD_POINTS} points, got {len(points)}: thin the cloud.")
     if not np.isfinite([scene.table_z, scene.margin]).all() or scene.margin < 0:
         raise invalid("The scene's table height must be finite and its margin finite and not negative.")
 
@@ -54,7 +63,7 @@ class SceneModel:
     """The compiled geometry of one scene.
 
     Args:
-        scene: Obstacles; boxes are inflated by the scene's margin.
+        scene: Obstacles; boxes and the balls of the points are inflated by the scene's margin.
         robot: The robot.
 
     Attributes:
@@ -65,7 +74,7 @@ class SceneModel:
     def __init__(self, scene: CollisionScene, robot: RobotModel) -> None:
         self.robot = robot
         self.opening_m = attached_opening(scene, robot.gripper)
-        self._boxes, self._table_z = scene.boxes, scene.table_z
+        self._boxes, self._points, self._table_z = scene.boxes, scene.points, scene.table_z
         self._model = _compile(scene, robot)
         self._data = mujoco.MjData(self._model)
         self._arm = slice(0, robot.dof)  # the gripper hangs on the arm, so that its joints come later
@@ -118,7 +127,9 @@ class SceneModel:
 
     def describe(self, pair: tuple[int, int]) -> str:
         """The two things that touch, in words."""
-        names = sorted((self._model.geom(geom).name for geom in pair), key=lambda n: n.startswith(("box", _TABLE)))
+        names = sorted(
+            (self._model.geom(geom).name for geom in pair), key=lambda n: n.startswith(("box", _POINT, _TABLE))
+        )
         return f"{self._spoken(names[0])} with {self._spoken(names[1])}"
 
     def _spoken(self, name: str) -> str:
@@ -132,6 +143,9 @@ class SceneModel:
             return f"the obstacle near x={x:.2f} m, y={y:.2f} m ({self._height(box):.2f} m high)"
         if kind == "held":
             return "the held object"
+        if kind == _POINT:
+            x, y, z = self._points[int(index)]
+            return f"a point of the cloud near x={x:.2f} m, y={y:.2f} m, z={z:.2f} m"
         return f"the robot's {name.removeprefix(self.robot.gripper.name_prefix)}"
 
     def _height(self, box: Box) -> float:
@@ -174,6 +188,7 @@ def _content(scene: CollisionScene, gripper: GripperModel) -> bytes:
     numbers = [np.array([len(scene.boxes), len(scene.attached), scene.table_z, scene.margin, opening], dtype=float)]
     for box in (*scene.boxes, *scene.attached):
         numbers += [np.asarray(box.T_parent_box, float).ravel(), np.asarray(box.half_extents, float)]
+    numbers += [np.array([scene.point_radius]), np.asarray(scene.points, float).ravel()]
     return np.concatenate(numbers).tobytes()
 
 
@@ -218,7 +233,7 @@ def _bare_robot(robot: RobotModel) -> mujoco.MjSpec:
 
 
 def _compile(scene: CollisionScene, robot: RobotModel) -> mujoco.MjModel:
-    """Robot, the table as a half-space, boxes inflated by the margin, held boxes on the gripper."""
+    """Robot, the table as a half-space, boxes and balls inflated by the margin, held boxes on the gripper."""
     spec = _bare_robot(robot).copy()
     plane = spec.worldbody.add_geom(
         name=_TABLE, type=mujoco.mjtGeom.mjGEOM_PLANE, size=[2, 2, 0.1], pos=[0, 0, scene.table_z]
@@ -226,6 +241,19 @@ def _compile(scene: CollisionScene, robot: RobotModel) -> mujoco.MjModel:
     obstacles = [plane]
     for index, box in enumerate(scene.boxes):
         obstacles.append(_add_box(spec.worldbody.add_body(), f"box_{index}", box, scene.margin))
+    if len(scene.points):
+        # A ball has one contact with each part: where all balls touch all parts, no contact may be left out.
+        spec.memory = _ARENA_BYTES + _CONTACT_BYTES * len(scene.points) * (len(spec.geoms) + len(scene.attached))
+        cloud = spec.worldbody.add_body()  # one body, so that MuJoCo looks for near balls in one tree
+        for index, point in enumerate(scene.points):
+            obstacles.append(
+                cloud.add_geom(
+                    name=f"{_POINT}_{index}",
+                    type=mujoco.mjtGeom.mjGEOM_SPHERE,
+                    size=[scene.point_radius + scene.margin, 0, 0],
+                    pos=point,
+                )
+            )
     for geom in obstacles:
         geom.contype, geom.conaffinity = 0, _ROBOT | _HELD
     for index, box in enumerate(scene.attached):
