@@ -21,6 +21,7 @@ from tool_nodes.backends import make_port, make_ports
 from tool_nodes.port_names import PERCEPTION_PORTS, PortNames, presets
 from tool_nodes.registry import GROUPS, Setting
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.client import use_client
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.types import Everything, PointPrompt, TextPrompt
@@ -46,6 +47,7 @@ def one_colour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
 
 
 def test_what_pyproject_declares_is_installed_and_can_be_loaded() -> None:
+    use_client()  # cameras and arms of nodes know rclpy
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
     assert set(declared) <= set(GROUPS.values())
     ports = {group: port for port, group in GROUPS.items()}
