@@ -10,6 +10,7 @@ import numpy as np
 
 from sim.objects.asset import ObjectAsset, Triple
 from tool_nodes.catalogue import Rgb
+from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray
 
 BOX = mujoco.mjtGeom.mjGEOM_BOX
@@ -20,6 +21,9 @@ ELLIPSOID = mujoco.mjtGeom.mjGEOM_ELLIPSOID
 
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 """Quaternion wxyz that turns nothing."""
+
+_SLACK_M = 1e-3
+"""How far solid parts may reach out of the box of a thing [m]: less than a camera tells apart."""
 
 _SEEN_ONLY = {"group": 1, "contype": 0, "conaffinity": 0, "mass": 0.0}
 """MuJoCo's parameters of a part that is drawn and touches nothing."""
@@ -78,11 +82,16 @@ class PrimitiveAsset(ObjectAsset):
         """(K, 3), K <= 120: support points of the solid parts in evenly spread directions, body frame [m].
 
         Their convex hull is the thing's convex hull to about 0.2 mm, at any pose.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT where the parts reach out of `size_m`.
         """
         supports = np.stack([_support(part, _DIRECTIONS) for part in self.parts if part.solid])
         best = np.argmax(np.einsum("pkd,kd->pk", supports, _DIRECTIONS), axis=0)
         points = np.unique(np.round(supports[best, np.arange(len(_DIRECTIONS))], 6), axis=0)
         half = np.asarray(self.size_m) / 2
+        if (np.abs(points) > half + _SLACK_M).any():
+            raise invalid(f"The solid parts of {self.name!r} reach out of the box of its size_m, {self.size_m}.")
         points = np.clip(points, -half, half)
         points.setflags(write=False)
         return points

@@ -24,15 +24,18 @@ def find_asset(name: str) -> ObjectAsset:
 
     Raises:
         ToolError: INVALID_ARGUMENT for an unknown set or thing, with the names that are nearest; UNAVAILABLE for a set
-            that cannot be loaded.
+            that cannot be loaded or holds something else.
     """
     set_name, slash, within = name.partition("/")
     things, where, key = (object_set(set_name), f'the set "{set_name}"', within) if slash else (*_CATALOGUE, name)
     try:
-        return things[key]
+        thing = things[key]
     except KeyError:
         near = nearest_names(key[:_SHOWN], things)
         raise invalid(f'"{key[:_SHOWN]}" is not in {where}, the nearest names are {near}.') from None
+    if not isinstance(thing, ObjectAsset):
+        raise unavailable(f'"{key[:_SHOWN]}" of {where} must be an ObjectAsset, not a {type(thing).__name__}.')
+    return thing
 
 
 _CATALOGUE: tuple[Mapping[str, ObjectAsset], str] = (PRODUCTS, "the catalogue")
@@ -41,7 +44,9 @@ _CATALOGUE: tuple[Mapping[str, ObjectAsset], str] = (PRODUCTS, "the catalogue")
 @cache
 def object_set(name: str) -> Mapping[str, ObjectAsset]:
     """The set of a name, loaded once. Raises ToolError as `find_asset`."""
+    if ":" in name:
+        raise invalid(f"The name of an object set has no colon, as {name[:_SHOWN]!r} does.")
     things = registry.load("object set", name)
-    if not isinstance(things, Mapping) or not all(isinstance(things[key], ObjectAsset) for key in things):
+    if not isinstance(things, Mapping):
         raise unavailable(f"The object set {name!r} must be a mapping of names to ObjectAsset.")
     return things

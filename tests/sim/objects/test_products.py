@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from sim.objects import products
 from sim.objects.asset import ObjectAsset
 from sim.objects.foreign import drawn
-from sim.objects.primitives import PrimitiveAsset
+from sim.objects.primitives import BOX, PrimitiveAsset, ShapePart
 from sim.objects.products import PRODUCTS
-from sim.objects.sets import find_asset
+from sim.objects.sets import find_asset, object_set
 from sim.objects.shapes import shaped
 from sim.scene.files import parse_scene, scene_yaml
 from sim.scene.foreign import foreign_scene
 from sim.scene.scenes import PlacedObject
+from tool_nodes import registry
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.perception.recognition import Recogniser
@@ -87,6 +88,8 @@ def test_a_foreign_thing_is_the_same_by_its_name() -> None:
         assert model_bytes(placed.asset) == model_bytes(thing)
     with pytest.raises(ToolError, match='"pile-7-9" is not in the set "foreign"'):
         find_asset("foreign/pile-7-9")
+    with pytest.raises(ToolError, match="has no colon"):
+        find_asset("foreign:big/pile-7-2")
 
 
 @pytest.mark.parametrize(
@@ -102,6 +105,29 @@ def test_a_body_that_nothing_has_is_refused_in_one_sentence(change: dict[str, An
     with pytest.raises(ToolError, match=said) as caught:
         shaped(**{"name": "x", "shape": "box", "size_m": (0.1, 0.1, 0.1), "mass_kg": 0.1, "rgb": (1, 2, 3)} | change)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_parts_beyond_the_stated_size_are_refused_instead_of_cut() -> None:
+    part = ShapePart(BOX, (0.05, 0.02, 0.02), (0.02, 0.0, 0.0), (90, 90, 90))
+    thing = PrimitiveAsset(name="bar", kind="tool", colour="grey", size_m=(0.1, 0.04, 0.04), mass_kg=0.1, parts=(part,))
+    with pytest.raises(ToolError, match="solid parts of 'bar' reach out of the box of its size_m"):
+        _ = thing.hull_points
+
+
+@pytest.mark.parametrize(
+    ("offered", "said"),
+    [
+        (["mug"], "The object set 'mine' must be a mapping of names to ObjectAsset"),
+        ({"mug": "red box"}, '"mug" of the set "mine" must be an ObjectAsset, not a str'),
+    ],
+)
+def test_a_set_of_something_else_is_unavailable(monkeypatch: pytest.MonkeyPatch, offered: object, said: str) -> None:
+    object_set.cache_clear()
+    monkeypatch.setattr(registry, "load", lambda port, name: offered)
+    with pytest.raises(ToolError, match=said) as caught:
+        find_asset("mine/mug")
+    assert caught.value.code is ErrorCode.UNAVAILABLE
+    object_set.cache_clear()
 
 
 @by_name
