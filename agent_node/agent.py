@@ -49,7 +49,7 @@ class Agent:
 
         Args:
             task: The operator's sentence.
-            pictures: What the operator shows with it, images 0, 1 ... of the conversation.
+            pictures: Pictures that the operator shows with it, images 0, 1 ... of the conversation.
         """
         return converse(self._begin(task, pictures=pictures), self._policy, self._ask)
 

@@ -19,7 +19,7 @@ class ConversationSettings:
     Attributes:
         turn_budget: Assistant turns before the command ends with TURN_BUDGET.
         protocol: How the policy writes and reads.
-        recovery: What is done about failures.
+        recovery: Rules for what to do after failures.
         memory: How much of a long conversation is kept.
     """
 

@@ -23,9 +23,9 @@ class Exchange:
 
     Attributes:
         call: The call as the policy wrote it; None when the whole turn was refused.
-        words: What the policy reads, without protocol markup.
-        record: What the tool did, without its arrays; None when the call was not run.
-        notes: What the agent adds for the policy.
+        words: Text that the policy reads, without protocol markup.
+        record: The tool call, without its arrays; None when the call was not run.
+        notes: Remarks that the agent adds for the policy.
         error_code: The stage that failed: the tool's, or the agent's where it refused the call or the whole turn. None
             where the call succeeded, and where it was not run because of an earlier one in the turn.
     """
@@ -81,13 +81,13 @@ class Turn:
     """One assistant turn and what came of it.
 
     Attributes:
-        reply: What the policy wrote, as the conversation goes on with it, and what it took. The text of a turn that is
-            too long to be read is cut.
-        parsed: What the protocol makes of it.
+        reply: The policy's turn as the conversation goes on with it, and its costs. Text beyond the readable length is
+            cut.
+        parsed: The turn as the protocol reads it.
         exchanges: One for each call, in order, or one that says what is wrong with the turn.
         policy_s: Wall time the policy took [s].
-        prompt: What it was given.
-        sampled: What it wrote where `reply` was cut: its text up to SAMPLED_CHARACTERS; None elsewhere.
+        prompt: Messages that the policy was given.
+        sampled: Text that the policy wrote where `reply` was cut, up to SAMPLED_CHARACTERS; None elsewhere.
         answered: The operator's answer to the question that the turn asks; None where it asks none, or nobody answered.
     """
 
@@ -137,7 +137,7 @@ class Episode:
     Attributes:
         task: The operator's sentence.
         messages: The whole conversation as the policy reads it.
-        turns: What the policy wrote, and what came of it.
+        turns: Turns so far.
         session: Pictures and `$variables` that the calls have left.
         protocol: How the policy writes.
         answer: The answer to the operator, without the code; empty until the end.

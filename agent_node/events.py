@@ -56,7 +56,7 @@ class CallRefused:
     Attributes:
         call: The call as the policy wrote it; None where the whole turn cannot be read.
         error_code: The reason; None where an earlier motion of the same turn failed.
-        text: What the policy reads.
+        text: Text that the policy reads.
     """
 
     call: ToolCall | None

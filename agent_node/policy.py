@@ -21,7 +21,7 @@ class Message:
     Attributes:
         role: Who speaks.
         text: The words as the protocol writes them. A picture appears as `<image K>`, K being the index of later calls.
-        words: What is said without protocol markup: the operator's sentence, a tool's text.
+        words: Text without protocol markup: the operator's sentence, a tool's text.
         image_index: K of the picture that came with it, or None.
         picture: uint8 RGB (H, W, 3), or None: none came, or it is too old to be kept.
         answers: The question that these words of the operator answer; empty for a command, and for all others.
@@ -46,12 +46,12 @@ class Reply:
 
     Attributes:
         text: The turn, in the protocol's form.
-        prompt_tokens, completion_tokens: As the server counted them; 0 where nothing counts.
+        prompt_tokens, completion_tokens: Tokens counted by the server; 0 where nothing counts.
         cost: In the currency that the policy was given prices in; 0 without prices.
         latency_s: From the request to the last word [s].
         first_token_s: From the request to the first word [s]; None where it is not known.
-        details: What else is known of the turn, e.g. the server's own form of its calls.
-        token_ids: Of every token that the model wrote in this turn, in its own vocabulary, the one that ended the turn
+        details: Further data of the turn, e.g. the server's own form of its calls.
+        token_ids: Every token that the model wrote in this turn, in its own vocabulary, the one that ended the turn
             included; empty where the policy does not know them.
         logprobs: Natural logarithm of each token's probability under the model itself, at temperature 1 whatever it was
             sampled at; as many as `token_ids`, or empty. A server may give them without the ids. Where a grammar guided

@@ -46,7 +46,7 @@ class ParsedTurn:
         thought: Its reasoning.
         calls: Calls in the order they were written, malformed ones included.
         answer: Text of the answer, or None. A turn with calls has no answer: it would precede their results.
-        problem: What is wrong with the turn as a whole, or empty.
+        problem: Fault of the turn as a whole, or empty.
         ignored: Calls that the protocol passes over: after the first, or beside a boxed answer.
     """
 
@@ -62,7 +62,7 @@ class Protocol:
     """One paper's form of a conversation.
 
     Attributes:
-        name: Of its file.
+        name: Name of its file.
         system: System prompt with `{tools}`.
         user: The operator's sentence as the policy reads it: `{task}`, and where the paper has them `{task_type}` and
             `{output_format}`, which a task of another kind is given with `dataclasses.replace`.
@@ -70,12 +70,12 @@ class Protocol:
         call: Tag of a call.
         answer: Tag of the answer, or `\\boxed`.
         turn_budget: Assistant turns of a command, for policies that plan with it.
-        task_type: What kind of question the operator's sentence is.
-        output_format: What the answer is to be.
+        task_type: Kind of question.
+        output_format: Form of the answer.
         tool_lines: With "signatures": the paper's own lines of its tools, in its order; other tools come after them.
         thought: Tag of a thought; empty where everything outside calls and answer is one.
         thought_before_call: A call that no thought precedes is a problem.
-        syntax: Of what a call's tag holds: a "json" object or a "python" expression.
+        syntax: Content of a call's tag: a "json" object or a "python" expression.
         calls_in_a_turn: "all" are run; with "one", more are a problem; with "first", later ones are ignored and logged.
         reasoning_alone: A turn with neither call nor answer is no problem.
         stop: Where a server may stop writing.

@@ -102,9 +102,9 @@ class RecoveryState:
     """State of one command, as far as recovery needs it.
 
     Args:
-        rules: What is done about it.
+        rules: Rules for failures.
         toolbox: The tools.
-        session: What the conversation has collected.
+        session: The conversation's pictures, variables and history.
     """
 
     rules: Recovery

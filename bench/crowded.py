@@ -34,7 +34,7 @@ class CrowdRecord:
 
     Attributes:
         gap_mm: Edge to edge between the neighbours [mm].
-        pairing: What they have in common; see `sim.tasks.crowds.PAIRINGS`.
+        pairing: Relation of the two things, see `sim.tasks.crowds.PAIRINGS`.
         scored: False after an infrastructure error.
         success: The simulator's truth.
         false_success: Success was claimed and the simulator disagrees.

@@ -41,12 +41,12 @@ class ForeignRecord:
     """What one first attempt gave.
 
     Attributes:
-        family: Of the thing that was pointed at.
-        code: What the tools ended with, empty for a success.
-        text: What they said.
+        family: Family of the thing that was pointed at.
+        code: Error code at the end, empty for a success.
+        text: Text of the tools at the end.
         reported: The tools said success.
         success: The simulator says success.
-        up: What was up after the hold: nothing, the target, another, the target and another.
+        up: Things that were up after the hold: nothing, the target, another, the target and another.
         check_s: Time of the robot that the look at what was lifted took [s]; None where it did not get there.
     """
 

@@ -47,7 +47,7 @@ class Planned:
 
     Attributes:
         cpu_s: Processor time [s].
-        length: Of the path, the sum of its Euclidean distances in joint space [rad]; None where there is none.
+        length: Length of the path, the sum of its Euclidean distances in joint space [rad]; None where there is none.
         safe: Every configuration of the recheck was free.
         error: Why there is no path; empty where there is one.
     """

@@ -42,7 +42,7 @@ class Problem:
 
     Attributes:
         world: Its kind.
-        scene: What to avoid.
+        scene: Obstacles.
         start: (n,) free joint positions [rad].
         goal: (n,) free joint positions [rad].
     """

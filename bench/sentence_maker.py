@@ -33,16 +33,16 @@ class Sentence:
     """A sentence with its meaning.
 
     Attributes:
-        family: What it tries, e.g. "denied place".
-        text: What the operator says.
+        family: Family of sentences that it belongs to, e.g. "denied place".
+        text: Sentence of the operator.
         scene: The table before.
         wanted: A deed is to be done; a question is to be asked back; words are to be refused; or, after a look, the
             robot is to say that it sees no such thing.
-        target_ids: What is to be moved; any one of them.
+        target_ids: Ids of the things that may be moved, any one of them.
         relation: Where to, None for a pick.
         reference_ids: In relation to what.
         quoted: Words that a refusal has to repeat, so that the operator knows which to change.
-        kept: What would be left without those words is another wish: they may not be called needless.
+        kept: The rest without those words is another wish: they may not be called needless.
         looked_for: They tell of a thing, so that "I do not know it" is an answer; a place or a manner is no thing.
     """
 

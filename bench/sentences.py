@@ -220,7 +220,7 @@ def bench_sentences(
 
     Args:
         n: Sentences, over random scenes; all are read and compared with what they mean.
-        seed: Of sentences and scenes.
+        seed: Seed of sentences and scenes.
         physics: So many of them are carried out in simulation as well; of those written by hand, of the ones that move.
         jobs: Processes for those.
         source: Made (n and seed count for these alone), or written by hand: "tuned" was there while the reader was

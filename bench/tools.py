@@ -123,7 +123,7 @@ def bench_tools(n: int = 30, suite: str = "all", size: str = "640x480,1280x720",
 
     Args:
         n: Calls of each.
-        suite: Whose tools: spacetools, peria, evic, last, several with commas, or all.
+        suite: Suite of tools: spacetools, peria, evic, last, several with commas, or all.
         size: Sizes of the camera's pictures, e.g. 640x480 or 640x480,1280x720.
     """
     if n < 1:

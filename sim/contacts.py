@@ -21,10 +21,10 @@ class ContactReader:
 
     Args:
         model: The physics' model.
-        names: Whose each body is, see `Contacts`.
+        names: Name of the object that each body belongs to, see `Contacts`.
 
     Attributes:
-        last: What `follow` found last, which is all that is known of what sleeps; None where it is to look anew.
+        last: Contacts that `follow` found last, the only ones known of sleeping bodies; None to read them anew.
     """
 
     def __init__(self, model: mujoco.MjModel, names: Sequence[str]) -> None:

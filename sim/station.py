@@ -50,12 +50,12 @@ class StationConfig:
         arm: "sim", or another name of the registry that makes a subclass of `sim.arm.SimArm`.
         seed: Seeds sensors, perception noise, grasp sampling and planning.
         noise: Noise and failures of the simulator's truth.
-        suites: Whose tools are offered.
+        suites: Names of the suites of tools that are offered.
         role: "operator" has all tools, "observer" none that moves the robot.
         robot: Which robot: a name or a folder, see `tool_nodes.motion.robot_model.find_robot`.
         image_size: (width, height) of the pictures of both cameras, each in SIDES_PX [px]; 4:3 keeps the field of view.
         timestep: One of `sim.world.TIMESTEPS_S`; the robot's own, 2 ms, where None [s].
-        sleep: What rests is not computed, see `sim.world.World`: episodes take half as long.
+        sleep: Bodies at rest are not computed, see `sim.world.World`: episodes take half as long.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a seed below 0 and for pictures of another size.
@@ -91,10 +91,10 @@ class StationState:
     """A moment of a station, mostly the physics' log; it can be pickled.
 
     Attributes:
-        config: Of the station, with the seed.
+        config: Configuration of the station, with the seed.
         world: The physics.
         cameras: The scene camera and the one at the wrist.
-        manipulator: What the robot believes to hold.
+        manipulator: The robot's belief about what it holds.
     """
 
     config: StationConfig
@@ -126,7 +126,7 @@ class Station:
     """One simulated station.
 
     Args:
-        scene: What stands on the table.
+        scene: Scene on the table.
         config: Backends and seed.
         wrap_planner: Puts something between the tools and the planner, e.g. a stopwatch.
         guard: Decides what may move; without one motions run at once, within the limits.
@@ -192,8 +192,8 @@ class Station:
         What a conversation has of it (`toolbox`, `arm`, `camera`) is to be asked for again.
 
         Args:
-            seed: As of StationConfig.
-            scene: What stands on the table; the same things where None, which takes some milliseconds.
+            seed: Seed, see StationConfig.
+            scene: Scene on the table; the same things where None, which takes some milliseconds.
 
         Raises:
             ToolError: INVALID_ARGUMENT for a seed below 0.
@@ -264,7 +264,7 @@ class Station:
         """What points of a picture truly lie on, for a judge alone: no tool and no policy may ask.
 
         Args:
-            frame: Of one of the station's cameras, as the tools have it.
+            frame: Picture of one of the station's cameras, as the tools have it.
             points: Normalized (x, y), from the top left.
 
         Returns:

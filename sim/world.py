@@ -60,14 +60,14 @@ class WorldState:
     """A moment of a world, about 40 kB and the log; it can be pickled.
 
     Attributes:
-        scene: What stands on the table.
+        scene: Scene on the table.
         robot: Name of the robot.
         timestep: [s].
         sleep: Whether what rests sleeps.
         physics: MuJoCo's whole state, packed; only a world of the same scene can read it.
         awake: How much of it was awake.
-        log, contact_log: As of the world.
-        contacts: What touched what when it was logged last; None where nothing was.
+        log, contact_log: Logs of the world.
+        contacts: Contacts of the newest logged state; None where nothing was logged.
         next_log: When the next state is logged [s].
     """
 
@@ -87,15 +87,15 @@ class World:
     """Physics of one scene.
 
     Args:
-        scene: What stands on the table.
+        scene: Scene on the table.
         robot: Which robot; the default one where None.
         timestep: One of TIMESTEPS_S; as the robot's folder says where None, 2 ms for those that are shipped [s].
-        sleep: What rests is not computed until something touches it: a step is four times as fast, and moves differ in
-            the last digits. Whoever reads the truth (`snapshot`, `hold`) sees everything awake.
+        sleep: Bodies at rest are not computed until something touches them: a step is four times as fast, and moves
+            differ in the last digits. `snapshot` and `hold`, which read the truth, wake everything.
 
     Attributes:
-        stick_iterations: Of MuJoCo's solver without slip, in each step in which the jaws press on something: what they
-            hold does not creep. In all other steps friction is as stiff as `impratio` makes it.
+        stick_iterations: Iterations of MuJoCo's solver without slip [-], in each step in which the jaws press on
+            something, so that it does not creep. In all other steps friction is as stiff as `impratio` makes it.
         log: (time [s], qpos), a state every LOG_PERIOD_S.
         contact_log: (time [s], what touches what) of the same states, as found by the step that led to each.
 
@@ -165,7 +165,7 @@ class World:
         """Make everything as it is in a new world, to the last bit.
 
         Args:
-            scene: What stands on the table; what stood there in the beginning where None, which takes no time.
+            scene: Scene on the table; the first one where None, which takes no time.
         """
         first, start, next_log = self._start
         if self.scene is not first or scene not in (None, first):
@@ -238,7 +238,7 @@ class World:
         """Put an object somewhere else at once.
 
         Args:
-            object_id: As in the scene.
+            object_id: Id in the scene.
             position_m: (3,) body origin, base frame [m].
             quat_wxyz: (4,) rotation, base frame; of any length but zero.
             velocity: (6,) linear [m/s], then angular [rad/s], base frame; at rest where it is None.

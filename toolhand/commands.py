@@ -14,7 +14,7 @@ class CliCommand:
 
     Attributes:
         target: Where it is, as "module:function"; it returns the exit status.
-        summary: What it is for, the first sentence of its docstring.
+        summary: First sentence of its docstring.
     """
 
     target: str

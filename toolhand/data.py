@@ -90,8 +90,8 @@ def data_lerobot(
 
     Args:
         n: Episodes, of random tasks with the seeds from --seed on.
-        seed: Of the first task and its station.
-        category: What kind of task; any where it is not given.
+        seed: Seed of the first task and its station.
+        category: Kind of task; any where it is not given.
         fps: Frames a second of simulated time; a divisor of 25.
     """
     from sim.station import StationConfig

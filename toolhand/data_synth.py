@@ -31,13 +31,13 @@ def data_synth(
     Args:
         out: Where they go: a new or empty folder, or one that the same command has begun.
         n: So many that are kept.
-        recipe: Whose methods: SpaceTools (dirl), PERIA, E-ViC, LAST, or shares of all.
-        method: Of these methods these alone, e.g. points; all of them where it is left out.
+        recipe: Methods of SpaceTools (dirl), PERIA, E-ViC, LAST, or shares of all.
+        method: Names of methods of the recipe to use alone, e.g. points; all of them where it is left out.
         policy: Who does the tasks, such as openai:MODEL@URL; scripted teachers where it is left out. As the teacher of
             points it is offered the pointing tool alone.
         workers: Processes.
         seed: Decides everything.
-        split: Of the tasks; they share no product that is asked for, no layout and no wording.
+        split: Split of the tasks; splits share no product that is asked for, no layout and no wording.
         sample: So many of them on the page sample.html.
     """
     from bench.stats import machine

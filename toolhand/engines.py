@@ -42,7 +42,7 @@ def engines_make(
     """Make the virtual environment of an engine, of pinned versions, with this checkout in it.
 
     Args:
-        name: Of the engine, see `toolhand engines list`.
+        name: Name of the engine, see `toolhand engines list`.
         folder: Holds their environments.
         again: Begin anew, from an empty folder.
     """

@@ -174,7 +174,7 @@ def rollouts_show(
     """List the rollouts of a folder, or show the turns of one.
 
     Args:
-        folder: As it was collected.
+        folder: Folder of collected rollouts.
         rollout: Its name, such as 00003-001; all are listed where it is left out.
     """
     from training.rollouts.collection import read_rollouts
@@ -210,7 +210,7 @@ def rollouts_measure(
     one of a task that is a question itself, stand in a column of their own.
 
     Args:
-        folders: As they were collected; a row of the table each.
+        folders: Folders of collected rollouts; a row of the table each.
     """
     from training.experiment.measures import markdown_table, summarise
     from training.rollouts.collection import read_rollouts
@@ -240,7 +240,7 @@ def rollouts_branch(
     """Play the first turns of a collected group once more, and go on from that state several times.
 
     Args:
-        folder: As it was collected: its plan says task, world, policy and reward.
+        folder: Folder of collected rollouts: its plan says task, world, policy and reward.
         out: A new folder for the rollouts, which are one group; `toolhand rollouts group` shows it.
         group: Which task, from 0.
         after: Turns that are played before the state is saved.
@@ -271,7 +271,7 @@ def rollouts_group(
     """Show one group as a page: its rollouts side by side, with stage credit and advantages of each turn.
 
     Args:
-        folder: As it was collected.
+        folder: Folder of collected rollouts.
         group: Which one, from 0.
         out: The page.
         anchor: Which observation OR-GIGPO compares turns by: the one that a turn's call brought, as PERIA prints it, or

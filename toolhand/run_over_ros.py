@@ -71,7 +71,7 @@ def run_over_ros(
     Args:
         narrator: Tells every step, and how it ended.
         more: Further entries of the result; a graph that runs already reports its own.
-        asked: What a graph that runs must have, see `RunningGraph.require`; None: a graph is started in any case.
+        asked: Features that a running graph must have, see `RunningGraph.require`; None to start a graph in any case.
 
     Raises:
         ToolError: UNAVAILABLE where there is no graph and none can be started; INVALID_ARGUMENT where one runs that is

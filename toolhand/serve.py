@@ -30,7 +30,7 @@ def serve_up(
     """Serve the backends that a YAML file names, until Ctrl-C; `--perception served` asks them.
 
     Args:
-        file: What is served, and how.
+        file: YAML file that names the backends.
         address: HOST:PORT of a Ray cluster; without it one is started on this machine.
         detach: Return once all is ready, and leave it running until `toolhand serve down`.
     """

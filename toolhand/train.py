@@ -73,11 +73,11 @@ def train_pointer_by_hits(
 
     Args:
         weights: A file of `toolhand train pointer`; the shipped weights where None.
-        seed: Of scenes, phrases and sampled points.
+        seed: Seed of scenes, phrases and sampled points.
         out: Folder for checkpoint, log and weights.
         pictures: Folder for the pictures, those of `toolhand train pointer --seed` if they are there.
         scenes: To point at.
-        steps: Of 16 scenes.
+        steps: Training steps, of 16 scenes each.
         samples: Points that are tried for each phrase.
         minutes: Stop after so much processor time.
         threads: Processor threads.

@@ -40,8 +40,8 @@ def next_steps(graph: LaunchedGraph, settings: str, arguments: Mapping[str, str]
 
     Args:
         graph: Where it has an agent, a sentence can be given to it.
-        settings: What a line begins with that is for this graph.
-        arguments: Of the launch file; `scene` is looked at.
+        settings: Beginning of a line that is for this graph.
+        arguments: Arguments of the launch file; `scene` is read.
     """
     steps = [f"{settings}toolhand ros node list"]
     if "agent" in graph.labels:

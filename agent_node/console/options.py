@@ -31,7 +31,7 @@ def installed(port: str, known: Mapping[str, str]) -> str:
 
     Args:
         port: A key of `registry.GROUPS`.
-        known: What is typed for a name, and what it is; a name that is not here stands as it is.
+        known: Typed form and description of each known name; a name that is missing here stands as it is.
     """
     offered = registry.names(port)
     return ", ".join(

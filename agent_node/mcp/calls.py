@@ -33,8 +33,8 @@ async def run_call(
 
     Args:
         robot: Carries it out.
-        conversation: Of the caller.
-        name, arguments: As the toolbox takes them.
+        conversation: Conversation of the caller.
+        name, arguments: Name and arguments for the toolbox.
         gone: Set once the caller has gone away; None where only a cancellation says so.
         report: Called with each stage of a motion when it begins, and with 1 when the motion is over.
     """
@@ -109,7 +109,7 @@ def plain_numbers(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> di
 
     Args:
         schema: JSON schema of the arguments.
-        arguments: As they came.
+        arguments: Arguments as they arrived.
     """
     found = dict(arguments)
     for name, value in arguments.items():

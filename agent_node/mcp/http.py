@@ -65,7 +65,7 @@ class Gate:
     """Lets requests through to an application, or refuses them before anything of them is read.
 
     Args:
-        app: What is behind it.
+        app: Application behind the gate.
         hosts, origins: Allowed values of the two headers.
         token: The bearer token.
         door: Lets in clients that have shown the token.
@@ -164,7 +164,7 @@ def serve_http(robot: SharedRobot, settings: HttpSettings, announce: Callable[[s
     """Serve until SIGINT or SIGTERM, which stop the arm.
 
     Args:
-        robot: What all sessions share; shut down at the end.
+        robot: Station that all sessions share; shut down at the end.
         settings: How to listen.
         announce: Called with the address and the token once requests can be made; the token is empty if it was given.
 

@@ -98,9 +98,9 @@ class ToolResponse:
     """What a call gives back, ready to be sent.
 
     Attributes:
-        text: What the model reads.
+        text: Text that the model reads.
         picture: The result's picture as a PNG or JPEG file, or None.
-        media_type: Of the picture.
+        media_type: Media type of the picture.
         error: None when the call succeeded.
     """
 

@@ -25,7 +25,7 @@ class AnthropicMessages(ChatServer):
     `tool_result` blocks.
 
     Args:
-        model: As the server names it.
+        model: Name of the model on the server.
         base_url: Up to and without `/v1`.
         protocol: How the turn is written.
         schemas: JSON schemas of the tools; only the protocol `native` needs them.

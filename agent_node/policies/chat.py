@@ -238,14 +238,14 @@ class Completion:
     """What a server wrote in native or in text mode.
 
     Attributes:
-        words: What it said.
+        words: Text of the turn.
         thought: Its reasoning, where the server separates it.
         calls: (name, arguments as the JSON text that the model wrote) of each call.
         cut: The longest turn was reached.
         stopped_at: The stop string that ended it; "" where it ended by itself; None where the server does not say.
-        prompt_tokens, completion_tokens: As counted by the server; 0 where it did not.
+        prompt_tokens, completion_tokens: Tokens counted by the server; 0 where it did not count.
         ending: The server's own word for why it ended.
-        token_ids, logprobs: As of `agent_node.policy.Reply`.
+        token_ids, logprobs: Sampled tokens, see `agent_node.policy.Reply`.
     """
 
     words: str = ""

@@ -37,7 +37,7 @@ class ChatServer(ABC):
 
     Args:
         api: Stands before the model in the policy's name.
-        model: As the server names it.
+        model: Name of the model on the server.
         endpoint: Where requests go.
         protocol: How the turn is written.
         schemas: JSON schemas of the tools; only the protocol `native` needs them.

@@ -50,7 +50,7 @@ class ArgumentRules:
 
     Attributes:
         python: Values are written as Python's literals, not as JSON.
-        longest: Of a string [characters].
+        longest: Longest string [characters].
         rules: Name -> right side, of those that were needed.
     """
 
@@ -153,7 +153,7 @@ class Guide:
         protocol: How the turn is written. With `native` calls have the form of Hermes and Qwen 2.5 and 3, which a
             server's parser of that name takes out of the words.
         schemas: JSON schemas of the tools.
-        longest: Of a thought, an answer, and each string of a call [characters].
+        longest: Longest thought, answer, and string of a call [characters].
         leader: Its calls or its answer are the only ones; None admits all.
 
     Raises:

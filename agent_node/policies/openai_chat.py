@@ -26,13 +26,13 @@ class OpenAIChat(ChatServer):
     follow in a user message.
 
     Args:
-        model: As the server names it.
+        model: Name of the model on the server.
         base_url: Up to and with `/v1`.
         protocol: How the turn is written.
         schemas: JSON schemas of the tools; only the protocol `native` needs them.
         options: Deadlines, budgets, sampling.
         key: Sent as bearer token; none where empty.
-        leader: Whose calls a guided model makes; None leaves them to the model.
+        leader: Policy whose calls a guided model makes; None leaves them to the model.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a tool whose name a server cannot take, and for native calls that are to be

@@ -26,8 +26,8 @@ class ModelSettings:
     """Settings of a model; the scripted policy needs none.
 
     Attributes:
-        temperature: Of sampling; 0 takes the likeliest token. Where it is not given, Anthropic's API, whose newer
-            models take none, is sent none, and everything else 0.
+        temperature: Sampling temperature; 0 takes the likeliest token. By default Anthropic's API, whose newer models
+            take none, is sent none, and everything else 0.
         max_tokens: Longest turn; a longer one is cut and is malformed.
         deadline_s: Longest time of a turn, with every attempt and pause [s].
         token_budget: Tokens of the whole command, read and written.
@@ -62,7 +62,7 @@ class PolicyOptions(ModelSettings):
     """Settings of every policy, with those of `ModelSettings`; a policy passes over those that mean nothing to it.
 
     Attributes:
-        seed: Of sampling (where the server heeds it) and of the jitter between attempts.
+        seed: Seed of sampling (where the server heeds it) and of the jitter between attempts.
         turns: Assistant turns that the agent allows, for policies that plan with it; None for the protocol's.
         picture_format: "png" keeps every pixel as the tools saw it and as training data holds it; "jpeg" (quality 90)
             is a quarter of that, for slow lines (34 against 133 KiB for a simulated 640x480 picture).
@@ -76,7 +76,7 @@ class PolicyOptions(ModelSettings):
         stream: Words come as they are written; None: where `on_piece` is given.
         on_piece: Hears the words as they come. They are the model's own: show them only without control characters.
         stopped: Polled while waiting; True ends the turn with STOPPED.
-        device: Of a model in this process, "auto" for the GPU where there is one.
+        device: Device of a model in this process, "auto" for the GPU where there is one.
     """
 
     seed: int = 0

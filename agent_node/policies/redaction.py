@@ -71,7 +71,7 @@ class PieceRedactor:
     """A redactor for words that come in pieces: an end that stands in a secret too is kept back until it goes on.
 
     Args:
-        redact: Of whole texts.
+        redact: Redactor of whole texts.
     """
 
     def __init__(self, redact: Redactor) -> None:

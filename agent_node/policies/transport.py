@@ -59,7 +59,7 @@ class Fault(Exception):
     Attributes:
         code: Error code if no further attempt is made.
         passing: Another attempt may work.
-        pause_s: What the server asks to wait [s], or None.
+        pause_s: Pause that the server asks for [s], or None.
         refused: Names that may be those of parameters that the server refuses.
         said: The server's own words, whole: they are shown behind the message without the key, and then shortened.
         shown: So many of them [characters].

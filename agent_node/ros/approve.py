@@ -31,7 +31,7 @@ class Requests:
 
     Args:
         link: Takes part in the graph.
-        proofs: Of the operator's token.
+        proofs: Proofs of the operator's token.
         notify: Gets a sentence for the operator.
     """
 

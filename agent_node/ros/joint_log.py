@@ -26,7 +26,7 @@ class JointLog:
     Args:
         node: Listens.
         clock: Time now [s], the recorder's clock.
-        topic: Of sensor_msgs/JointState.
+        topic: Topic of sensor_msgs/JointState.
         robot: The robot; the default one where None.
     """
 

@@ -38,7 +38,7 @@ class TurnProgress:
         publish: Called in the agent's thread.
 
     Attributes:
-        name: Of the policy.
+        name: Name of the policy.
         turn: Turn of the conversation, from 1; 0 before the first.
         published: Number of the last step that was published.
     """

@@ -108,7 +108,7 @@ def up_command(task: str, settings: dict[str, Any]) -> str:
 
     Args:
         task: The operator's sentence.
-        settings: Of the agent and of the graph, as in `result.json`.
+        settings: Settings of the agent and of the graph, as in `result.json`.
     """
     run = shlex.join(["toolhand", "run", task, "--transport", "ros"])
     if "scene" not in settings:  # a real arm's drivers are started on their own

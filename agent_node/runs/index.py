@@ -33,9 +33,9 @@ class RunEntry:
         id: Name of the folder.
         path: The folder.
         began: ISO 8601 time in UTC, from the name, else from the result's file.
-        success: As the tools reported it.
+        success: Success as the tools reported it.
         error_code: The stage that failed.
-        problem: What is wrong with the folder: an unfinished run, or a damaged result; None if nothing is.
+        problem: Fault of the folder: an unfinished run, or a damaged result; None if there is none.
         recorded: A run.mcap is there.
     """
 

@@ -36,11 +36,11 @@ def write_report(
     Args:
         path: The file.
         episode: The finished command.
-        summary: What else is known of the run, as `result.json` has it. `truth`, if there, is the simulator's
-            judgement: a mapping such as {"success": True, "picked": True, "score": "2/2"} or None, and
-            `judged_against` its goal. What says how the run was begun, such as `scene`, `seed` and `command`, stands
-            at the head. All other entries fill the table of details; nested mappings become one row an entry, names
-            that end in `_s` are seconds.
+        summary: Further data of the run, as in `result.json`. `truth`, if there, is the simulator's judgement: a
+            mapping such as {"success": True, "picked": True, "score": "2/2"} or None, and `judged_against` its goal.
+            Entries that say how the run was begun, such as `scene`, `seed` and `command`, stand at the head. All other
+            entries fill the table of details; nested mappings become one row an entry, names that end in `_s` are
+            seconds.
         frames: Pictures of the motion, uint8 (H, W, 3), any number.
         frame_times: Time of each frame [s].
 
@@ -81,7 +81,7 @@ def complete_report(
 
     Args:
         path: The file.
-        summary, frames, frame_times: As in `write_report`; with the `task` and `success` of the run.
+        summary, frames, frame_times: The arguments of `write_report`, with the `task` and `success` of the run.
 
     Raises:
         ToolError: As in `write_report`; UNAVAILABLE also when the file cannot be read.
@@ -137,7 +137,7 @@ def page(title: str, script: str, body: str, more_style: str = "") -> str:
     """A page in the look of the reports that loads nothing and runs no script but this one.
 
     Args:
-        title: As text.
+        title: Title as plain text.
         script: The only one that may run; the body has it, in its tag.
         body: HTML, with everything from outside escaped.
         more_style: CSS after that of the reports.

@@ -29,7 +29,7 @@ def write_run(
         toolbox: The tools that were offered.
         more: Further entries of `result.json`.
         recorder: Has heard the command; None leaves no `run.mcap`.
-        motion: What the joints did meanwhile.
+        motion: Positions and velocities of the joints meanwhile.
 
     Returns:
         Which files could not be written.

@@ -126,9 +126,9 @@ def measure(truth: PictureTruth, frame: Frame, ports: Ports, seed: int = 0) -> F
     """Ask a perception about a frame and compare with the truth.
 
     Args:
-        truth: Of the same picture.
-        frame: What the perception is shown.
-        ports: What is measured.
+        truth: Truth of the same picture.
+        frame: Picture that the perception is shown.
+        ports: Ports to measure.
         seed: Chooses the object beside which free table is asked for.
 
     Raises:
@@ -313,7 +313,7 @@ def bench_perception(
         jobs: Processes.
         plot: Where to write a picture of how reliable the scores are (PNG).
         text: Measure the reading of text instead, in one process.
-        reader: What reads it, with --text.
+        reader: Reader of text, with --text.
         size: Width and height of the pictures; 4:3 keeps the field of view.
     """
     require_at_least(1, scenes=scenes, jobs=jobs)

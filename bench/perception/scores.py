@@ -30,9 +30,9 @@ def ratings(truth: PictureTruth, frame: Frame, ports: Ports, seed: int) -> list[
     """Scores of everything that is found for phrases about a scene, and whether it is what the phrase says.
 
     Args:
-        truth: Of the same picture.
-        frame: What is shown; its ids are those of the truth wherever it has some.
-        ports: Whose detector is asked.
+        truth: Truth of the same picture.
+        frame: Picture to show; its ids are those of the truth wherever it has some.
+        ports: Ports with the detector.
         seed: Chooses what is asked for that is not there.
 
     Raises:

@@ -68,8 +68,8 @@ class Page:
 
     Attributes:
         kind: Which rows of the report it belongs to.
-        rgb: What is read.
-        lines: As printed, before the page was turned.
+        rgb: Picture to read.
+        lines: Printed lines, before the page was turned.
         angle_deg: By how much it was turned afterwards, anticlockwise.
         flat_size: Width and height before it was turned [px].
     """
@@ -284,8 +284,8 @@ def bench_text(scenes: int, first_seed: int, reader_name: str, as_json: bool) ->
 
     Args:
         scenes: Maps, and pictures of scenes.
-        first_seed: Of the pages and of the first scene.
-        reader_name: Of the port TextReader.
+        first_seed: Seed of the first page and of the first scene.
+        reader_name: Name of a backend of the port TextReader.
         as_json: One JSON document instead of a report.
     """
     began = time.monotonic()

@@ -32,7 +32,7 @@ class PictureTruth:
     """What the simulator knows of one picture.
 
     Attributes:
-        scene: What stands on the table.
+        scene: Scene on the table.
         states: Where it stands, by id.
         frame: The picture, with object ids.
         depth: (H, W) depth without noise [m], NaN beyond the sensor's range.

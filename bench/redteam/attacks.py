@@ -31,13 +31,13 @@ class Attack:
     """One attack through the agent.
 
     Attributes:
-        name: What is tried.
+        name: Short description of the attack.
         family: Which kind of trick it is.
-        turns: What the policy writes, turn by turn.
+        turns: Turns that the policy writes, in order.
         codes: With one of these at least one call is refused, and with no other; empty where nothing need be refused.
         moves: The calls ask for nothing that is forbidden where no approval is needed: then the arm may move.
         protocol: How the turns are written.
-        poison: What is written into the scene.
+        poison: Text that is written into the scene.
     """
 
     name: str

@@ -98,7 +98,7 @@ def bench_redteam(
     Args:
         n: Calls made by chance, over the tools of all suites.
         turns: Turns made by chance, each through the parser of every protocol.
-        seed: Of all that is made by chance.
+        seed: Seed of everything that is drawn at random.
         family: Kinds of attacks, separated by commas, or all.
         sequences: Stops, resets and requests of several clients in an order made by chance, in this process.
         graph_sequences: The same over a ROS 2 graph that is started for it, with strangers on it.

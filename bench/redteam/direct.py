@@ -34,7 +34,7 @@ class Forger:
     """An approver that has been taken over.
 
     Args:
-        decide: What it does instead of asking a person.
+        decide: Function that replaces the question to a person.
         ground: The range.
     """
 
@@ -68,16 +68,16 @@ class DirectAttack:
     """One attack in the process.
 
     Attributes:
-        name: What is tried.
+        name: Short description of the attack.
         family: Which kind of trick it is.
         work: The attack.
         codes: One of these is raised; empty where the motion is allowed, within the limits.
-        mode: Of the guard.
+        mode: Mode of the guard.
         begins: A motion may begin, and is ended as soon as it is not what was permitted.
         decide: The approver; None where no person can be asked.
-        change: What a lying planner does; None for an honest one.
-        limits: Of the guard.
-        clock: Of the guard; None for the real one.
+        change: Change that a lying planner makes; None for an honest one.
+        limits: Limits of the guard.
+        clock: Clock of the guard; None for the real one.
     """
 
     name: str

@@ -63,7 +63,7 @@ class RecordingArm:
     """An arm that reaches every commanded position at once, and checks each command.
 
     Args:
-        world: Whose robot it has.
+        world: World with the robot.
 
     Attributes:
         commands: Trajectories and jaw openings that have reached it.
@@ -152,7 +152,7 @@ class CallFuzzer:
 
     Args:
         rng: Chooses.
-        schemas: Of the tools.
+        schemas: JSON schemas of the tools.
         bait: (4, 4) a grasp that works.
     """
 
@@ -269,7 +269,7 @@ def fuzz_calls(n: int, seed: int, ground: Range, progress: Callable[[int], None]
 
     Args:
         n: Calls.
-        seed: Of the calls.
+        seed: Seed of the calls.
         ground: The range; nothing on it moves.
         progress: Called now and then with how many are done.
     """

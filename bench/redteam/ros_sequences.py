@@ -94,7 +94,7 @@ def run_graph_sequences(n: int, seed: int, progress: Callable[[int], None]) -> S
 
     Args:
         n: How many.
-        seed: Of the order and the moments; what a graph makes of them differs from run to run.
+        seed: Seed of the order and the moments; timing on a graph differs from run to run.
         progress: Hears the number of each before it begins.
 
     Raises:

@@ -352,7 +352,7 @@ class Sequences:
         events: How often each event and each request happened.
         codes: How the requests ended; "done" where they were carried out.
         stale: Requests that a stop met, or that were made while one was latched.
-        braked: Of these, those in whose name the arm was moving then.
+        braked: Number of these that moved the arm at that moment.
         moved: Requests that moved the arm, undisturbed or until they were stopped.
         violations: A sentence for every motion that was not requested since the last stop.
     """
@@ -372,7 +372,7 @@ def run_sequences(n: int, seed: int, ground: Range, progress: Callable[[int], No
 
     Args:
         n: How many; 0 or more.
-        seed: Of all of them; sequence k is the same whatever n is.
+        seed: Seed of all sequences; sequence k is the same whatever n is.
         ground: The range, put back after each.
         progress: Hears the number of each before it begins.
     """

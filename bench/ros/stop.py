@@ -68,15 +68,15 @@ class StopSample:
 
     Attributes:
         moment_s: When it was to be, in time of the robot after the first goal was sent [s].
-        phase: Of the motion then.
-        speed: Of the fastest joint then [rad/s].
+        phase: Phase of the motion then.
+        speed: Speed of the fastest joint then [rad/s].
         confirmed: The answer said that the arm stands still.
         reaction_s: From the call until no joint moved any more, in time of the robot [s].
         answer_s: From the call to the answer, by the wall clock [s].
         goal_code: Error code that the motion ended with.
         refused: A goal that was sent before the reset was refused with STOPPED.
         later_commands: Goals that the controllers accepted after the confirmation, before the reset.
-        later_speed: Of the fastest joint in that time [rad/s].
+        later_speed: Speed of the fastest joint in that time [rad/s].
         next_code: How the first command after the reset ended; empty for success.
     """
 
@@ -111,7 +111,7 @@ def measure_stops(
     Args:
         node: Spun by an executor in another thread; its graph is free-running.
         n: Number of stops.
-        seed: Of the moments.
+        seed: Seed of the moments.
         on_sample: Gets each sample at once.
 
     Raises:

@@ -29,7 +29,7 @@ class Load:
     """What so many conversations got.
 
     Attributes:
-        seconds: Of each call.
+        seconds: Duration of each call [s].
         wall_s: From the first call to the last answer.
         errors: Calls that came to an error of the tool or of the way to it, by code.
     """
@@ -43,7 +43,7 @@ def drive(payload: Payload, conversation: Callable[[], PointingConversation], ca
     """Let conversations call one after the other until the time is over; each calls once before that does not count.
 
     Args:
-        payload: What is sent.
+        payload: Payload to send.
         conversation: Makes what a conversation calls with.
         callers: Conversations, a thread each.
         seconds: How long calls are begun; those that wait are waited for [s].

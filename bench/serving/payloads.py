@@ -27,10 +27,10 @@ class Payload:
     """One kind of call.
 
     Attributes:
-        name: As the command line has it.
+        name: Name on the command line.
         tool: Backend that is asked.
         about: For people.
-        calls: Of one conversation, whose number it is given, without end.
+        calls: Function from the number of a conversation to its endless calls.
     """
 
     name: str

@@ -40,7 +40,7 @@ class IdleTools:
     """Tools that do nothing, or hand out a picture.
 
     Args:
-        frame: What the picture shows; each call gives new arrays of it.
+        frame: Frame of the picture; each call gives new arrays of it.
     """
 
     def __init__(self, frame: Frame) -> None:

@@ -39,8 +39,8 @@ class RolloutJob:
     """One episode in a worker.
 
     Attributes:
-        seed: Of the task and of the station.
-        config: Of the station; its seed is the job's.
+        seed: Seed of the task and of the station.
+        config: Configuration of the station; its seed is the job's.
         kept: The worker's station is reset; else there is a new one.
     """
 
@@ -254,7 +254,7 @@ def bench_rollouts(
         n: Tasks.
         first_seed: Seed of the first task.
         size: Width and height of the pictures; the plain loop has 640x480.
-        timestep: Of the physics [s]: 0.001, 0.002 or 0.004; the plain loop has 0.002.
+        timestep: Time step of the physics [s]: 0.001, 0.002 or 0.004; the plain loop has 0.002.
     """
     require_at_least(1, n=n)
     require_at_least(0, first_seed=first_seed)

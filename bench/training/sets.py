@@ -65,7 +65,7 @@ def bench_sets(
         path: The folder that the set's files are in, as its publisher has them.
         predictions: A file of JSON lines {"id": "...", "answer": "..."}; without it a policy is asked.
         split: One split of the set; every one that is there if left out.
-        suite: Whose tools, several with commas; those of the protocol if left out.
+        suite: Suites of tools, several with commas; those of the protocol if left out.
         limit: Mark only so many questions, 1 or more, from the first.
         save: Write the policy's answers to this file, as predictions, also where it is broken off.
         strict: Stop at the first bad row.
@@ -170,7 +170,7 @@ def _rows(asked: list[MarkedAnswer], lost: list[Question]) -> list[dict[str, Any
     """A row a category and one for all: a rate with its Wilson interval where all marks are 0 or 1, else a mean.
 
     Args:
-        asked: What each answer is worth, 0 where the question was lost.
+        asked: Mark of each answer, 0 where the question was lost.
         lost: The questions that an infrastructure error took; how many they are stands in their row.
     """
     categories: dict[str, list[float]] = {}

@@ -57,10 +57,10 @@ class TaskRecord:
     """What came of it.
 
     Attributes:
-        score, success: Of the teacher: the kind's own reward, and whether it counts as right; None where an
-            infrastructure error, or a tool that really ran out of time, left the episode without a score.
-        blind_score, blind_success: Of the policy that does not look.
-        why: What was wrong with the teacher's answer.
+        score, success: Reward of the kind for the teacher, and whether it counts as right; None where an infrastructure
+            error, or a tool that really ran out of time, left the episode without a score.
+        blind_score, blind_success: The same for the policy that does not look.
+        why: Fault of the teacher's answer.
         calls: Tools that the teacher called.
         made_s: Processor time of making the task [s].
     """
@@ -177,7 +177,7 @@ def bench_tasks(
         kinds: "all", "questions", or kinds separated by commas.
         n: Tasks of each kind.
         first_seed: Seed of the first one.
-        split: Whose products, layouts and wordings.
+        split: Split with the products, layouts and wordings.
         difficulty: From 0 to 1: noise of the perception sim, calls that fail on purpose, things that slip; see
             training.env.difficulty.
         jobs: Processes.

@@ -20,12 +20,12 @@ class FollowingCamera:
 
     Args:
         renderer: Name of the renderer, see `sim.camera.ray.make_camera`.
-        world: What it sees.
+        world: World that the camera sees.
         model: Calibration and pose.
-        scene: Whose objects the ids in its frames mean where the frames have no labels; once others stand in the world,
-            the frames say what is what. Its lamp lights the pictures.
+        scene: Scene whose objects the ids mean in frames without labels; frames taken after other things were put into
+            the world carry labels. Its lamp lights the pictures.
         seed: Seed of the sensor.
-        sensor: What it measures of the ideal picture.
+        sensor: Sensor model applied to the ideal picture.
 
     Raises:
         ToolError: See `sim.camera.ray.make_camera`.

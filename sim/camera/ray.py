@@ -130,7 +130,7 @@ class CameraState:
     """What the next pictures of a camera depend on, beside the physics.
 
     Attributes:
-        seed: Of its noise.
+        seed: Seed of the sensor noise.
         pictures: How many it has taken.
         last: The state that it took the newest one of, and the picture; pickled, the picture is left out.
     """
@@ -151,7 +151,7 @@ class StampedCamera:
         data: Its state, read at every capture and never written.
         camera: Calibration and pose.
         body_index: Object index of each object's root body id.
-        sensor: What it measures of the ideal picture.
+        sensor: Sensor model applied to every picture.
         seed: Seed of the sensor; every picture draws from (seed, number of the picture).
         lamp_position: (3,) where the light comes from, in the base frame [m].
 

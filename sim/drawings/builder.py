@@ -108,8 +108,8 @@ class PictureBuilder:
             text: Characters of `sim.drawings.lettering.CHARACTERS` and blanks.
             origin: Left end of the baseline.
             size: Font size; capitals are 0.71 of it high.
-            colour: Of the ink.
-            kind: As in `TextSpan`.
+            colour: Colour of the ink.
+            kind: Kind of text, see `TextSpan`.
 
         Returns:
             Box of the ink (left, top, right, bottom).

@@ -119,7 +119,7 @@ class MockDataset:
 
     Attributes:
         folder: Where it is.
-        name: What it is called.
+        name: Name of the data set.
         seed: Seed it was recorded with.
         n: Number of frames.
         made: How it was made.
@@ -169,7 +169,7 @@ def write_dataset(folder: str | Path, frames: Iterable[MockFrame], n: int, seed:
         folder: Where; it may not exist yet, or must be empty.
         frames: Written one by one, as they come.
         n: How many there are.
-        seed: What they were recorded with.
+        seed: Seed that the frames were recorded with.
         made: How they were made.
 
     Raises:

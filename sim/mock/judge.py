@@ -55,8 +55,8 @@ class PointJudge:
     """Judges one episode.
 
     Args:
-        station: What the robot works at.
-        scene: What its frame shows; the ids are indices of its objects.
+        station: Station that the robot works at.
+        scene: Scene of its frame; the ids are indices of its objects.
 
     Attributes:
         before: The things as the scene has them.

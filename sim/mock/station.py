@@ -36,7 +36,7 @@ class MockStation:
     """The tools over one recorded frame; nothing moves, and no arm limits the grasps.
 
     Args:
-        recorded: What the camera sees, e.g. `read_dataset().frame(3)`.
+        recorded: Frame that the camera returns, e.g. `read_dataset().frame(3)`.
         config: Perception, seed, noise and suites as for `sim.station.Station`; its camera is not used. The simulator's
             truth knows things by the recorded ids and labels.
 

@@ -62,7 +62,7 @@ class Controller(Generic[Outcome]):
     Args:
         node: Serves.
         physics: Runs the motions.
-        part: What moves.
+        part: Part of the robot that moves.
         action_type: Class of the action.
         name: Name of the action.
     """

@@ -44,7 +44,7 @@ def ros_station(scene: Scene, config: StationConfig, lockstep: bool = True) -> I
     """A station over a graph of its own that ends with the block.
 
     Args:
-        scene: What stands on the table.
+        scene: Scene on the table.
         config: Perception and seed.
         lockstep: False lets simulated time pass as the wall clock's.
 
@@ -65,8 +65,8 @@ def lockstep_graph(config: StationConfig, scene: Scene | None = None, lockstep: 
 
     Args:
         config: Perception and seed.
-        scene: What stands on the table; the example where None.
-        lockstep: As of `ros_station`.
+        scene: Scene on the table; the example where None.
+        lockstep: Physics advance only on request, see `ros_station`.
     """
     use_client()
     from sim.scene.files import scene_yaml
@@ -92,8 +92,8 @@ def station_anew(graph: LaunchedGraph, scene: Scene, config: StationConfig) -> I
 
     Args:
         graph: In lockstep, with the backends of the configuration.
-        scene: What stands on the table.
-        config: As the graph's, with the seed.
+        scene: Scene on the table.
+        config: Configuration of the graph, with the new seed.
 
     Raises:
         ToolError: UNAVAILABLE or TIMEOUT where a node does not answer, INTERNAL where it refuses.
@@ -111,7 +111,7 @@ def started_graph(arguments: Mapping[str, str]) -> Iterator[LaunchedGraph]:
     """The simulated graph with a router of its own, ready, until the block ends.
 
     Args:
-        arguments: Of launch/sim.launch.yaml.
+        arguments: Arguments of launch/sim.launch.yaml.
 
     Raises:
         ToolError: UNAVAILABLE where it does not start; what its nodes wrote last is shown. INVALID_ARGUMENT for a

@@ -67,7 +67,7 @@ class Settings:
         image_width: [px].
         image_height: [px].
         renderer: A name that `sim.camera.ray.make_camera` knows.
-        sensor: What the cameras measure of the ideal picture, a name of the group `toolhand.sensor`.
+        sensor: Sensor model of the cameras, a name of the group `toolhand.sensor`.
         zed_names: Names of zed-ros2-wrapper for the scene camera's topics and frame: "new" (5.1 and later) or "old".
         fault: One of `FAULTS`.
     """

@@ -96,7 +96,7 @@ class StatePublisher:
         node: Publishes.
         rate: Joint states per second of simulated time [Hz].
         scene_frame: Optical frame of the scene camera.
-        robot: Whose description is published.
+        robot: Robot whose description is published.
         joint_states: One of `JOINT_STATES`.
     """
 

@@ -73,7 +73,7 @@ class RemoteWorld:
     """The world of sim_node, as far as a judge needs it.
 
     Attributes:
-        scene: What stood on the table when it was loaded.
+        scene: Scene on the table when it was loaded.
         robot: The simulator's.
     """
 

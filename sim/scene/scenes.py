@@ -67,7 +67,7 @@ class PlacedObject:
 
     Attributes:
         id: Unique in the scene, e.g. "coconut_water_1".
-        item: What it is: a name that `find_asset` knows, e.g. "coconut water" or "fruits/mango".
+        item: Name that `find_asset` knows, e.g. "coconut water" or "fruits/mango".
         position_m: Body origin (centre of the bounding box) in the base frame [m].
         yaw: Rotation about z [rad].
         grip: Factor of the friction of its kind, above 0. Where it is not 1, this friction holds against all that
@@ -110,7 +110,7 @@ class Scene:
     Attributes:
         seed: Where it came from.
         objects: In the order of their index.
-        light_position_m: Of the lamp, base frame [m].
+        light_position_m: Position of the lamp, base frame [m].
         camera_jitter_m: Added to the scene camera's nominal position [m].
         camera_jitter_rad: Small rotation vector of the scene camera [rad].
         table_rgb: 0..1.

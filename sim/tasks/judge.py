@@ -95,7 +95,7 @@ class Judge:
     """Watches one episode, to score it by what the simulator knows. Make it before the robot moves.
 
     Args:
-        station: What the robot works at.
+        station: Station that the robot works at.
         before: The things before the robot moved, where that is over: `before` of the judge that saw it; now where
             None.
 

@@ -26,10 +26,10 @@ class PickTask:
     the command for `hold_s`; see `predicates.THRESHOLDS`.
 
     Attributes:
-        text: What the operator says.
+        text: Sentence of the operator.
         scene: The table before.
         target_ids: The things to pick; any one of them counts.
-        source: Whose goal it is.
+        source: Origin of the goal.
     """
 
     text: str

@@ -37,12 +37,12 @@ class PlaceTask:
     `predicates.judge_place` and `predicates.THRESHOLDS`.
 
     Attributes:
-        text: What the operator says.
+        text: Sentence of the operator.
         scene: The table before.
         target_ids: The things to pick; any one of them counts.
         relation: Where to place it.
         reference_ids: In relation to what.
-        source: Whose goal it is.
+        source: Origin of the goal.
     """
 
     text: str

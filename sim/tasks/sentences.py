@@ -102,7 +102,7 @@ def unique_descriptions(item: Description, scene_items: Sequence[Description]) -
     """Descriptions of an item that no other object of the scene could mean.
 
     Args:
-        item: What is to be described.
+        item: Item to describe.
         scene_items: The item of every object in the scene, the described one included once.
     """
     return [phrase for phrase in descriptions(item) if sum(_fits(phrase, other) for other in scene_items) == 1]
@@ -126,10 +126,10 @@ class Recipe:
         targets: One of these names is the thing to pick.
         copies: How many of the target there are; the one furthest to `side` is meant.
         side: Which of the copies, None if there is one.
-        relation: As in Task.
+        relation: Place relation, see Task.
         references: Lists of names; one of each is there as a reference.
         also: Lists of names; one of each is there to be confused with.
-        forbids: What else may not be there, because the sentence's words could mean it.
+        forbids: Things that must not be there because the sentence could mean them.
     """
 
     text: str

@@ -58,7 +58,7 @@ def pick_stages(history: History, target_ids: Sequence[str]) -> Stages:
     """How far a pick came, of the target that came furthest; empty where none of them is on the table.
 
     Args:
-        history: Of the episode, with one hold at the end.
+        history: Simulator's record of the episode, with one hold at the end.
         target_ids: Any one of them counts.
     """
     return _furthest(_pick_stages(history, name) for name in target_ids if name in history.poses)
@@ -70,7 +70,7 @@ def place_stages(
     """How far a pick and place came, of the target that came furthest; empty where none of them is on the table.
 
     Args:
-        history: Of the episode, with what was put down lying still in the last hold.
+        history: Simulator's record of the episode, with the placed thing lying still in the last hold.
         target_ids: Any one of them counts.
         relation: Where it should be placed.
         reference_ids: In relation to what.

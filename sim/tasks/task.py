@@ -53,11 +53,12 @@ class Score:
     Attributes:
         terms: Named, each in 0..1; a bool where there is nothing in between. Whoever trains weighs them.
         success: Everything that was asked for is true.
-        reasons: What was not as it should be, one sentence each.
+        reasons: One sentence for each thing that is not as it should be.
         stages: How far it came, see `sim.tasks.stages`; empty where the task has none. No part of a comparison: it is
             the way, not what came of it.
-        picked_up: What left the table in the hand at some time, by id; empty where the task asks for no deed.
-        meant: What was to be picked, any one of these; empty where the task asks for no deed.
+        picked_up: Ids of the things that the hand lifted off the table at some time; empty where the task asks for no
+            deed.
+        meant: Ids of the things that could be picked, any one of them; empty where the task asks for no deed.
 
     Raises:
         ToolError: INTERNAL for a term outside of 0..1: such an episode has no score.
@@ -91,15 +92,15 @@ class History:
     """What the simulator knows of one episode.
 
     Attributes:
-        scene: What stood on the table at the start, with its shapes.
+        scene: Scene at the start, with its shapes.
         T_base_camera: (4, 4) true pose of the scene camera: left and behind are as it sees them.
         before: The things before the robot moved.
         times: (T,) simulated time of each logged state, from the start to the end of the holds [s].
-        poses: Of each thing, (T, 7): position in the base frame [m] and quaternion wxyz at those times.
+        poses: Pose of each thing at those times, (T, 7): position in the base frame [m] and quaternion wxyz.
         holds: For each of the task's `holds_s` the states while nothing was done any more, first and last included.
         after: The things at the very end.
         hand: (T, 3) point between the jaws at those times, base frame [m]; None where it is not known.
-        contacts: What touched what at those times; None where it is not known.
+        contacts: Contacts at those times; None where they are not known.
     """
 
     scene: Scene
@@ -178,8 +179,8 @@ class Task(Protocol):
         """Judge an episode.
 
         Args:
-            history: What the simulator knows of it.
-            transcript: What was said and which tools were called.
+            history: Simulator's record of the episode.
+            transcript: Words and tool calls of the episode.
 
         Raises:
             ToolError: INTERNAL where the physics broke: such an episode has no score.

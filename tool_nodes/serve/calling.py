@@ -85,8 +85,8 @@ class Connection:
         """What a served backend answers.
 
         Args:
-            name: Of the entry.
-            arguments: Of its port's method.
+            name: Name of the entry.
+            arguments: Arguments of its port's method.
             seed: For a backend that is `ports.Seeded`.
 
         Raises:

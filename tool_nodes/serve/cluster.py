@@ -54,7 +54,7 @@ class Keeper:
     """Starts a service, watches it and takes it down.
 
     Args:
-        config: What is to be served.
+        config: The service to start.
         address: HOST:PORT of a cluster; empty starts one on this machine.
         say: Told what happens, in sentences.
     """

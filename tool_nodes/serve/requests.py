@@ -49,7 +49,7 @@ class PortRequest:
     """One call.
 
     Attributes:
-        arguments: Of the port's method.
+        arguments: Arguments of the port's method.
         until: When nobody waits for the answer any more [s since 1970]; the clocks of a cluster agree to well below a
             deadline.
         seed: The caller's, for backends that are `ports.Seeded`.
@@ -85,9 +85,9 @@ class SharedArrays:
         """A reference to a value, which is put there where it is not yet.
 
         Args:
-            owner: As long as it lives, or another owner of the same key, the value is kept.
+            owner: Object that keeps the value alive, with other owners of the same key.
             key: The value's, see `content_key`.
-            value: What is put.
+            value: The value to store.
         """
         with self._lock:
             kept = self._kept.get(key)
@@ -149,7 +149,7 @@ def unpack(request: PortRequest, values: dict[Any, Any], writable: bool = False)
     """The arguments as the backend gets them.
 
     Args:
-        request: What came.
+        request: The request as it arrived.
         values: Behind the references.
         writable: Copy the pixels: for a backend that writes into the picture that it is given.
     """

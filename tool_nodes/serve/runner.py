@@ -43,8 +43,8 @@ class Runner:
     """Gives requests to a backend, one batch at a time; used by one thread.
 
     Args:
-        entry: What is served.
-        backend: What stands behind it.
+        entry: Entry of the service that is served.
+        backend: The backend behind it.
         fetch: The values behind references, as `ray.get` gives them.
         end: Ends this process at once.
     """

@@ -41,7 +41,7 @@ class ServiceNote:
 
     Attributes:
         id: Another one for each start.
-        address: Of the cluster's head, HOST:PORT.
+        address: Address of the cluster's head, HOST:PORT.
         keeper: Process that started it and takes it down.
         folder: Where it is noted; in no note, but where that was found.
         own: True where the cluster was started for it.

@@ -18,7 +18,7 @@ class RayWay:
 
     Args:
         ray: The module, with this process on the cluster.
-        entry: What is called.
+        entry: Entry that is called.
     """
 
     def __init__(self, ray: Any, entry: ServedEntry) -> None:

@@ -46,8 +46,8 @@ class Command:
         target: The thing; None for what is held ("put it down", "drop the can").
         relation: Where to place: in, on, left_of, right_of, in_front_of, behind, next_to, between, anywhere.
             None for a pick. Directions are those of the camera picture.
-        references: What the relation is to; empty for anywhere.
-        held_as: What the operator calls the thing that is held ("drop the can"), if anything.
+        references: Things that the relation refers to; empty for anywhere.
+        held_as: Name that the operator uses for the thing that is held ("drop the can"), if any.
         reading: (role, words as they were said) in the order of the sentence; the role "no effect" is that of words
             that change nothing.
         asides: References with a side after their name (`NounPhrase.aside`), and the side as it was said, quoted.

@@ -25,7 +25,7 @@ def of_what_is_held(command: Command, called: str | None) -> Command:
     """The command with what is held in the place of its name.
 
     Args:
-        command: What the operator asks for.
+        command: Command of the operator.
         called: The words that what is held was grasped by, "" where nobody said; None where nothing is held.
 
     Raises:

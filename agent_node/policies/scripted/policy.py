@@ -69,7 +69,7 @@ class ScriptedPolicy:
     Args:
         max_retries: Further tries after a failure that another look, grasp or place point may mend.
         max_turns: Turns that the agent allows; the last one is used for a truthful answer.
-        protocol: What it writes; SpaceTools' where None.
+        protocol: Protocol that it writes; SpaceTools' where None.
     """
 
     name = "scripted"

@@ -89,7 +89,7 @@ class Draft:
     """A command while its clauses are read.
 
     Attributes:
-        target: What is to be moved.
+        target: Thing to be moved.
         place: (relation, references) of where it is to go.
         picks: A clause asks to pick up.
         unplaced: A clause asks to place and says not where.

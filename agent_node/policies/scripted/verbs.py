@@ -202,7 +202,7 @@ class Clause:
 
     Attributes:
         verb: Base form, e.g. "pick".
-        verb_class: What it asks of the arm.
+        verb_class: Kind of deed.
         words: The words after it.
         spoken: The verb as it was said.
     """

@@ -74,7 +74,7 @@ class RecordedStep:
 
     Attributes:
         time_s: Time on the run's clock [s].
-        event: What a listener of the agent heard, without pictures.
+        event: Event that a listener of the agent heard, without pictures.
     """
 
     time_s: float
@@ -92,7 +92,7 @@ class RecordedRun:
     Attributes:
         task: The operator's sentence.
         steps: In the order in which they happened.
-        result: What `result.json` said when the file was written; None where the run was interrupted before.
+        result: Content of `result.json` when the file was written; None where the run was interrupted before.
         messages: Number of messages by topic.
         pictures: Those that a step refers to, by their image_index; see `picture`.
     """

@@ -89,7 +89,7 @@ class MotionLog:
         joint_names: J names, as in the URDF.
         positions: (N, J) [rad].
         velocities: (N, J) [rad/s], NaN where the driver reports none; None where none are known.
-        robot: Whose joints.
+        robot: Robot with the joints.
     """
 
     times: FloatArray
@@ -179,9 +179,9 @@ class Recorder:
 
         Args:
             run_dir: The folder.
-            motion: What the joints did; None where not known.
-            result: What `result.json` says; None where the run was interrupted before there was one.
-            compression: Of the file.
+            motion: Positions and velocities of the joints; None where not known.
+            result: Content of `result.json`; None where the run was interrupted before there was one.
+            compression: Compression of the file.
             truth: Where things were, by the simulator; None where there is none.
 
         Returns:

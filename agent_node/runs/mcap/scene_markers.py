@@ -41,7 +41,7 @@ class Shape:
     """A solid in a frame of its own.
 
     Attributes:
-        name: What it belongs to, e.g. "red_box_1"; shapes of a name share a namespace.
+        name: Name of its object, e.g. "red_box_1"; shapes of a name share a namespace.
         kind: A box, an ellipsoid ("sphere") or an upright cylinder.
         size: (3,) whole extents along its axes [m].
         rgba: (4,) colour and opacity, 0..1.
