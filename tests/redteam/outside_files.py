@@ -32,7 +32,7 @@ from training.pointer.data import read_shard as read_pictures
 from training.rollouts.branching import plan_of
 from training.rollouts.collection import read_rollouts, write_shard
 from training.rollouts.pictures import PictureStore
-from training.trainer.rows import read_rows
+from training.trainer.sequences import read_rows
 
 DIGITS = b"1" + b"0" * 400
 

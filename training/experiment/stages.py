@@ -44,7 +44,7 @@ from training.rollouts.record import RolloutRecord
 
 if TYPE_CHECKING:
     from agent_node.policies.tiny.weights import TinyWeights
-    from training.trainer.rows import Row
+    from training.trainer.sequences import TokenSequence
 
 WORLD = "erring"
 TIMESTEP_S = 0.004
@@ -124,7 +124,7 @@ class ExperimentRun:
 
         sizes, folder = self.sizes, self.folder / "pointer"
         shown = make_pictures(self.folder / "pictures", "train", self.seed, sizes.hit_scenes, self.workers)
-        # The policy's eyes are this encoder, and what they see has no depth.
+        # The policy's visual encoder is this one, and its pictures have no depth.
         training = HitTraining(self.seed, sizes.hit_steps, without_depth=WITHOUT_DEPTH)
         return improve_by_hits(read_pointer(start), shown, training, folder).weights
 
@@ -140,19 +140,19 @@ class ExperimentRun:
             "turns": TURNS, "timestep": TIMESTEP_S, "world": f"{WORLD}:{pointer}",
         }  # fmt: skip
 
-    def rows(self, arm: ExperimentArm) -> list[Row]:
+    def rows(self, arm: ExperimentArm) -> list[TokenSequence]:
         """What SFT learns from: conversations that truly ended well, and refusals that were right.
 
         Raises:
             ToolError: INVALID_ARGUMENT where there is none; as of `training.rollouts.engine.collect`.
         """
         from training.trainer.reading import rows_of_folder
-        from training.trainer.rows import Row, read_rows, write_rows
+        from training.trainer.sequences import TokenSequence, read_rows, write_rows
 
         path = self.folder / "teacher" / f"rows{_suffix(replace(arm, sft_times=1), rl=False)}.npz"
         if path.exists():
             return read_rows(path)
-        weights, rows, left_out = self._fresh(arm), list[Row](), Counter[str]()
+        weights, rows, left_out = self._fresh(arm), list[TokenSequence](), Counter[str]()
         for use, policy, count in (
             ("careful", "careful:varied", self.sizes.careful),
             ("expert", "careful:unchecked", self.sizes.expert),

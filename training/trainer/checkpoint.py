@@ -14,7 +14,7 @@ import numpy as np
 from agent_node.console.terminal import say
 from agent_node.policies.tiny.weights import TinyWeights
 from training.trainer.log import CHECKPOINT, LogRow, RunLog, written_to
-from training.trainer.rows import Row
+from training.trainer.sequences import TokenSequence
 from training.trainer.settings import OptimiserSettings
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ VERSION = 2
 
 
 def identity_of(
-    settings: OptimiserSettings, seed: int, weights: TinyWeights, rows: Sequence[Row] = ()
+    settings: OptimiserSettings, seed: int, weights: TinyWeights, rows: Sequence[TokenSequence] = ()
 ) -> dict[str, Any]:
     """What makes a training the same one: settings, seed, first weights, and rows with how much each token counts."""
     first = hashlib.sha256(json.dumps([asdict(weights.config), weights.vocabulary.tokens]).encode())
@@ -34,7 +34,7 @@ def identity_of(
         first.update(np.ascontiguousarray(weights.tensors[name], np.float32).tobytes())
     data = hashlib.sha256()
     for row in rows:
-        data.update(b"".join(part.tobytes() for part in (row.tokens, row.sampled, row.eyes, row.advantages)))
+        data.update(b"".join(part.tobytes() for part in (row.tokens, row.sampled, row.visual_features, row.advantages)))
     return {
         "version": VERSION,
         "settings": asdict(settings),

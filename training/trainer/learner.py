@@ -30,7 +30,7 @@ from tool_nodes.files import require_regular, write_whole
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import BoolArray
 from training.trainer.network import Dropout, TinyTransformer, chosen_device, nothing_dropped
-from training.trainer.rows import Floats, Row, RowBatch, alike
+from training.trainer.sequences import Floats, TokenBatch, TokenSequence, alike
 from training.trainer.settings import OptimiserSettings, PolicySettings
 
 _BETA1 = 0.9
@@ -64,7 +64,7 @@ class Learner:
         self.device = chosen_device(settings.device)
         self._begun_with, self._settings = weights, settings
         self._grammar = weights.grammar
-        self._masks: WeakKeyDictionary[Row, BoolArray] = WeakKeyDictionary()
+        self._masks: WeakKeyDictionary[TokenSequence, BoolArray] = WeakKeyDictionary()
         self.network = TinyTransformer.from_weights(weights).to(self.device)
         self._optimiser = _optimiser(self.network, settings)
         self._reference: TinyTransformer | None = None
@@ -90,7 +90,7 @@ class Learner:
         return Dropout(share, torch.Generator(self.device).manual_seed(int(rng.integers(_SEEDS))))
 
     def supervise(
-        self, rows: Sequence[Row], rate: float = 1.0, drop: Callable[[Tensor], Tensor] = nothing_dropped
+        self, rows: Sequence[TokenSequence], rate: float = 1.0, drop: Callable[[Tensor], Tensor] = nothing_dropped
     ) -> dict[str, float]:
         """One step of SFT.
 
@@ -120,7 +120,7 @@ class Learner:
         self._descend(rate)
         return {"loss": float(loss.detach()), **figures}
 
-    def reinforce(self, rows: Sequence[Row], settings: PolicySettings, rate: float = 1.0) -> dict[str, float]:
+    def reinforce(self, rows: Sequence[TokenSequence], settings: PolicySettings, rate: float = 1.0) -> dict[str, float]:
         """One step of RL; see the module.
 
         Args:
@@ -149,7 +149,7 @@ class Learner:
         means = {name: sum(part[name] for part in parts) / count for name in parts[0]}
         return {**means, "tokens": float(count), "grad_norm": self._grad_norm}
 
-    def _part_of_step(self, rows: Sequence[Row], settings: PolicySettings) -> tuple[Tensor, dict[str, float]]:
+    def _part_of_step(self, rows: Sequence[TokenSequence], settings: PolicySettings) -> tuple[Tensor, dict[str, float]]:
         """Sums over the sampled tokens of some rows: the loss, and the metrics of `reinforce`."""
         logits, batch = self._scored(rows)
         everything = F.log_softmax(logits, -1)
@@ -187,7 +187,7 @@ class Learner:
     # -- without gradients -----------------------------------------------------------------------------
 
     @torch.no_grad()
-    def logprobs(self, rows: Sequence[Row]) -> list[Floats]:
+    def logprobs(self, rows: Sequence[TokenSequence]) -> list[Floats]:
         """Of each row the natural log-probability of each token that was sampled, (L,), 0 elsewhere."""
         self.network.eval()
         found = []
@@ -203,7 +203,7 @@ class Learner:
         return found
 
     @torch.no_grad()
-    def measure(self, rows: Sequence[Row]) -> dict[str, float]:
+    def measure(self, rows: Sequence[TokenSequence]) -> dict[str, float]:
         """Loss [nat a token] and accuracy, by name, of rows that are not trained on."""
         self.network.eval()
         lost, right, count = 0.0, 0, 0
@@ -215,21 +215,21 @@ class Learner:
         return {"loss": lost / count, "accuracy": right / count}
 
     def _scored(
-        self, rows: Sequence[Row], drop: Callable[[Tensor], Tensor] = nothing_dropped
+        self, rows: Sequence[TokenSequence], drop: Callable[[Tensor], Tensor] = nothing_dropped
     ) -> tuple[Tensor, _Sampled]:
         """Logits (N, V) that the N sampled tokens of a batch were drawn from, and these.
 
         Where a grammar guides the policy, logits of tokens that it did not allow are too low to be drawn.
         """
-        batch = RowBatch.of(rows)
+        batch = TokenBatch.of(rows)
         sampled = torch.from_numpy(batch.sampled[:, 1:]).to(self.device)
         tokens = torch.from_numpy(batch.tokens).long().to(self.device)
-        eyes = torch.from_numpy(batch.eyes).to(self.device)
-        sampled_of = _Sampled(self, batch, tokens, eyes, sampled, self._allowed(rows))
-        hidden = self.network(tokens[:, :-1], eyes[:, :-1], drop)[sampled]
+        visual_features = torch.from_numpy(batch.visual_features).to(self.device)
+        sampled_of = _Sampled(self, batch, tokens, visual_features, sampled, self._allowed(rows))
+        hidden = self.network(tokens[:, :-1], visual_features[:, :-1], drop)[sampled]
         return sampled_of.guided(self.network.logits(hidden)), sampled_of
 
-    def _allowed(self, rows: Sequence[Row]) -> Tensor | None:
+    def _allowed(self, rows: Sequence[TokenSequence]) -> Tensor | None:
         """(N, V) of a batch."""
         if self._grammar is None:
             return None
@@ -242,7 +242,7 @@ class Learner:
         if self._reference is None:
             self._reference = TinyTransformer.from_weights(self._begun_with).to(self.device).eval()
         with torch.no_grad():
-            hidden = self._reference(batch.tokens[:, :-1], batch.eyes[:, :-1])[batch.sampled]
+            hidden = self._reference(batch.tokens[:, :-1], batch.visual_features[:, :-1])[batch.sampled]
             return batch.of_targets(F.log_softmax(batch.guided(self._reference.logits(hidden)), -1))
 
     # -- to be gone on with ----------------------------------------------------------------------------
@@ -304,12 +304,18 @@ class _Sampled:
     """The N tokens of a batch that were sampled, as tensors."""
 
     def __init__(
-        self, learner: Learner, batch: RowBatch, tokens: Tensor, eyes: Tensor, sampled: Tensor, allowed: Tensor | None
+        self,
+        learner: Learner,
+        batch: TokenBatch,
+        tokens: Tensor,
+        visual_features: Tensor,
+        sampled: Tensor,
+        allowed: Tensor | None,
     ) -> None:
         def flat(values: Any) -> Tensor:
             return torch.from_numpy(values[:, 1:]).to(learner.device)[sampled]
 
-        self.tokens, self.eyes, self.sampled, self._allowed = tokens, eyes, sampled, allowed
+        self.tokens, self.visual_features, self.sampled, self._allowed = tokens, visual_features, sampled, allowed
         self.targets = tokens[:, 1:][sampled]
         self.advantages, self.logprobs = flat(batch.advantages), flat(batch.logprobs)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from agent_node.policies.tiny.eyes import EYE_WIDTH
 from agent_node.policies.tiny.network import NORM_EPSILON
+from agent_node.policies.tiny.visual_encoder import VISUAL_WIDTH
 from agent_node.policies.tiny.weights import TinyConfig, TinyWeights
 from tool_nodes.extras import install_extra
 from tool_nodes.results import ErrorCode, ToolError
@@ -76,7 +76,7 @@ class TinyTransformer(nn.Module):
         width = config.width
         self.token, self.word = nn.Embedding(len(words), width), nn.Linear(words.shape[1], width, bias=False)
         self.position = nn.Embedding(config.positions, width)
-        self.eye = nn.Linear(EYE_WIDTH, width, bias=False)
+        self.eye = nn.Linear(VISUAL_WIDTH, width, bias=False)
         self.layer = nn.ModuleList([_Layer(config) for _ in range(config.layers)])
         self.norm = nn.LayerNorm(width, NORM_EPSILON)
 
@@ -90,7 +90,7 @@ class TinyTransformer(nn.Module):
 
     @torch.no_grad()
     def to_weights(self, like: TinyWeights, about: str | None = None) -> TinyWeights:
-        """Its weights, with vocabulary and eyes of the policy that it was made from.
+        """Its weights, with vocabulary and visual encoder of the policy that it was made from.
 
         Args:
             like: That policy.
@@ -111,19 +111,21 @@ class TinyTransformer(nn.Module):
         assert isinstance(self.words, Tensor)
         return self.token.weight + self.word(self.words)
 
-    def forward(self, tokens: Tensor, eyes: Tensor, drop: Callable[[Tensor], Tensor] = nothing_dropped) -> Tensor:
+    def forward(
+        self, tokens: Tensor, visual_features: Tensor, drop: Callable[[Tensor], Tensor] = nothing_dropped
+    ) -> Tensor:
         """Read whole rows from their beginnings.
 
         Args:
             tokens: (B, L) int64; what fills a row up stands at its end, and is seen by nothing before it.
-            eyes: (B, L, EYE_WIDTH).
+            visual_features: (B, L, VISUAL_WIDTH).
             drop: What is left of the embeddings, and of what each layer adds, as of GPT-2.
 
         Returns:
             (B, L, width): what `logits` takes.
         """
         places = torch.arange(tokens.shape[1], device=tokens.device)
-        x = drop(F.embedding(tokens, self.embedding()) + self.position(places) + self.eye(eyes))
+        x = drop(F.embedding(tokens, self.embedding()) + self.position(places) + self.eye(visual_features))
         for layer in self.layer:
             x = layer(x, drop)
         hidden: Tensor = self.norm(x)

@@ -13,7 +13,7 @@ from tool_nodes.types import FloatArray
 from training.advantages.gigpo import or_gigpo
 from training.advantages.grpo import EPSILON, grpo_by_group
 from training.advantages.steps import ScoredRollout
-from training.trainer.rows import Row, even_batches
+from training.trainer.sequences import TokenSequence, even_batches
 from training.trainer.settings import PolicySettings
 
 if TYPE_CHECKING:
@@ -47,7 +47,11 @@ def turn_advantages(
 
 
 def update(
-    learner: Learner, rows: Sequence[Row], settings: PolicySettings, rng: np.random.Generator, rate: float = 1.0
+    learner: Learner,
+    rows: Sequence[TokenSequence],
+    settings: PolicySettings,
+    rng: np.random.Generator,
+    rate: float = 1.0,
 ) -> dict[str, float]:
     """Learn from rows with advantages; those without any are left out, as nothing is to be learned from them.
 
@@ -88,7 +92,7 @@ def update(
     return {**means, "rows": float(len(telling)), "steps": float(len(steps)), "logprob_diff": difference}
 
 
-def logprob_diff(learner: Learner, rows: Sequence[Row]) -> float:
+def logprob_diff(learner: Learner, rows: Sequence[TokenSequence]) -> float:
     """Mean difference of a token's log-probability as it was sampled and as the learner computes it [nat]."""
     pairs = zip(rows, learner.logprobs(rows), strict=True)
     differences = [np.abs(row.logprobs - own)[row.sampled] for row, own in pairs]

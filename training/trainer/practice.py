@@ -16,7 +16,7 @@ import numpy as np
 from agent_node.policies.scripted.commands import parse_command
 from agent_node.policies.tiny.context import read_context
 from agent_node.policies.tiny.dialect import Move, Registers, render_move
-from agent_node.policies.tiny.eyes import Eyes
+from agent_node.policies.tiny.visual_encoder import VisualEncoder
 from agent_node.policies.tiny.vocabulary import Vocabulary, said_words
 from agent_node.policies.tiny.weights import TinyWeights
 from agent_node.policy import Message
@@ -25,7 +25,7 @@ from tool_nodes.catalogue import load_catalogue
 from tool_nodes.results import ToolError
 from training.tasks.splits import products_of, wordings_of
 from training.teacher.careful import plan_of
-from training.trainer.rows import Row
+from training.trainer.sequences import TokenSequence
 
 _SIDED = 0.3
 """Share of the sentences whose target has a word for its side [-]: as many as of the task kinds have."""
@@ -37,7 +37,7 @@ _STRANGE, _UNKNOWN = "quux", 0.1
 """Begins a word that no vocabulary has, which stands as a slot; the share of made-up names that have one [-]."""
 
 
-def sentence_rows(weights: TinyWeights, count: int, rng: np.random.Generator) -> list[Row]:
+def sentence_rows(weights: TinyWeights, count: int, rng: np.random.Generator) -> list[TokenSequence]:
     """Rows of a sentence and the first turn that answers it, in the training's wordings.
 
     Args:
@@ -45,8 +45,8 @@ def sentence_rows(weights: TinyWeights, count: int, rng: np.random.Generator) ->
         count: Rows.
         rng: Draws the sentences.
     """
-    eyes = Eyes(weights.encoder, blind=True)  # before the first look there is nothing to see
-    rows: list[Row] = []
+    visual_encoder = VisualEncoder(weights.encoder, blind=True)  # before the first look there is nothing to see
+    rows: list[TokenSequence] = []
     while len(rows) < count:
         said = _sentence(weights.vocabulary, rng)
         try:
@@ -56,7 +56,7 @@ def sentence_rows(weights: TinyWeights, count: int, rng: np.random.Generator) ->
         slots = weights.vocabulary.read_sentence(said)[1]
         turn = render_move(Move("look", plan=plan), Registers(slots=slots))
         talk = [Message("user", said, said), Message("assistant", turn)]
-        rows.append(Row.of(read_context(talk, eyes, weights.vocabulary)))
+        rows.append(TokenSequence.of(read_context(talk, visual_encoder, weights.vocabulary)))
     return rows
 
 
@@ -108,11 +108,11 @@ class Renaming:
         self._is_name = np.isin(np.arange(len(vocabulary)), self._names)
         self._rng = rng
 
-    def sentences(self, rows: Sequence[Row], count: int) -> list[Row]:
+    def sentences(self, rows: Sequence[TokenSequence], count: int) -> list[TokenSequence]:
         """Rows drawn from those of `sentence_rows`, every name another one throughout."""
         return [self._renamed(row) for row in self._drawn(rows, count)]
 
-    def conversations(self, rows: Sequence[Row], count: int) -> list[Row]:
+    def conversations(self, rows: Sequence[TokenSequence], count: int) -> list[TokenSequence]:
         """Rows drawn from whole conversations, every name another one throughout.
 
         What the policy saw is of the old names; so only words, and the token after each, are learned from: their
@@ -125,10 +125,10 @@ class Renaming:
             made.append(replace(self._renamed(row), advantages=learned.astype(np.float32)))
         return made
 
-    def _drawn(self, rows: Sequence[Row], count: int) -> list[Row]:
+    def _drawn(self, rows: Sequence[TokenSequence], count: int) -> list[TokenSequence]:
         return [rows[k] for k in self._rng.integers(len(rows), size=count)] if count else []
 
-    def _renamed(self, row: Row) -> Row:
+    def _renamed(self, row: TokenSequence) -> TokenSequence:
         other = np.arange(len(self._is_name), dtype=np.int32)
         other[self._names] = self._rng.permutation(self._names)
         return replace(row, tokens=other[row.tokens])

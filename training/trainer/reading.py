@@ -11,24 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent_node.policies.tiny.context import read_context
-from agent_node.policies.tiny.eyes import Eyes, Seen
+from agent_node.policies.tiny.visual_encoder import Seen, VisualEncoder
 from agent_node.policies.tiny.weights import TinyWeights
 from agent_node.policy import Message
 from tool_nodes.results import ErrorCode, ToolError
 from training.rollouts.collection import read_rollouts
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import RolloutRecord, message_role
-from training.trainer.rows import Row, problem_of
+from training.trainer.sequences import TokenSequence, problem_of
 
 _PICTURES_KEPT = 64
 """Pictures whose features are remembered, 0.3 MB each; chosen by hand: those of a few groups."""
 
 
-class RememberingEyes(Eyes):
-    """Eyes that look at equal pictures once: rollouts of a group begin with the same one.
+class CachingVisualEncoder(VisualEncoder):
+    """Encodes equal pictures once: rollouts of a group begin with the same one.
 
     Args:
-        weights: Whose eyes.
+        weights: Of the policy, with its visual encoder.
     """
 
     def __init__(self, weights: TinyWeights) -> None:
@@ -46,27 +46,29 @@ class RememberingEyes(Eyes):
         return self._seen[key]
 
 
-def rows_of(record: RolloutRecord, store: PictureStore, weights: TinyWeights, eyes: Eyes | None = None) -> Row:
+def rows_of(
+    record: RolloutRecord, store: PictureStore, weights: TinyWeights, visual_encoder: VisualEncoder | None = None
+) -> TokenSequence:
     """The row of a rollout, with ones for advantages.
 
     Args:
         record: Of the tiny policy, or of a teacher that writes its dialect: then there are no log-probabilities.
         store: Has the pictures.
-        weights: Of the policy that is to learn from it: its vocabulary, its eyes and its longest conversation.
-        eyes: Look at the pictures; those of the weights where None.
+        weights: Of the policy that is to learn from it: its vocabulary, visual encoder and longest conversation.
+        visual_encoder: Encodes the pictures; that of the weights where None.
 
     Raises:
         ToolError: INVALID_ARGUMENT where it is not in the dialect, reads otherwise than it was sampled, has a picture
             that is gone, or is too long; in one sentence that names it.
     """
     try:
-        context = read_context(_messages(record, store), eyes or weights.eyes, weights.vocabulary)
+        context = read_context(_messages(record, store), visual_encoder or weights.visual_encoder, weights.vocabulary)
         ids = [token for turn in record.turns for token in turn.token_ids]
         sampled = context.tokens[context.sampled]
         if ids and (len(ids) != len(sampled) or not np.array_equal(ids, sampled)):
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "It reads otherwise than it was sampled.")
-        row = Row.of(context, [value for turn in record.turns for value in turn.logprobs] if ids else None)
-        problem = problem_of(row, len(weights.vocabulary), row.eyes.shape[1], weights.config.positions)
+        row = TokenSequence.of(context, [value for turn in record.turns for value in turn.logprobs] if ids else None)
+        problem = problem_of(row, len(weights.vocabulary), row.visual_features.shape[1], weights.config.positions)
         if problem or len(row.spans) != len(record.turns):
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"It {problem or 'has turns of no token'}.")
         return row
@@ -78,7 +80,7 @@ def rows_of(record: RolloutRecord, store: PictureStore, weights: TinyWeights, ey
 
 def rows_of_folder(
     folder: Path, weights: TinyWeights, chosen: Callable[[RolloutRecord], bool] = lambda record: True
-) -> tuple[list[Row], Counter[str]]:
+) -> tuple[list[TokenSequence], Counter[str]]:
     """The rows of a collection of rollouts.
 
     Args:
@@ -98,15 +100,15 @@ def rows_of_folder(
 
 def records_of_folder(
     folder: Path, weights: TinyWeights, chosen: Callable[[RolloutRecord], bool] = lambda record: True
-) -> tuple[list[tuple[RolloutRecord, Row]], Counter[str]]:
+) -> tuple[list[tuple[RolloutRecord, TokenSequence]], Counter[str]]:
     """The same with the record of each row; see `rows_of_folder`."""
-    pairs: list[tuple[RolloutRecord, Row]] = []
+    pairs: list[tuple[RolloutRecord, TokenSequence]] = []
     bad: Counter[str] = Counter()
-    store, eyes = PictureStore(folder), RememberingEyes(weights)
+    store, visual_encoder = PictureStore(folder), CachingVisualEncoder(weights)
     for record in read_rollouts(folder, lambda error: bad.update(["a line that is no record"])):
         if chosen(record):
             try:
-                pairs.append((record, rows_of(record, store, weights, eyes)))
+                pairs.append((record, rows_of(record, store, weights, visual_encoder)))
             except ToolError as error:
                 bad[error.message.partition(": ")[2] or error.message] += 1
     return pairs, bad

@@ -40,7 +40,7 @@ from training.trainer.log import POLICY, RunLog, RunReport, write_report, writte
 from training.trainer.objective import turn_advantages, update
 from training.trainer.progress import Progress
 from training.trainer.reading import records_of_folder
-from training.trainer.rows import Row
+from training.trainer.sequences import TokenSequence
 from training.trainer.settings import ReinforceSettings
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class _Drawn:
 
     report: CollectReport
     records: list[RolloutRecord]
-    rows: list[Row]
+    rows: list[TokenSequence]
     left_out: Counter[str]
 
 

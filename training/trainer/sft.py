@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agent_node.policies.tiny.eyes import EYE_WIDTH
+from agent_node.policies.tiny.visual_encoder import VISUAL_WIDTH
 from agent_node.policies.tiny.weights import TinyWeights, write_weights
 from tool_nodes.results import ErrorCode, ToolError
 from training.trainer.checkpoint import identity_of, resumed, save
 from training.trainer.log import POLICY, RunReport, write_report, written_to
 from training.trainer.progress import Progress
-from training.trainer.rows import Row, batches, sound_rows
+from training.trainer.sequences import TokenSequence, batches, trainable
 from training.trainer.settings import SupervisedSettings
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _PANELS = {"loss [nat a token]": ("loss", "held_out_loss"), "share of likeliest 
 
 
 def supervise(
-    weights: TinyWeights, rows: Sequence[Row], settings: SupervisedSettings, folder: Path, seed: int
+    weights: TinyWeights, rows: Sequence[TokenSequence], settings: SupervisedSettings, folder: Path, seed: int
 ) -> TinyWeights:
     """Train on rows; goes on where a killed run of the same training was.
 
@@ -56,24 +56,24 @@ def supervise(
     from training.trainer.learner import Learner
     from training.trainer.practice import Renaming, sentence_rows
 
-    sound, bad = sound_rows(rows, len(weights.vocabulary), EYE_WIDTH, weights.config.positions)
+    usable, bad = trainable(rows, len(weights.vocabulary), VISUAL_WIDTH, weights.config.positions)
     if 2 * sum(bad.values()) >= len(rows):
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
             f"{sum(bad.values())} of {len(rows)} rows cannot be trained on, most of them since "
             f"{bad.most_common(1)[0][0]}.",
         )
-    if any(row.advantages.min() < 0 for row in sound):
+    if any(row.advantages.min() < 0 for row in usable):
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
             "A token of SFT must count 0 times or more: less than that, its loss would fall for ever.",
         )
-    order = np.random.default_rng([seed, 61]).permutation(len(sound)).tolist()
-    apart = int(settings.held_out * len(sound))
-    held_out, shown = [sound[k] for k in order[:apart]], [sound[k] for k in order[apart:]]
+    order = np.random.default_rng([seed, 61]).permutation(len(usable)).tolist()
+    apart = int(settings.held_out * len(usable))
+    held_out, shown = [usable[k] for k in order[:apart]], [usable[k] for k in order[apart:]]
     sentences = sentence_rows(weights, min(settings.sentences, _SENTENCES), np.random.default_rng([seed, 63]))
     learner = Learner(weights, settings)
-    identity = identity_of(settings, seed, weights, sound)
+    identity = identity_of(settings, seed, weights, usable)
     log = resumed(learner, folder, identity)
     progress = Progress("SFT epoch", settings.epochs)
     progress.values += [row["accuracy"] for row in log.rows]
@@ -105,8 +105,8 @@ def supervise(
 
 def _epoch(
     learner: Learner,
-    rows: Sequence[Row],
-    held_out: Sequence[Row],
+    rows: Sequence[TokenSequence],
+    held_out: Sequence[TokenSequence],
     settings: SupervisedSettings,
     rng: np.random.Generator,
     epoch: int,

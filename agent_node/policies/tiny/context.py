@@ -20,8 +20,16 @@ from numpy.typing import NDArray
 
 from agent_node.policies.tiny import vocabulary as v
 from agent_node.policies.tiny.dialect import Registers, read_turn
-from agent_node.policies.tiny.eyes import EYE_WIDTH, FIT, SEEN, EyeFeatures, Eyes, Meanings, Seen
 from agent_node.policies.tiny.observations import ToolAnswer, observe
+from agent_node.policies.tiny.visual_encoder import (
+    FIT,
+    SEEN,
+    VISUAL_WIDTH,
+    Meanings,
+    Seen,
+    VisualEncoder,
+    VisualFeatures,
+)
 from agent_node.policies.tiny.vocabulary import Tokens, Vocabulary
 from agent_node.policy import Message
 from agent_node.protocol import Protocol, load_protocol
@@ -31,8 +39,8 @@ ALIKE = 0.06
 """Normalized distance up to which two points are the same place [-]; chosen by hand: half a thing's width in the
 picture, more than two pointers differ about its middle."""
 TELLING_FIT = 0.3
-"""How well or badly what is at a point fits the words, from which on the eyes say so, see `eyes.FIT` [-]; chosen by
-hand. In the erring world 25 % of the 123 points below -0.4 were right, and 95 % of the 529 above 0."""
+"""How well or badly what is at a point fits the words, from which on a token says so, see `visual_encoder.FIT`
+[-]; in the erring world 25 % of the 123 points below -0.4 were right, and 95 % of the 529 above 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,31 +49,31 @@ class TinyContext:
 
     Attributes:
         tokens: (L,) int32 ids of a vocabulary.
-        eyes: (L, EYE_WIDTH) float32, what is seen at each token; zero at most.
+        visual_features: (L, VISUAL_WIDTH) float32, what is seen at each token; zero at most.
         sampled: (L,) True where an assistant's turn wrote the token, its END included.
     """
 
     tokens: Tokens
-    eyes: EyeFeatures
+    visual_features: VisualFeatures
     sampled: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.tokens)
 
 
-def read_context(messages: Sequence[Message], eyes: Eyes, vocabulary: Vocabulary) -> TinyContext:
+def read_context(messages: Sequence[Message], visual_encoder: VisualEncoder, vocabulary: Vocabulary) -> TinyContext:
     """The context of a conversation, its last `[go]` included where a turn is due.
 
     Args:
         messages: In order from the system's, each with the camera picture that it came with.
-        eyes: Look at the pictures.
+        visual_encoder: Encodes the pictures.
         vocabulary: Of the policy.
 
     Raises:
         ToolError: NOT_UNDERSTOOD as `Vocabulary.read_sentence`; INVALID_ARGUMENT for a turn in another protocol or by
             another policy, for tokens outside the vocabulary, and where a camera's picture is not kept any more.
     """
-    return ContextReader(eyes, vocabulary).read(messages)
+    return ContextReader(visual_encoder, vocabulary).read(messages)
 
 
 def read_registers(messages: Sequence[Message], vocabulary: Vocabulary) -> Registers:
@@ -79,7 +87,7 @@ class ContextReader:
     """Reads a growing conversation, each message once.
 
     Args:
-        eyes: Look at the pictures; None reads the tokens alone, with zeros for what is seen.
+        visual_encoder: Encodes the pictures; None reads the tokens alone, with zeros for what is seen.
         vocabulary: Of the policy.
         protocol: How turns are written; SpaceTools' where None.
 
@@ -87,8 +95,10 @@ class ContextReader:
         registers: What the tokens of the next move stand for.
     """
 
-    def __init__(self, eyes: Eyes | None, vocabulary: Vocabulary, protocol: Protocol | None = None) -> None:
-        self._eyes = eyes
+    def __init__(
+        self, visual_encoder: VisualEncoder | None, vocabulary: Vocabulary, protocol: Protocol | None = None
+    ) -> None:
+        self._visual_encoder = visual_encoder
         self._vocabulary = vocabulary
         self._protocol = protocol or load_protocol("spacetools")
         self._restart()
@@ -97,7 +107,7 @@ class ContextReader:
         self.registers = Registers()
         self._read: list[Message] = []
         self._tokens: list[int] = []
-        self._features: list[EyeFeatures | None] = []
+        self._features: list[VisualFeatures | None] = []
         self._sampled: list[bool] = []
         self._seen: Seen | None = None
         self._planned: Meanings | None = None
@@ -117,11 +127,11 @@ class ContextReader:
                 self._restart()
                 raise
             self._read.append(messages[k])
-        eyes = np.zeros((len(self._tokens), EYE_WIDTH), np.float32)
+        visual_features = np.zeros((len(self._tokens), VISUAL_WIDTH), np.float32)
         for k, features in enumerate(self._features):
             if features is not None:
-                eyes[k] = features
-        return TinyContext(np.array(self._tokens, np.int32), eyes, np.array(self._sampled, bool))
+                visual_features[k] = features
+        return TinyContext(np.array(self._tokens, np.int32), visual_features, np.array(self._sampled, bool))
 
     def _take(self, message: Message) -> None:
         if message.role == "user":
@@ -156,12 +166,12 @@ class ContextReader:
     def _take_words(self, tokens: Sequence[str]) -> None:
         """What is looked for from here on: in pictures the thing of the plan, at points what is asked for."""
         self._asked = None
-        if self._eyes is None:
+        if self._visual_encoder is None:
             return
         if tokens[:1] == (v.PLAN,):
-            self._planned = self._eyes.meanings(_phrase(tokens[1:]))
+            self._planned = self._visual_encoder.meanings(_phrase(tokens[1:]))
         if v.POINT in tokens:
-            self._asked = self._eyes.meanings(_phrase(tokens[tokens.index(v.POINT) + 2 :]))
+            self._asked = self._visual_encoder.meanings(_phrase(tokens[tokens.index(v.POINT) + 2 :]))
 
     def _take_answer(self, message: Message) -> None:
         if not self._waiting:
@@ -181,15 +191,15 @@ class ContextReader:
     def _look(self, message: Message, image_index: int) -> None:
         """See a new picture of the camera."""
         self.registers = Registers(self.registers.points, image_index, self.registers.slots)
-        parts: list[EyeFeatures | None] = [None] * SEEN
-        if self._eyes is not None:
+        parts: list[VisualFeatures | None] = [None] * SEEN
+        if self._visual_encoder is not None:
             if message.picture is None:
                 raise invalid(
                     f"Picture {image_index} of the conversation is not kept any more, and the small policy has not "
                     "seen it before.",
                     "Read the conversation from its beginning, or keep more pictures: Memory(shown=...).",
                 )
-            self._seen = self._eyes.look(message.picture)
+            self._seen = self._visual_encoder.look(message.picture)
             parts = list(self._seen.things(self._planned))
         self._add(*[v.SEE] * SEEN, features=parts)
 
@@ -208,14 +218,14 @@ class ContextReader:
         if len(kept) < len(found.points):
             self._add(v.MORE)
 
-    def _add(self, *tokens: str, features: Sequence[EyeFeatures | None] = (), sampled: bool = False) -> None:
+    def _add(self, *tokens: str, features: Sequence[VisualFeatures | None] = (), sampled: bool = False) -> None:
         self._tokens += [self._vocabulary.id(token) for token in tokens]
         self._features += features or [None] * len(tokens)
         self._sampled += [sampled] * len(tokens)
 
 
-def _looks(seen: EyeFeatures | None) -> tuple[str, ...]:
-    """What the eyes say of a point, as a token; nothing where they cannot tell."""
+def _looks(seen: VisualFeatures | None) -> tuple[str, ...]:
+    """What the visual encoder says of a point, as a token; nothing where it cannot tell."""
     fit = 0.0 if seen is None else float(seen[FIT])
     return (v.LIKE,) if fit >= TELLING_FIT else (v.UNLIKE,) if fit <= -TELLING_FIT else ()
 

@@ -23,22 +23,22 @@ from numpy.typing import NDArray
 
 from agent_node.policies.tiny import vocabulary as v
 from agent_node.policies.tiny.dialect import Plan, parse_move
-from agent_node.policies.tiny.known import Known, Possible
+from agent_node.policies.tiny.dialogue_state import ActionMask, DialogueState
 from agent_node.policies.tiny.quotation import AND, Quotation
 from agent_node.policies.tiny.vocabulary import Tokens, Vocabulary
 from tool_nodes.types import BoolArray
 
-_State = Literal[
+_Place = Literal[
     "turn", "move", "phrase", "more or place", "more or and", "more or move", "more or end", "asked", "asked for room",
     "relation", "thing", "room", "reason", "end",
 ]  # fmt: skip
 """Where in a turn the next token stands; "more" is the next word of a phrase."""
 
-_AFTER_MOVE: dict[str, _State] = {
+_AFTER_MOVE: dict[str, _Place] = {
     v.PLAN: "phrase", v.LOOK: "end", v.POINT: "asked", v.ROOM: "asked for room", v.TAKE: "thing", v.NEXT: "end",
     v.GRASP: "end", v.PLACE: "room", v.DONE: "end", v.REFUSE: "reason",
 }  # fmt: skip
-_WORDED: frozenset[_State] = frozenset({"phrase", "more or place", "more or and", "more or move", "more or end"})
+_WORDED: frozenset[_Place] = frozenset({"phrase", "more or place", "more or and", "more or move", "more or end"})
 """Where a word may stand."""
 
 
@@ -57,17 +57,17 @@ class TurnGrammar:
         self._fixed = lru_cache(maxsize=8192)(self._fixed_mask)
         self._words = lru_cache(maxsize=256)(self._word_mask)
 
-    def mask(self, state: _State, known: Known, words: frozenset[str]) -> BoolArray:
+    def mask(self, place: _Place, dialogue: DialogueState, words: frozenset[str]) -> BoolArray:
         """(V,): which tokens may stand there, `words` where one may stand."""
-        fixed = self._fixed(state, known.possible)
-        return fixed | self._words(words) if state in _WORDED else fixed
+        fixed = self._fixed(place, dialogue.actions)
+        return fixed | self._words(words) if place in _WORDED else fixed
 
     def turn(self, tokens: Tokens, sampled: NDArray[np.bool_]) -> GuidedTurn:
         """The turn that comes after a context: its tokens (L,), and which of them a policy wrote (L,)."""
-        known = Known()
+        state = DialogueState()
         for token, own in zip(tokens.tolist(), sampled.tolist(), strict=True):
-            known.read(self.tokens[token], own)
-        return GuidedTurn(self, known)
+            state.update(self.tokens[token], own)
+        return GuidedTurn(self, state)
 
     def only(self, token: str) -> BoolArray:
         """(V,): nothing but one token may stand there."""
@@ -75,16 +75,16 @@ class TurnGrammar:
 
     def masks(self, tokens: Tokens, sampled: NDArray[np.bool_]) -> BoolArray:
         """(N, V): what was allowed at each of the N tokens that a policy wrote in a context, and what it wrote."""
-        known, found = Known(), [np.zeros((0, len(self.tokens)), bool)]
+        state, found = DialogueState(), [np.zeros((0, len(self.tokens)), bool)]
         turn: GuidedTurn | None = None
         for token, own in zip(tokens.tolist(), sampled.tolist(), strict=True):
             if own:
-                turn = turn or GuidedTurn(self, known)
+                turn = turn or GuidedTurn(self, state)
                 found.append(turn.mask[None])
                 turn.take(token)
             else:
                 turn = None
-            known.read(self.tokens[token], own)
+            state.update(self.tokens[token], own)
         masks = np.concatenate(found)
         masks[np.arange(len(masks)), tokens[sampled]] = True
         return masks
@@ -93,33 +93,33 @@ class TurnGrammar:
         """(V,): those tokens."""
         return np.array([token in words for token in self.tokens])
 
-    def _fixed_mask(self, state: _State, known: Possible) -> BoolArray:
+    def _fixed_mask(self, place: _Place, actions: ActionMask) -> BoolArray:
         """(V,): tokens that are no words."""
-        return np.array([self._allowed(state, token, known) for token in self.tokens])
+        return np.array([self._allowed(place, token, actions) for token in self.tokens])
 
-    def _allowed(self, state: _State, token: str, known: Possible) -> bool:
-        move = token in v.MOVES and known.allows(token)
-        match state:
+    def _allowed(self, place: _Place, token: str, actions: ActionMask) -> bool:
+        move = token in v.MOVES and actions.allows(token)
+        match place:
             case "turn":
                 return move
             case "move" | "more or move":
                 return move and token != v.PLAN
             case "more or place":
-                return token in known.relations or (move and token != v.PLAN)
+                return token in actions.relations or (move and token != v.PLAN)
             case "more or and":
                 return token == AND
             case "asked":
-                return token in known.askable
+                return token in actions.askable
             case "asked for room":
-                return token in v.POINTERS and (v.ROOM, token) != known.answered
+                return token in v.POINTERS and (v.ROOM, token) != actions.answered
             case "relation":
-                return token in known.relations
+                return token in actions.relations
             case "thing":
-                return token in known.things
+                return token in actions.things
             case "room":
-                return token in known.rooms
+                return token in actions.rooms
             case "reason":
-                return token in known.reasons
+                return token in actions.reasons
             case "end" | "more or end":
                 return token == v.END
         return False
@@ -136,23 +136,23 @@ class GuidedTurn:
 
     Args:
         grammar: Of the vocabulary.
-        known: What the context before it has told.
+        dialogue: State after the context before it.
     """
 
-    def __init__(self, grammar: TurnGrammar, known: Known) -> None:
-        self._grammar, self._known = grammar, replace(known)
-        self._state: _State = "turn"
+    def __init__(self, grammar: TurnGrammar, dialogue: DialogueState) -> None:
+        self._grammar, self._dialogue = grammar, replace(dialogue)
+        self._position: _Place = "turn"
         self._asks = ""
         self._planned: tuple[str, ...] = ()
-        self._quotation = known.said
-        self._closings: tuple[_State, ...] = ()
+        self._quotation = dialogue.said
+        self._closings: tuple[_Place, ...] = ()
 
     @property
     def mask(self) -> BoolArray:
         """(V,): which tokens may come next."""
         if self._planned:
             return self._grammar.only(self._planned[0])
-        return self._grammar.mask(self._state, self._known, self._quotation.words)
+        return self._grammar.mask(self._position, self._dialogue, self._quotation.words)
 
     def take(self, token: int) -> None:
         """Go on by a token; one that is not allowed leads anywhere."""
@@ -162,40 +162,40 @@ class GuidedTurn:
         if self._planned:
             self._planned = self._planned[1:] if said == self._planned[0] else ()
         elif said in v.POINTERS and self._asks:
-            self._planned = _planned(self._asks, said, self._known.plan)
+            self._planned = _planned(self._asks, said, self._dialogue.plan)
         self._go_on(said)
 
     def _go_on(self, said: str) -> None:
         """To where the next token stands."""
         if said in _AFTER_MOVE:
-            self._state = _AFTER_MOVE[said]
+            self._position = _AFTER_MOVE[said]
             if said == v.PLAN:
                 self._quote(self._quotation.begun(), "more or place")
         elif said in v.RELATION_TOKENS:
             self._place(v.RELATION_TOKENS[said])
-        elif self._state == "asked":
+        elif self._position == "asked":
             self._quote(self._quotation.begun(), "more or end")
-        elif self._state == "more or and" and said == AND:
+        elif self._position == "more or and" and said == AND:
             self._quote(self._quotation.second_of_two(), *self._closings[1:])
-        elif self._state in _WORDED:
+        elif self._position in _WORDED:
             self._quotation = self._quotation.quoted(said)
-            self._state = self._closings[0]
+            self._position = self._closings[0]
         else:
-            self._state = _AFTER.get(self._state, self._state)
+            self._position = _AFTER.get(self._position, self._position)
 
     def _place(self, relation: str) -> None:
         """A place is said: in a question, or else in a plan."""
-        closing: _State = "more or end" if self._state == "relation" else "more or move"
+        closing: _Place = "more or end" if self._position == "relation" else "more or move"
         if relation == "anywhere":
-            self._state = "end" if closing == "more or end" else "move"
+            self._position = "end" if closing == "more or end" else "move"
         elif relation == "between":
             self._quote(self._quotation.first_of_two(), "more or and", closing)
         else:
             self._quote(self._quotation.begun(), closing)
 
-    def _quote(self, begun: Quotation, *closings: _State) -> None:
+    def _quote(self, begun: Quotation, *closings: _Place) -> None:
         """A phrase begins; after each of its words stands the first of the closings."""
-        self._state, self._quotation, self._closings = "phrase", begun, closings
+        self._position, self._quotation, self._closings = "phrase", begun, closings
 
 
 def _planned(asks: str, pointer: str, plan: Plan | None) -> tuple[str, ...]:
@@ -212,7 +212,7 @@ def _planned(asks: str, pointer: str, plan: Plan | None) -> tuple[str, ...]:
     return (relation, *plan.reference, v.END)
 
 
-_AFTER: dict[_State, _State] = {
+_AFTER: dict[_Place, _Place] = {
     "asked for room": "relation", "thing": "end", "room": "end", "reason": "end",
 }  # fmt: skip
 """After a token that changes nothing else; other states stay."""

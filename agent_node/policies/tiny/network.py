@@ -3,7 +3,7 @@
 A decoder-only transformer (Vaswani et al. 2017) with the norm before each part and learned positions (GPT-2, Radford et
 al. 2019). With E = token.weight + words @ word.weight.T the embedding of every token,
 
-    x = E[tokens] + position.weight[0..L) + eyes @ eye.weight.T
+    x = E[tokens] + position.weight[0..L) + visual_features @ eye.weight.T
     x = x + out(attention(qkv(norm1(x))));  x = x + down(gelu(up(norm2(x))))     for each layer
     logits = norm(x) @ E.T
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from agent_node.policies.tiny.eyes import EyeFeatures
+from agent_node.policies.tiny.visual_encoder import VisualFeatures
 from agent_node.policies.tiny.vocabulary import Tokens
 from agent_node.policies.tiny.weights import TinyWeights
 from tool_nodes.perception.learned.forward import Array
@@ -57,12 +57,12 @@ class TinyNetwork:
         """Forget the tokens after the first `length`."""
         self.length = min(self.length, max(length, 0))
 
-    def read(self, tokens: Tokens, eyes: EyeFeatures) -> Array:
+    def read(self, tokens: Tokens, visual_features: VisualFeatures) -> Array:
         """Read more tokens; the logits after each.
 
         Args:
             tokens: (n,) 1 or more.
-            eyes: (n, EYE_WIDTH) what is seen at each.
+            visual_features: (n, VISUAL_WIDTH) what is seen at each.
 
         Returns:
             (n, V) logits.
@@ -73,7 +73,7 @@ class TinyNetwork:
         begin, end = self.length, self.length + len(tokens)
         if not len(tokens) or end > self._config.positions:
             raise ValueError(f"{len(tokens)} tokens after {begin} do not fit into {self._config.positions} positions")
-        x = self._embedding[tokens] + self._position[begin:end] + eyes @ self._eye
+        x = self._embedding[tokens] + self._position[begin:end] + visual_features @ self._eye
         # Later tokens of the same call are hidden from earlier ones.
         hidden = np.triu(np.full((len(tokens), end), -np.inf, np.float32), begin + 1) if len(tokens) > 1 else None
         for layer, cache in zip(self._layers, self._cache, strict=True):

@@ -16,9 +16,9 @@ from agent_node.policies.options import PolicyOptions, UsageMeter
 from agent_node.policies.tiny import vocabulary as v
 from agent_node.policies.tiny.context import ContextReader, TinyContext
 from agent_node.policies.tiny.dialect import TOOLS, render_turn
-from agent_node.policies.tiny.eyes import EYE_WIDTH
 from agent_node.policies.tiny.grammar import GuidedTurn
 from agent_node.policies.tiny.network import TinyNetwork, log_softmax
+from agent_node.policies.tiny.visual_encoder import VISUAL_WIDTH
 from agent_node.policies.tiny.weights import TinyWeights
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
@@ -34,7 +34,7 @@ class TinyPolicy:
     """Decides by a small network.
 
     Args:
-        weights: Of the network, with its vocabulary and eyes.
+        weights: Of the network, with its vocabulary and visual encoder.
         options: Temperature (0 where None: the likeliest token), seed and budgets.
         protocol: How it writes; SpaceTools' where None.
         schemas: JSON schemas of the toolbox, to see that its tools are there; not looked at where None.
@@ -57,10 +57,10 @@ class TinyPolicy:
         self._weights = weights
         self._options = options or PolicyOptions()
         self._meter = UsageMeter(self._options)
-        self._reader = ContextReader(weights.eyes, weights.vocabulary, self._protocol)
+        self._reader = ContextReader(weights.visual_encoder, weights.vocabulary, self._protocol)
         self._network = TinyNetwork(weights)
         self._grammar = weights.grammar
-        self._behind = TinyContext(np.zeros(0, np.int32), np.zeros((0, EYE_WIDTH), np.float32), np.zeros(0, bool))
+        self._behind = TinyContext(np.zeros(0, np.int32), np.zeros((0, VISUAL_WIDTH), np.float32), np.zeros(0, bool))
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """The next turn.
@@ -86,7 +86,7 @@ class TinyPolicy:
         tokens, logprobs = self._sample(self._catch_up(context), guide, rng, allowed)
         self._behind = TinyContext(
             np.concatenate([context.tokens, np.array(tokens[:-1], np.int32)]),
-            np.pad(context.eyes, ((0, len(tokens) - 1), (0, 0))),
+            np.pad(context.visual_features, ((0, len(tokens) - 1), (0, 0))),
             np.pad(context.sampled, (0, len(tokens) - 1), constant_values=True),
         )
         text = render_turn(self._weights.vocabulary.decode(tokens), self._reader.registers, self._protocol)
@@ -106,11 +106,11 @@ class TinyPolicy:
         # What the network has read of its own turn is compared too: the conversation may hold another one.
         common = min(len(behind), len(context) - 1)
         other = (behind.tokens[:common] != context.tokens[:common]) | (
-            behind.eyes[:common] != context.eyes[:common]
+            behind.visual_features[:common] != context.visual_features[:common]
         ).any(axis=1)
         length = int(other.argmax()) if other.any() else common
         self._network.rewind(length)
-        return self._network.read(context.tokens[length:], context.eyes[length:])[-1]
+        return self._network.read(context.tokens[length:], context.visual_features[length:])[-1]
 
     def _sample(
         self, logits: Array, guide: GuidedTurn | None, rng: np.random.Generator, most: int
@@ -119,7 +119,7 @@ class TinyPolicy:
         end = self._weights.vocabulary.id(v.END)
         tokens: list[int] = []
         logprobs: list[float] = []
-        blank = np.zeros((1, EYE_WIDTH), np.float32)
+        blank = np.zeros((1, VISUAL_WIDTH), np.float32)
         while True:
             if guide is not None:
                 allowed = guide.mask

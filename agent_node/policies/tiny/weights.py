@@ -1,11 +1,11 @@
-"""Weights of the small policy: one safetensors file with its configuration, vocabulary, transformer and eyes.
+"""Weights of the small policy: one safetensors file with its configuration, vocabulary, transformer and visual encoder.
 
 | tensor | shape | what |
 |---|---|---|
 | `token.weight` | (V, width) | learned part of a token's embedding |
 | `word.weight` | (width, FEATURES) | brings the pointer's vector of a word into it |
 | `position.weight` | (positions, width) | of a token's place |
-| `eye.weight` | (width, EYE_WIDTH) | brings what is seen at a token into it |
+| `eye.weight` | (width, VISUAL_WIDTH) | brings what is seen at a token into it |
 | `layer.K.norm1.weight`, `.bias` | (width,) | before attention |
 | `layer.K.qkv.weight`, `.bias` | (3 width, width), (3 width,) | queries, keys, values; a head's rows lie together |
 | `layer.K.out.weight`, `.bias` | (width, width), (width,) | after attention |
@@ -15,7 +15,7 @@
 | `norm.weight`, `.bias` | (width,) | before the logits |
 
 Fixed, not trained with them: `words` (V, FEATURES) and `biases` (V,), the pointer's of each token that is a word it
-knows, else zeros; and `eyes.*`, the pointer's encoder (`eyes.encoder_of`).
+knows, else zeros; and `eyes.*`, the pointer's encoder (`visual_encoder.encoder_of`).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agent_node.policies.tiny.eyes import EYE_WIDTH, FEATURES, Eyes, encoder_names, encoder_of
 from agent_node.policies.tiny.grammar import TurnGrammar, grammar_of
+from agent_node.policies.tiny.visual_encoder import FEATURES, VISUAL_WIDTH, VisualEncoder, encoder_names, encoder_of
 from agent_node.policies.tiny.vocabulary import FIXED, Vocabulary, default_vocabulary
 from tool_nodes import plain_json
 from tool_nodes.perception.learned.reading import plain_words
@@ -109,7 +109,7 @@ class TinyWeights:
         tensors: What is trained, by name, float32.
         words: (V, FEATURES) the pointer's vectors of the vocabulary; not trained.
         biases: (V,) the pointer's biases of the vocabulary; not trained.
-        encoder: Of the eyes, see `eyes.encoder_of`; not trained.
+        encoder: Tensors of the visual encoder, see `visual_encoder.encoder_of`; not trained.
         about: How it was made, for its model card.
     """
 
@@ -122,9 +122,9 @@ class TinyWeights:
     about: str = ""
 
     @property
-    def eyes(self) -> Eyes:
-        """Its eyes; those of a blind policy see nothing."""
-        return Eyes(self.encoder, self.config.blind, self.meanings)
+    def visual_encoder(self) -> VisualEncoder:
+        """Its visual encoder; that of a blind policy sees nothing."""
+        return VisualEncoder(self.encoder, self.config.blind, self.meanings)
 
     @property
     def meanings(self) -> dict[str, NDArray[np.float32]]:
@@ -150,7 +150,7 @@ def tensor_shapes(config: TinyConfig, tokens: int) -> dict[str, tuple[int, ...]]
         "token.weight": (tokens, width),
         "word.weight": (width, FEATURES),
         "position.weight": (config.positions, width),
-        "eye.weight": (width, EYE_WIDTH),
+        "eye.weight": (width, VISUAL_WIDTH),
         "norm.weight": (width,),
         "norm.bias": (width,),
     }
@@ -281,9 +281,9 @@ def _checked(read: Tensors, told: Mapping[str, str]) -> TinyWeights:
         raise ValueError(f"it is of another network ({', '.join(wrong[:3])})")
     weights = TinyWeights(config, vocabulary, tensors, read["words"], read["biases"], encoder, told.get("about", ""))
     try:
-        Eyes(encoder).look(np.zeros((1, 1, 3), np.uint8)).things()
+        VisualEncoder(encoder).look(np.zeros((1, 1, 3), np.uint8)).things()
     except ValueError as error:
-        raise ValueError("the layers of its eyes do not fit each other") from error
+        raise ValueError("the layers of its visual encoder do not fit each other") from error
     return weights
 
 

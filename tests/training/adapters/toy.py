@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent_node.policies.tiny.context import TinyContext
-from agent_node.policies.tiny.eyes import EYE_WIDTH
+from agent_node.policies.tiny.visual_encoder import VISUAL_WIDTH
 from agent_node.policies.tiny.vocabulary import END, TASK, Vocabulary
 from agent_node.policies.tiny.weights import TinyConfig, TinyWeights, fresh_weights
 from tool_nodes.results import ErrorCode, ToolError
 from training.advantages.steps import Anchor, ScoredRollout, ScoredTurn
 from training.trainer.objective import turn_advantages, update
-from training.trainer.rows import Row
+from training.trainer.sequences import TokenSequence
 from training.trainer.settings import PolicySettings
 
 if TYPE_CHECKING:
@@ -195,12 +195,12 @@ def context_of(said: Sequence[str], vocabulary: Vocabulary) -> TinyContext:
     parts = [vocabulary.encode(text.split()) for text in said]
     sampled = np.concatenate([np.full(len(part), k % 2 == 1) for k, part in enumerate(parts)])
     tokens = np.concatenate(parts)
-    return TinyContext(tokens, np.zeros((len(tokens), EYE_WIDTH), np.float32), sampled)
+    return TinyContext(tokens, np.zeros((len(tokens), VISUAL_WIDTH), np.float32), sampled)
 
 
 def play(
     network: TinyTransformer, vocabulary: Vocabulary, tasks: Sequence[ToyTask], seed: int, temperature: float = 1.0
-) -> tuple[list[ToyEpisode], list[Row], int]:
+) -> tuple[list[ToyEpisode], list[TokenSequence], int]:
     """Play episodes, all at once.
 
     Args:
@@ -222,7 +222,10 @@ def play(
         for k, (tokens, own) in zip(speaking, turns, strict=True):
             episodes[k].say(" ".join(vocabulary.decode(tokens)))
             logprobs[k] += own
-    rows = [Row.of(context_of(episode.said, vocabulary), own) for episode, own in zip(episodes, logprobs, strict=True)]
+    rows = [
+        TokenSequence.of(context_of(episode.said, vocabulary), own)
+        for episode, own in zip(episodes, logprobs, strict=True)
+    ]
     return episodes, rows, sum(map(len, logprobs))
 
 
@@ -247,7 +250,7 @@ def _sampled(
             line[: len(tokens)] = tokens
         with torch.no_grad():
             ids = torch.from_numpy(padded).to(network.device)
-            hidden = network(ids, torch.zeros((*ids.shape, EYE_WIDTH), device=network.device))
+            hidden = network(ids, torch.zeros((*ids.shape, VISUAL_WIDTH), device=network.device))
             last = hidden[torch.arange(len(read)), torch.tensor([len(tokens) - 1 for tokens in read])]
             logprobs = torch.log_softmax(network.logits(last).double(), -1).cpu().numpy()
         for k, own in zip(open_ones, logprobs, strict=True):
@@ -281,7 +284,9 @@ def train_toy(
     weights = toy_weights(seed)
     vocabulary = weights.vocabulary
     learner = Learner(weights, settings)
-    examples = [Row.of(context_of(said, vocabulary)) for said in form_examples(seed, TOY_FORM_BATCH * TOY_FORM_STEPS)]
+    examples = [
+        TokenSequence.of(context_of(said, vocabulary)) for said in form_examples(seed, TOY_FORM_BATCH * TOY_FORM_STEPS)
+    ]
     for k in range(TOY_FORM_STEPS):
         batch = examples[TOY_FORM_BATCH * k : TOY_FORM_BATCH * (k + 1)]
         learner.supervise(batch, TOY_FORM_RATE / settings.learning_rate)

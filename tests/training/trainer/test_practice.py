@@ -14,7 +14,7 @@ from training.tasks.splits import HELD_OUT
 from training.teacher.careful import plan_of
 from training.trainer.learner import Learner
 from training.trainer.practice import Renaming, naming_words, sentence_rows
-from training.trainer.rows import Row, sound_rows
+from training.trainer.sequences import TokenSequence, trainable
 from training.trainer.settings import SupervisedSettings
 
 
@@ -23,11 +23,11 @@ def weights() -> TinyWeights:
     return fresh_weights(0)
 
 
-def drawn(weights: TinyWeights, count: int, seed: int = 0) -> list[Row]:
+def drawn(weights: TinyWeights, count: int, seed: int = 0) -> list[TokenSequence]:
     return sentence_rows(weights, count, np.random.default_rng(seed))
 
 
-def words_of(row: Row, weights: TinyWeights) -> tuple[list[str], list[str]]:
+def words_of(row: TokenSequence, weights: TinyWeights) -> tuple[list[str], list[str]]:
     """What the operator said, and what the policy wrote."""
     said = weights.vocabulary.decode(row.tokens[~row.sampled])
     return list(said[1:-1]), list(weights.vocabulary.decode(row.tokens[row.sampled]))
@@ -35,8 +35,8 @@ def words_of(row: Row, weights: TinyWeights) -> tuple[list[str], list[str]]:
 
 def test_a_sentence_is_answered_by_its_plan(weights: TinyWeights) -> None:
     rows = drawn(weights, 60)
-    sound, bad = sound_rows(rows, len(weights.vocabulary), rows[0].eyes.shape[1], weights.config.positions)
-    assert len(sound) == 60
+    usable, bad = trainable(rows, len(weights.vocabulary), rows[0].visual_features.shape[1], weights.config.positions)
+    assert len(usable) == 60
     assert not bad
     kinds = set()
     for row in rows:

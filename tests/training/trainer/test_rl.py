@@ -15,7 +15,7 @@ import pytest
 import training.trainer.learner
 import training.trainer.rl
 from agent_node.episode import Episode, Turn
-from agent_node.policies.tiny.eyes import EYE_WIDTH
+from agent_node.policies.tiny.visual_encoder import VISUAL_WIDTH
 from agent_node.policies.tiny.weights import TinyConfig, TinyWeights, fresh_weights, write_weights
 from agent_node.policy import Reply
 from agent_node.protocol import ParsedTurn
@@ -42,7 +42,7 @@ from training.trainer.log import CHECKPOINT, LOG, POLICY, REPORT
 from training.trainer.objective import update
 from training.trainer.reading import rows_of, rows_of_folder
 from training.trainer.rl import reinforce
-from training.trainer.rows import Row
+from training.trainer.sequences import TokenSequence
 from training.trainer.settings import ReinforceSettings
 
 SETTINGS = ReinforceSettings(
@@ -158,8 +158,8 @@ def test_no_more_steps_are_made_once_the_policy_is_far_enough_from_who_sampled(w
     rng = np.random.default_rng(3)
     tokens = np.concatenate([[0], rng.integers(len(weights.vocabulary), size=11)]).astype(np.int32)
     sampled = np.arange(12) > 3
-    row = Row(
-        tokens, np.zeros((12, EYE_WIDTH), np.float32), sampled, sampled.astype(np.float32), np.zeros(12, np.float32)
+    row = TokenSequence(
+        tokens, np.zeros((12, VISUAL_WIDTH), np.float32), sampled, sampled.astype(np.float32), np.zeros(12, np.float32)
     )
     learner = Learner(weights, settings)
     told = replace(row, logprobs=learner.logprobs([row])[0])
@@ -172,8 +172,8 @@ def test_a_share_of_the_rate_moves_the_weights_by_that_share(weights: TinyWeight
     rng = np.random.default_rng(3)
     tokens = np.concatenate([[0], rng.integers(len(weights.vocabulary), size=11)]).astype(np.int32)
     sampled = np.arange(12) > 3
-    row = Row(
-        tokens, np.zeros((12, EYE_WIDTH), np.float32), sampled, sampled.astype(np.float32), np.zeros(12, np.float32)
+    row = TokenSequence(
+        tokens, np.zeros((12, VISUAL_WIDTH), np.float32), sampled, sampled.astype(np.float32), np.zeros(12, np.float32)
     )
     settings = replace(SETTINGS, epochs=1, warmup_steps=0)
     moved = []
@@ -194,8 +194,8 @@ def test_a_step_is_the_same_in_however_many_parts_its_rows_are_read(
     for length in (12, 5, 9, 7, 12):
         tokens = np.concatenate([[0], rng.integers(len(weights.vocabulary), size=length - 1)]).astype(np.int32)
         sampled = np.arange(length) > 2
-        eyes, none = np.zeros((length, EYE_WIDTH), np.float32), np.zeros(length, np.float32)
-        rows.append(Row(tokens, eyes, sampled, none, none).with_advantages(float(rng.normal())))
+        eyes, none = np.zeros((length, VISUAL_WIDTH), np.float32), np.zeros(length, np.float32)
+        rows.append(TokenSequence(tokens, eyes, sampled, none, none).with_advantages(float(rng.normal())))
     settings = replace(SETTINGS, epochs=1, warmup_steps=0, kl_coef=0.1, entropy_coef=0.01)
     logprobs = Learner(weights, settings).logprobs(rows)
     told = [replace(row, logprobs=own) for row, own in zip(rows, logprobs, strict=True)]

@@ -21,11 +21,13 @@ from tests.training.adapters.toy import context_of, form_examples, toy_weights
 from tool_nodes.results import ErrorCode, ToolError
 from training.trainer.learner import Learner
 from training.trainer.log import CHECKPOINT, CURVES, EVENTS, LOG, POLICY, REPORT
-from training.trainer.rows import Row
+from training.trainer.sequences import TokenSequence
 from training.trainer.settings import PolicySettings, ReinforceSettings, SupervisedSettings
 from training.trainer.sft import schedule, supervise
 
 SETTINGS = SupervisedSettings(learning_rate=5e-3, epochs=3, batch=16, dropout=0.1, held_out=0.1, device="cpu")
+
+Rows = list[TokenSequence]
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +36,12 @@ def weights() -> TinyWeights:
 
 
 @pytest.fixture(scope="module")
-def rows(weights: TinyWeights) -> list[Row]:
-    return [Row.of(context_of(said, weights.vocabulary)) for said in form_examples(0, 96)]
+def rows(weights: TinyWeights) -> Rows:
+    return [TokenSequence.of(context_of(said, weights.vocabulary)) for said in form_examples(0, 96)]
 
 
 @pytest.fixture(scope="module")
-def whole(weights: TinyWeights, rows: list[Row], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(weights: TinyWeights, rows: Rows, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
     supervise(weights, rows, SETTINGS, folder, seed=1)
     return folder
@@ -70,7 +72,12 @@ def test_it_learns_and_everything_is_written(whole: Path) -> None:
 
 @pytest.mark.parametrize("when", ["in an epoch", "before the log"])
 def test_a_killed_training_goes_on_to_the_same_bytes(
-    when: str, weights: TinyWeights, rows: list[Row], whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    when: str,
+    weights: TinyWeights,
+    rows: Rows,
+    whole: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     epoch, add = training.trainer.sft._epoch, training.trainer.log.RunLog.add
 
@@ -98,13 +105,13 @@ def test_a_killed_training_goes_on_to_the_same_bytes(
     assert numbers_of(tmp_path) == numbers_of(whole)
 
 
-def test_another_seed_gives_other_numbers(weights: TinyWeights, rows: list[Row], whole: Path, tmp_path: Path) -> None:
+def test_another_seed_gives_other_numbers(weights: TinyWeights, rows: Rows, whole: Path, tmp_path: Path) -> None:
     supervise(weights, rows, SETTINGS, tmp_path, seed=2)
     assert not same_policy(tmp_path, whole)
 
 
 def test_a_folder_of_another_training_or_with_a_damaged_checkpoint_is_refused(
-    weights: TinyWeights, rows: list[Row], whole: Path, tmp_path: Path
+    weights: TinyWeights, rows: Rows, whole: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(ToolError, match="holds a training of other seed") as caught:
         supervise(weights, rows, SETTINGS, whole, seed=3)
@@ -122,9 +129,7 @@ def test_a_folder_of_another_training_or_with_a_damaged_checkpoint_is_refused(
         supervise(weights, rows, SETTINGS, tmp_path, seed=1)
 
 
-def test_a_loss_that_is_no_number_stops_and_writes_nothing(
-    weights: TinyWeights, rows: list[Row], tmp_path: Path
-) -> None:
+def test_a_loss_that_is_no_number_stops_and_writes_nothing(weights: TinyWeights, rows: Rows, tmp_path: Path) -> None:
     broken = replace(weights, tensors={**weights.tensors, "norm.bias": np.full(32, np.nan, np.float32)})
     with pytest.raises(ToolError, match="The loss of step 1 is not a number") as caught:
         supervise(broken, rows, SETTINGS, tmp_path, seed=1)
@@ -134,7 +139,7 @@ def test_a_loss_that_is_no_number_stops_and_writes_nothing(
 
 
 def test_a_full_disk_is_one_sentence(
-    weights: TinyWeights, rows: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    weights: TinyWeights, rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(path: Path, content: bytes) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -146,7 +151,7 @@ def test_a_full_disk_is_one_sentence(
 
 
 def test_rows_that_do_not_fit_are_left_out_and_said_or_refused(
-    weights: TinyWeights, rows: list[Row], tmp_path: Path
+    weights: TinyWeights, rows: Rows, tmp_path: Path
 ) -> None:
     strange = [replace(row, tokens=row.tokens + 1000) for row in rows]
     supervise(weights, [*rows[:20], *strange[:3]], replace(SETTINGS, epochs=1), tmp_path, seed=1)
@@ -155,7 +160,7 @@ def test_rows_that_do_not_fit_are_left_out_and_said_or_refused(
         supervise(weights, [*rows[:20], *strange[:20]], SETTINGS, tmp_path / "other", seed=1)
 
 
-def test_tokens_that_count_less_than_nothing_are_refused(weights: TinyWeights, rows: list[Row], tmp_path: Path) -> None:
+def test_tokens_that_count_less_than_nothing_are_refused(weights: TinyWeights, rows: Rows, tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="must count 0 times or more") as caught:
         supervise(weights, [*rows, rows[0].with_advantages(-0.5)], SETTINGS, tmp_path, seed=1)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
@@ -164,7 +169,7 @@ def test_tokens_that_count_less_than_nothing_are_refused(weights: TinyWeights, r
 
 def test_events_for_tensorboard_are_optional(
     weights: TinyWeights,
-    rows: list[Row],
+    rows: Rows,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -181,7 +186,7 @@ def test_events_for_tensorboard_are_written(whole: Path) -> None:
     assert b"held_out_loss" in events.read_bytes()
 
 
-def test_what_is_dropped_is_drawn_from_the_seed_and_in_steps_alone(weights: TinyWeights, rows: list[Row]) -> None:
+def test_what_is_dropped_is_drawn_from_the_seed_and_in_steps_alone(weights: TinyWeights, rows: Rows) -> None:
     def loss(seed: int, dropout: float = 0.5) -> float:
         learner = Learner(weights, SETTINGS)
         return learner.supervise(rows[:16], 1.0, learner.dropout(dropout, np.random.default_rng(seed)))["loss"]
@@ -199,7 +204,7 @@ def test_the_rate_rises_and_falls_to_nothing() -> None:
     assert rates[-1] == pytest.approx(0.0)
 
 
-def test_sgd_moves_by_the_gradient_and_adamw_everything_as_far(weights: TinyWeights, rows: list[Row]) -> None:
+def test_sgd_moves_by_the_gradient_and_adamw_everything_as_far(weights: TinyWeights, rows: Rows) -> None:
     moved = {}
     for optimiser in ("sgd", "adamw"):
         learner = Learner(weights, replace(SETTINGS, optimiser=optimiser, weight_decay=0.0, max_grad_norm=1e9))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from agent_node.policies.tiny.eyes import EYE_WIDTH
 from agent_node.policies.tiny.network import TinyNetwork
+from agent_node.policies.tiny.visual_encoder import VISUAL_WIDTH
 from agent_node.policies.tiny.weights import TinyConfig, TinyWeights, fresh_weights
 from tool_nodes.results import ToolError
 from training.trainer.network import TinyTransformer, chosen_device
@@ -26,7 +26,7 @@ def rows(weights: TinyWeights) -> list[tuple[np.ndarray, np.ndarray]]:
     return [
         (
             rng.integers(len(weights.vocabulary), size=n).astype(np.int32),
-            rng.standard_normal((n, EYE_WIDTH)).astype(np.float32),
+            rng.standard_normal((n, VISUAL_WIDTH)).astype(np.float32),
         )
         for n in LENGTHS
     ]

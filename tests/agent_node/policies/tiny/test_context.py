@@ -9,7 +9,7 @@ import pytest
 
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policies.tiny.context import TELLING_FIT, ContextReader, read_context, read_registers
-from agent_node.policies.tiny.eyes import EYE_WIDTH, FEATURES, FIT, SEEN, Eyes, place_features
+from agent_node.policies.tiny.visual_encoder import FEATURES, FIT, SEEN, VISUAL_WIDTH, VisualEncoder, place_features
 from agent_node.policies.tiny.vocabulary import LOOKS, REGISTERS, default_vocabulary
 from agent_node.policies.tiny.weights import fresh_weights
 from agent_node.policy import Message
@@ -17,8 +17,8 @@ from tests.agent_node.policies.tiny.talks import Talk, done_talk, picture
 from tool_nodes.results import ErrorCode, ToolError
 
 VOCABULARY = default_vocabulary()
-EYES = fresh_weights(0).eyes
-BLIND = Eyes(fresh_weights(0).encoder, blind=True)
+ENCODER = fresh_weights(0).visual_encoder
+BLIND = VisualEncoder(fresh_weights(0).encoder, blind=True)
 
 SEES = " ".join(["[see]"] * SEEN)
 
@@ -29,7 +29,7 @@ def told(talk: Talk) -> str:
 
 def test_a_whole_episode_in_tokens() -> None:
     talk = done_talk(VOCABULARY)
-    context = read_context(talk.messages, EYES, VOCABULARY)
+    context = read_context(talk.messages, ENCODER, VOCABULARY)
     assert told(talk) == (
         "[task] take the cola and place it next to the red box [go] "
         f"PLAN cola NEXT_TO red box LOOK END {SEES} OK [go] "
@@ -41,47 +41,47 @@ def test_a_whole_episode_in_tokens() -> None:
     )
     written = " ".join(VOCABULARY.decode(context.tokens[context.sampled]))
     assert written.split("END")[:3] == ["PLAN cola NEXT_TO red box LOOK ", " POINT ROBOREFER cola ", " POINT VLM cola "]
-    assert len(context) == len(context.sampled) == len(context.eyes)
-    seen = [VOCABULARY.tokens[k] for k in context.tokens[np.abs(context.eyes).sum(axis=1) > 0]]
+    assert len(context) == len(context.sampled) == len(context.visual_features)
+    seen = [VOCABULARY.tokens[k] for k in context.tokens[np.abs(context.visual_features).sum(axis=1) > 0]]
     assert set(seen) == {"[see]", "p1", "p2", "p3"}
 
 
 def test_the_context_of_a_shorter_conversation_begins_that_of_the_longer() -> None:
     talk = done_talk(VOCABULARY)
-    whole = read_context(talk.messages, EYES, VOCABULARY)
-    reader = ContextReader(EYES, VOCABULARY)
+    whole = read_context(talk.messages, ENCODER, VOCABULARY)
+    reader = ContextReader(ENCODER, VOCABULARY)
     for count in range(1, len(talk.messages) + 1):
-        part = read_context(talk.messages[:count], EYES, VOCABULARY)
+        part = read_context(talk.messages[:count], ENCODER, VOCABULARY)
         grown = reader.read(talk.messages[:count])
         for got in (part, grown):
             n = len(got)
             np.testing.assert_array_equal(got.tokens, whole.tokens[:n])
-            np.testing.assert_array_equal(got.eyes, whole.eyes[:n])
+            np.testing.assert_array_equal(got.visual_features, whole.visual_features[:n])
             np.testing.assert_array_equal(got.sampled, whole.sampled[:n])
     assert len(grown) == len(whole)
 
 
 def test_a_picture_that_was_let_go_is_still_seen_by_a_reader_and_by_no_other() -> None:
     talk = done_talk(VOCABULARY)
-    reader = ContextReader(EYES, VOCABULARY)
+    reader = ContextReader(ENCODER, VOCABULARY)
     before = reader.read(talk.messages[:8])
     talk.messages[3] = replace(talk.messages[3], picture=None)
     after = reader.read(talk.messages)
-    np.testing.assert_array_equal(after.eyes[: len(before)], before.eyes)
+    np.testing.assert_array_equal(after.visual_features[: len(before)], before.visual_features)
     with pytest.raises(ToolError, match="Picture 0 of the conversation is not kept") as error:
-        read_context(talk.messages, EYES, VOCABULARY)
+        read_context(talk.messages, ENCODER, VOCABULARY)
     assert error.value.code is ErrorCode.INVALID_ARGUMENT
     assert read_registers(talk.messages, VOCABULARY).points == ((0.588, 0.35),) * 2  # needs no picture
 
 
 def test_another_conversation_begins_anew_even_where_its_words_are_the_same() -> None:
     talk = done_talk(VOCABULARY)
-    reader = ContextReader(EYES, VOCABULARY)
+    reader = ContextReader(ENCODER, VOCABULARY)
     first = reader.read(talk.messages)
     talk.messages[3] = replace(talk.messages[3], picture=picture(99))
     second = reader.read(talk.messages)
     np.testing.assert_array_equal(first.tokens, second.tokens)
-    assert (first.eyes != second.eyes).any()
+    assert (first.visual_features != second.visual_features).any()
 
 
 @pytest.mark.parametrize(
@@ -157,29 +157,31 @@ def test_an_answer_without_a_call_is_refused() -> None:
 
 def test_the_blind_are_told_where_points_are_and_see_nothing() -> None:
     talk = done_talk(VOCABULARY)
-    seen, blind = (read_context(talk.messages, eyes, VOCABULARY) for eyes in (EYES, BLIND))
+    seen, blind = (read_context(talk.messages, encoder, VOCABULARY) for encoder in (ENCODER, BLIND))
     looks = np.isin(seen.tokens, VOCABULARY.encode(LOOKS))
     assert looks.any()
     assert not np.isin(blind.tokens, VOCABULARY.encode(LOOKS)).any()
     np.testing.assert_array_equal(seen.tokens[~looks], blind.tokens)
-    seen_eyes = seen.eyes[~looks]
-    assert np.abs(seen.eyes[:, :FEATURES]).sum() > 0
-    assert np.abs(blind.eyes[:, :FEATURES]).sum() == 0
-    points = [VOCABULARY.tokens[k].startswith("p") for k in blind.tokens] & (np.abs(blind.eyes).sum(axis=1) > 0)
-    np.testing.assert_array_equal(seen_eyes[points, FEATURES:FIT], blind.eyes[points, FEATURES:FIT])
-    assert seen.eyes[:, FIT].any()
-    assert not blind.eyes[:, FIT].any()
+    seen_eyes = seen.visual_features[~looks]
+    assert np.abs(seen.visual_features[:, :FEATURES]).sum() > 0
+    assert np.abs(blind.visual_features[:, :FEATURES]).sum() == 0
+    points = [VOCABULARY.tokens[k].startswith("p") for k in blind.tokens] & (
+        np.abs(blind.visual_features).sum(axis=1) > 0
+    )
+    np.testing.assert_array_equal(seen_eyes[points, FEATURES:FIT], blind.visual_features[points, FEATURES:FIT])
+    assert seen.visual_features[:, FIT].any()
+    assert not blind.visual_features[:, FIT].any()
     see = blind.tokens == VOCABULARY.id("[see]")
-    assert np.abs(blind.eyes[see]).sum() == 0
+    assert np.abs(blind.visual_features[see]).sum() == 0
     assert np.abs(seen_eyes[see][:, FEATURES:]).sum() > 0
 
 
 def test_eyes_say_of_each_point_whether_what_is_there_looks_like_what_was_asked_for() -> None:
     talk = done_talk(VOCABULARY)
-    context = read_context(talk.messages, EYES, VOCABULARY)
+    context = read_context(talk.messages, ENCODER, VOCABULARY)
     said = 0
     for k, token in enumerate(VOCABULARY.decode(context.tokens)):
-        fit = float(context.eyes[k, FIT])
+        fit = float(context.visual_features[k, FIT])
         if fit and token.startswith("p"):
             expected = "LIKE" if fit >= TELLING_FIT else "UNLIKE" if fit <= -TELLING_FIT else None
             following = VOCABULARY.tokens[context.tokens[k + 1]]
@@ -190,17 +192,17 @@ def test_eyes_say_of_each_point_whether_what_is_there_looks_like_what_was_asked_
 
 def test_eyes_see_a_thing_where_it_is_whatever_the_size_of_the_picture() -> None:
     rgb = np.kron(picture(3), np.ones((5, 5, 1), np.uint8))  # 320 x 240
-    seen = EYES.look(rgb)
+    seen = ENCODER.look(rgb)
     things = seen.things()
-    assert things.shape == (SEEN, EYE_WIDTH)
+    assert things.shape == (SEEN, VISUAL_WIDTH)
     places = (things[:, FEATURES : FEATURES + 2] + 1) / 2
     for thing, (x, y) in zip(things, places, strict=True):
         np.testing.assert_allclose(seen.at((x, y)), thing, atol=1e-5)  # a point on a thing sees that thing
-    np.testing.assert_array_equal(EYES.look(picture(3)).things(), EYES.look(picture(3)).things())
+    np.testing.assert_array_equal(ENCODER.look(picture(3)).things(), ENCODER.look(picture(3)).things())
     wide = np.full((240, 640, 3), 127, np.uint8)
     wide[:, 160:480] = rgb
-    narrow = EYES.look(wide).at((0.5, 0.5))
-    assert narrow.shape == (EYE_WIDTH,)
+    narrow = ENCODER.look(wide).at((0.5, 0.5))
+    assert narrow.shape == (VISUAL_WIDTH,)
     np.testing.assert_allclose(narrow[FEATURES : FEATURES + 2], 0.0, atol=1e-6)
 
 

@@ -8,8 +8,8 @@ import pytest
 from agent_node.context_window import Memory
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.tiny.dialect import REASONS, Move, Plan, Registers, parse_move, render_turn, spell_move
+from agent_node.policies.tiny.dialogue_state import DialogueState
 from agent_node.policies.tiny.grammar import GuidedTurn, TurnGrammar, grammar_of
-from agent_node.policies.tiny.known import Known
 from agent_node.policies.tiny.policy import TinyPolicy
 from agent_node.policies.tiny.vocabulary import DONE, END, MOVES, REFUSE, default_vocabulary
 from agent_node.policies.tiny.weights import fresh_weights
@@ -418,11 +418,11 @@ def test_something_is_allowed_whatever_the_tools_answer() -> None:
     """Conversations of random turns, half of them said once more, as a policy does that knows no better."""
     rng = np.random.default_rng(2)
     for _ in range(300):
-        known, turn = Known(), list[str]()
+        state, turn = DialogueState(), list[str]()
         for token in LOOKED[0].split():
-            known.read(token, own=False)
+            state.update(token, from_policy=False)
         for _ in range(16):
-            guided, said = GuidedTurn(GRAMMAR, known), list[str]()
+            guided, said = GuidedTurn(GRAMMAR, state), list[str]()
             again = iter(turn if rng.random() < 0.5 else ())
             while not said or said[-1] != END:
                 assert guided.mask.any(), (turn, said)
@@ -432,13 +432,13 @@ def test_something_is_allowed_whatever_the_tools_answer() -> None:
                 said.append(token)
                 guided.take(VOCABULARY.id(token))
             for token in said:
-                known.read(token, own=True)
+                state.update(token, from_policy=True)
             move = next(token for token in reversed(said) if token in MOVES)
             if move in (DONE, REFUSE):
                 break
             told = rng.choice([*ANSWERS[move], "NOT_RECOGNISED", "TIMEOUT"])
             for token in (*told.split(), "[go]"):
-                known.read(token, own=False)
+                state.update(token, from_policy=False)
             turn = said
 
 

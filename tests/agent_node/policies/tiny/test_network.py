@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_node.policies.tiny import weights as weights_module
-from agent_node.policies.tiny.eyes import EYE_WIDTH, FEATURES
 from agent_node.policies.tiny.network import NORM_EPSILON, TinyNetwork, gelu, log_softmax, normed, softmax
+from agent_node.policies.tiny.visual_encoder import FEATURES, VISUAL_WIDTH
 from agent_node.policies.tiny.vocabulary import FIXED, Vocabulary
 from agent_node.policies.tiny.weights import (
     MAX_BYTES,
@@ -43,7 +43,7 @@ def rough(seed: int = 0, config: TinyConfig = SMALL) -> TinyWeights:
 
 def row(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    eyes = rng.normal(size=(count, EYE_WIDTH)).astype(np.float32) * (rng.random((count, 1)) < 0.5)
+    eyes = rng.normal(size=(count, VISUAL_WIDTH)).astype(np.float32) * (rng.random((count, 1)) < 0.5)
     return rng.integers(0, len(WORDS), count).astype(np.int32), eyes.astype(np.float32)
 
 
@@ -141,7 +141,7 @@ def test_a_file_holds_everything(tmp_path: Path) -> None:
         assert all((before[name] == after[name]).all() for name in before)
     np.testing.assert_array_equal(read.words, weights.words)
     picture = np.random.default_rng(0).integers(0, 255, (48, 64, 3), dtype=np.uint8)
-    assert np.abs(read.eyes.look(picture).things()).sum() == 0  # blind
+    assert np.abs(read.visual_encoder.look(picture).things()).sum() == 0  # blind
     assert read_kept(path) is read_kept(path)
     write_weights(replace(weights, about="another"), path)
     assert read_kept(path).about == "another"
@@ -199,7 +199,7 @@ def damaged(path: Path, change: str) -> None:
             told["config"] = told["config"].replace('"heads": 2', '"heads": 3')
         case "size":
             told["config"] = told["config"].replace('"positions": 40', '"positions": 1e9')
-        case "eyes":
+        case "visual_features":
             tensors["eyes.mix.1.weight"] = np.zeros((3, 3), np.float32)
         case "no eyes":
             del tensors["eyes.anything"]
@@ -222,7 +222,7 @@ def damaged(path: Path, change: str) -> None:
         ("config", "another network"),
         ("heads", "multiple of heads"),
         ("size", "positions"),
-        ("eyes", "do not fit each other"),
+        ("visual_features", "do not fit each other"),
         ("no eyes", "eyes.anything"),
     ],
 )

@@ -72,17 +72,17 @@ def test_an_episode_told_in_the_dialect(kind: str, seed: int) -> None:
         truth = session.score().truth
     assert truth is not None
     assert truth.success, truth.reasons
-    context = read_context(messages, weights.eyes, VOCABULARY)
+    context = read_context(messages, weights.visual_encoder, VOCABULARY)
     assert len(context) <= MOST_TOKENS
-    log_p = log_softmax(TinyNetwork(weights).read(context.tokens, context.eyes))
-    reader = ContextReader(weights.eyes, VOCABULARY)
+    log_p = log_softmax(TinyNetwork(weights).read(context.tokens, context.visual_features))
+    reader = ContextReader(weights.visual_encoder, VOCABULARY)
     policy = TinyPolicy(weights, PolicyOptions(max_tokens=1))
     read_back = []
     for k, message in enumerate(messages):
         if message.role == "assistant":
             begun = reader.read(messages[:k])
             np.testing.assert_array_equal(begun.tokens, context.tokens[: len(begun)])
-            np.testing.assert_array_equal(begun.eyes, context.eyes[: len(begun)])
+            np.testing.assert_array_equal(begun.visual_features, context.visual_features[: len(begun)])
             reply = policy.respond(messages[:k])  # with what it has kept of the turns before
             expected = log_p[len(begun) - 1, reply.token_ids[0]]
             np.testing.assert_allclose(reply.logprobs[0], expected, atol=1e-4)

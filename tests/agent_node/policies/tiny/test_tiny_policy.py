@@ -59,13 +59,13 @@ def turns(policy: TinyPolicy, talk: Talk, count: int) -> list[Reply]:
 def test_the_tokens_of_a_turn_are_in_the_context_with_their_probabilities(temperature: float | None) -> None:
     talk = Talk("pick up the red box", VOCABULARY)
     talk.say(["PLAN", "red", "box", "LOOK", "END"])
-    taught = len(read_context(talk.messages, LIVELY.eyes, VOCABULARY))
+    taught = len(read_context(talk.messages, LIVELY.visual_encoder, VOCABULARY))
     replies = turns(TinyPolicy(LIVELY, PolicyOptions(temperature=temperature, seed=4)), talk, 4)
-    context = read_context(talk.messages, LIVELY.eyes, VOCABULARY)
+    context = read_context(talk.messages, LIVELY.visual_encoder, VOCABULARY)
     sampled = np.flatnonzero(context.sampled)
     sampled = sampled[sampled >= taught]
     assert [*context.tokens[sampled]] == [token for reply in replies for token in reply.token_ids]
-    whole = log_softmax(TinyNetwork(LIVELY).read(context.tokens, context.eyes))
+    whole = log_softmax(TinyNetwork(LIVELY).read(context.tokens, context.visual_features))
     again = whole[sampled - 1, context.tokens[sampled]]
     np.testing.assert_allclose(np.concatenate([reply.logprobs for reply in replies]), again, atol=1e-3)
     if not temperature:
@@ -107,14 +107,14 @@ def test_a_turn_is_cut_at_its_limit_and_reads_back() -> None:
     assert len(long.token_ids) == TURN_TOKENS  # an untrained policy that nothing guides finds no end
     assert SPACETOOLS.parse(long.text).problem
     talk.take(long.text)
-    context = read_context(talk.messages, LIVELY.eyes, VOCABULARY)
+    context = read_context(talk.messages, LIVELY.visual_encoder, VOCABULARY)
     assert tuple(context.tokens[context.sampled]) == long.token_ids
 
 
 def test_a_conversation_longer_than_its_positions_ends_with_a_sentence() -> None:
     talk = Talk("pick up the red box", VOCABULARY)
     policy = TinyPolicy(LIVELY, PolicyOptions(temperature=1.0))
-    while len(read_context(talk.messages, policy._weights.eyes, VOCABULARY)) < 310:
+    while len(read_context(talk.messages, policy._weights.visual_encoder, VOCABULARY)) < 310:
         talk.say(["POINT", "VLM", "red", "box", "END"], ((0.1, 0.2),) * 16)
     assert len(policy.respond(talk.messages).token_ids) <= 10
     talk.say(["POINT", "VLM", "red", "box", "END"], ((0.1, 0.2),) * 16)
@@ -189,6 +189,6 @@ def test_it_works_a_mock_robot_through_a_conversation() -> None:
     assert [len(turn.calls) for turn in episode.turns] == [2, 0, 1, 0, 0]
     assert [bool(turn.parsed.problem) for turn in episode.turns] == [False, True, False, True, False]
     assert episode.answer == "Done."
-    context = read_context(episode.messages, LIVELY.eyes, VOCABULARY)
+    context = read_context(episode.messages, LIVELY.visual_encoder, VOCABULARY)
     written = " ".join(VOCABULARY.decode(context.tokens[context.sampled]))
     assert written == moves.replace(" |", "")

@@ -1,6 +1,6 @@
-"""What a context has told a policy: which moves the tools would run now, and what may truly be said.
+"""The state of a dialogue: which moves the tools would run now, and what may truly be said.
 
-`Known` reads a context token by token and keeps `Possible`, which `agent_node.policies.tiny.grammar` asks.
+`DialogueState` reads a context token by token and keeps `ActionMask`, which `agent_node.policies.tiny.grammar` asks.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SLOTS = frozenset(f"[w{k}]" for k in range(1, v.SLOTS + 1))
 
 
 @dataclass(frozen=True)
-class Possible:
+class ActionMask:
     """Which moves the tools would run, and which reasons of a refusal are true.
 
     Attributes:
@@ -57,9 +57,10 @@ class Possible:
         rooms: Those of ROOM, without those where something could not be put down.
         planned: The plan's place, before anything else, is over.
         placing: The plan says where to; None where there is no plan.
-        holding: The hand holds something; None where nothing told.
+        holding: The hand holds something; None where no answer said so.
         put_down: And it has put something down since the operator spoke, and taken nothing up after it.
-        unknowing: Pointers who do not know the words of what is asked for, and nothing has moved since they said so.
+        unrecognised_by: Pointers who do not know the words of what is asked for, and nothing has moved since they
+            said so.
         missed: Both pointers have not found it, in more than one picture, and nothing has moved since.
         outlined: There is an outline, so that a next grasp can be asked for.
         graspable: There is a grasp that was not tried yet.
@@ -80,7 +81,7 @@ class Possible:
     placing: bool | None = None
     holding: bool | None = None
     put_down: bool = False
-    unknowing: frozenset[str] = frozenset()
+    unrecognised_by: frozenset[str] = frozenset()
     missed: bool = False
     outlined: bool = False
     graspable: bool = False
@@ -95,13 +96,15 @@ class Possible:
     @property
     def askable(self) -> frozenset[str]:
         """Pointers who can be asked for the thing: who know its words, and were not asked for it too often in a row."""
-        return _POINTERS - self.unknowing - frozenset(self.answered[1:] if self.answered[:1] == (v.POINT,) else ())
+        return (
+            _POINTERS - self.unrecognised_by - frozenset(self.answered[1:] if self.answered[:1] == (v.POINT,) else ())
+        )
 
     @property
     def reasons(self) -> frozenset[str]:
-        """What a refusal may say: what is true by what the tools have told."""
+        """What a refusal may say: what is true by what the tools have said."""
         if self.hopeless:
-            return frozenset({_STRANGE if self.unknowing == _POINTERS else _UNSEEN})
+            return frozenset({_STRANGE if self.unrecognised_by == _POINTERS else _UNSEEN})
         may = {
             _NOT_UNDERSTOOD: not self.planned, _AMBIGUOUS: self.doubtful,
             # Whether what is held was meant no tool says.
@@ -112,7 +115,7 @@ class Possible:
     @property
     def hopeless(self) -> bool:
         """No pointer knows what is asked for, or finds it, and nothing is held: what is left is to say so."""
-        return (self.unknowing == _POINTERS or self.missed) and not self.things and not self.holding
+        return (self.unrecognised_by == _POINTERS or self.missed) and not self.things and not self.holding
 
     @property
     def ended(self) -> bool:
@@ -150,93 +153,96 @@ class Possible:
 
 
 @dataclass
-class Known:
-    """What a context has told after some of its tokens.
+class DialogueState:
+    """The state of a dialogue after some of its tokens.
 
     Attributes:
-        possible: What may be called.
+        actions: What may be called.
         said: The operator's sentences.
-        moved: How the policy's newest move begins.
-        register: The newest one that was named.
-        told: The newest one that was told.
+        newest_move: How the policy's newest move begins.
+        named_register: The newest one that the policy named.
+        newest_register: The newest one that an answer gave.
         blocked: Those of ROOM, since the newest look, where something could not be put down.
-        newer: Pictures since the newest one of the camera.
-        same: The next register is where a point of before is.
+        newer_pictures: Pictures since the newest one of the camera.
+        same_place: The next register is where a point of before is.
         pointed: This answer has given points.
         plan: Of what the operator said last; None before it.
         turn: What the policy has written of its newest turn, or all of it.
-        before: The turn before that one.
-        times: How often that one came in a row.
-        asked: POINT or ROOM, whichever was asked newest.
-        places: Different ones that its answers since the newest look have given.
-        nowhere: One of those answers had none.
-        unlike: One of those points does not look like what was asked for.
+        previous_turn: The turn before that one.
+        repeats: How often that one came in a row.
+        newest_question: POINT or ROOM, whichever was asked newest.
+        distinct_places: Different ones that its answers since the newest look have given.
+        some_answer_empty: One of those answers had none.
+        some_point_unlike: One of those points does not look like what was asked for.
         looks: Of the policy.
         misses: (pointer, look) where it was not found, since something moved or was pointed at.
         failures: Motions that have failed since the operator spoke, and errors that are no reason to give.
     """
 
-    possible: Possible = Possible()
+    actions: ActionMask = ActionMask()
     said: Quotation = field(default_factory=Quotation)
-    moved: str = ""
-    register: str = ""
-    told: str = ""
+    newest_move: str = ""
+    named_register: str = ""
+    newest_register: str = ""
     blocked: frozenset[str] = frozenset()
-    newer: int = 0
-    same: bool = False
+    newer_pictures: int = 0
+    same_place: bool = False
     pointed: bool = False
     plan: Plan | None = None
     turn: tuple[str, ...] = ()
-    before: tuple[str, ...] = ()
-    times: int = 0
-    asked: str = ""
-    places: int = 0
-    nowhere: bool = False
-    unlike: bool = False
+    previous_turn: tuple[str, ...] = ()
+    repeats: int = 0
+    newest_question: str = ""
+    distinct_places: int = 0
+    some_answer_empty: bool = False
+    some_point_unlike: bool = False
     looks: int = 0
     misses: frozenset[tuple[str, int]] = frozenset()
     failures: int = 0
 
-    def read(self, token: str, own: bool) -> None:
-        """Go on by a token, which the policy wrote or was told."""
-        if own:
+    def update(self, token: str, from_policy: bool) -> None:
+        """Take one more token, which the policy wrote or a tool or the operator said."""
+        if from_policy:
             self._count(token)
-        now = self.possible
-        if own:
+        now = self.actions
+        if from_policy:
             if token in v.MOVES:
-                self.moved = token
+                self.newest_move = token
                 now = replace(now, planned=True)
-            if token in (v.POINT, v.ROOM) and token != self.asked:
-                self.asked = token
+            if token in (v.POINT, v.ROOM) and token != self.newest_question:
+                self.newest_question = token
                 self._ask_anew()
             self.looks += token == v.LOOK
             if token in (v.GRASP, v.PLACE):
-                now, self.misses = replace(now, unknowing=frozenset(), missed=False), frozenset()
+                now, self.misses = replace(now, unrecognised_by=frozenset(), missed=False), frozenset()
             if token in (v.TAKE, v.NEXT, v.GRASP):
                 now = replace(now, graspable=False, outlined=now.outlined and token != v.TAKE)
-            self.register = token if token in _REGISTERS else self.register
+            self.named_register = token if token in _REGISTERS else self.named_register
         elif token in _REGISTERS:
-            self.places += -1 if self.same else 1
+            self.distinct_places += -1 if self.same_place else 1
             now, self.misses = replace(now, codes=now.codes - {_UNSEEN}, missed=False), frozenset()
-            if self.same and token in self.blocked:
-                now = self._without(now, self.told)
-            elif not self.same and self.moved == v.POINT:
+            if self.same_place and token in self.blocked:
+                now = self._without(now, self.newest_register)
+            elif not self.same_place and self.newest_move == v.POINT:
                 now = replace(now, things=now.things | {token})
-            elif not self.same and self.moved == v.ROOM:
+            elif not self.same_place and self.newest_move == v.ROOM:
                 now = replace(now, rooms=now.rooms | {token})
-            self.told = self.told if self.same else token
+            self.newest_register = self.newest_register if self.same_place else token
         elif token == v.TASK:
-            now, self.plan = replace(now, planned=False, placing=None, put_down=False, unknowing=frozenset()), None
+            now, self.plan = (
+                replace(now, planned=False, placing=None, put_down=False, unrecognised_by=frozenset()),
+                None,
+            )
             now, self.failures = replace(now, codes=frozenset(), failed=False, missed=False), 0
             self.misses = frozenset()
             self._ask_anew()
             self.said = self.said.heard(token)
         elif token == v.SEE:
-            self.newer = 0
-            if self.moved == v.LOOK:  # registers begin anew, see `context.ContextReader`
+            self.newer_pictures = 0
+            if self.newest_move == v.LOOK:  # registers begin anew, see `context.ContextReader`
                 now, self.blocked = replace(now, things=frozenset(), rooms=frozenset(), codes=frozenset()), frozenset()
                 self._ask_anew()
-        elif token == v.OK and self.moved in (v.TAKE, v.NEXT):
+        elif token == v.OK and self.newest_move in (v.TAKE, v.NEXT):
             now = replace(now, outlined=True, graspable=now.outlined)  # the outline's, then the grasp's
             now = replace(now, codes=now.codes - _OF_OUTLINES if now.graspable else now.codes)
         elif token == v.HOLDS:
@@ -244,46 +250,48 @@ class Known:
         elif token == v.PLACED:
             now = replace(now, holding=False, put_down=True)
         elif token in _ERRORS:
-            if token == _STRANGE and self.moved == v.POINT:
-                now = replace(now, unknowing=now.unknowing | _POINTERS.intersection(self.before))
-            if self.moved == v.PLACE:
-                now = self._without(now, self.register)
+            if token == _STRANGE and self.newest_move == v.POINT:
+                now = replace(now, unrecognised_by=now.unrecognised_by | _POINTERS.intersection(self.previous_turn))
+            if self.newest_move == v.PLACE:
+                now = self._without(now, self.named_register)
             now = self._failed(replace(now, holding=False if token in _LET_GO else now.holding), token)
         elif token == v.EMPTY:
-            now = self._failed(now, _EMPTY_MEANS.get(self.moved, ""))
+            now = self._failed(now, _EMPTY_MEANS.get(self.newest_move, ""))
         elif token == v.UNLIKE:
-            self.unlike = True
+            self.some_point_unlike = True
         elif token not in v.FIXED or token in _SLOTS:
             self.said = self.said.heard(token)
         elif token == v.GO and self.said.said:
             now = replace(now, worded=bool(self.said.begun().nexts), relations=_places(self.said))
-        if not own and (token == v.OK or (token in _POINTED and not self.pointed)):
-            self.newer += 1
-        self.pointed = not own and (self.pointed or token in _REGISTERS)
-        doubtful = self.places > 1 or (self.places == 1 and self.nowhere) or self.unlike
+        if not from_policy and (token == v.OK or (token in _POINTED and not self.pointed)):
+            self.newer_pictures += 1
+        self.pointed = not from_policy and (self.pointed or token in _REGISTERS)
+        doubtful = (
+            self.distinct_places > 1 or (self.distinct_places == 1 and self.some_answer_empty) or self.some_point_unlike
+        )
         now = now if doubtful == now.doubtful else replace(now, doubtful=doubtful)
-        kept = self.newer < _NEWER
-        self.possible, self.same = now if kept == now.kept else replace(now, kept=kept), token == v.SAME
+        kept = self.newer_pictures < _NEWER
+        self.actions, self.same_place = now if kept == now.kept else replace(now, kept=kept), token == v.SAME
 
-    def _failed(self, now: Possible, code: str) -> Possible:
+    def _failed(self, now: ActionMask, code: str) -> ActionMask:
         """A tool has answered with an error."""
-        self.nowhere = self.nowhere or (self.moved in (v.POINT, v.ROOM) and code == _UNSEEN)
-        if self.moved == v.POINT and code == _UNSEEN:
-            self.misses |= {(pointer, self.looks) for pointer in _POINTERS.intersection(self.before)}
+        self.some_answer_empty = self.some_answer_empty or (self.newest_move in (v.POINT, v.ROOM) and code == _UNSEEN)
+        if self.newest_move == v.POINT and code == _UNSEEN:
+            self.misses |= {(pointer, self.looks) for pointer in _POINTERS.intersection(self.previous_turn)}
             both = {pointer for pointer, _ in self.misses} == _POINTERS
             now = replace(now, missed=both and len(self.misses) >= _MISSES)
-        motion = self.moved in (v.GRASP, v.PLACE)
+        motion = self.newest_move in (v.GRASP, v.PLACE)
         self.failures += motion or code not in REASONS
         now = replace(now, failed=self.failures > 1)
-        if code not in REASONS or (motion and not now.failed) or (code == _UNSEEN and self.places):
+        if code not in REASONS or (motion and not now.failed) or (code == _UNSEEN and self.distinct_places):
             return now
         return replace(now, codes=now.codes | {code})
 
     def _ask_anew(self) -> None:
         """Nothing was answered yet: another thing is asked for, or it is seen anew."""
-        self.places, self.nowhere, self.unlike = 0, False, False
+        self.distinct_places, self.some_answer_empty, self.some_point_unlike = 0, False, False
 
-    def _without(self, now: Possible, room: str) -> Possible:
+    def _without(self, now: ActionMask, room: str) -> ActionMask:
         """Nothing more is put down at that register."""
         self.blocked |= {room}
         return replace(now, rooms=now.rooms - {room})
@@ -295,11 +303,11 @@ class Known:
             move = parse_move(self.turn[:-1]) if self.turn[0] == v.PLAN else None
             if move is not None and move.plan is not None:
                 self.plan = move.plan
-                self.possible = replace(self.possible, placing=bool(self.plan.relation))
-            self.times = self.times + 1 if self.turn == self.before else 1
-            again = self.times >= _ANSWERED and self.turn[0] in (v.POINT, v.ROOM)
-            self.possible = replace(self.possible, answered=self.turn[:2] if again else ())
-            self.before, self.turn = self.turn, ()
+                self.actions = replace(self.actions, placing=bool(self.plan.relation))
+            self.repeats = self.repeats + 1 if self.turn == self.previous_turn else 1
+            again = self.repeats >= _ANSWERED and self.turn[0] in (v.POINT, v.ROOM)
+            self.actions = replace(self.actions, answered=self.turn[:2] if again else ())
+            self.previous_turn, self.turn = self.turn, ()
 
 
 @lru_cache(maxsize=256)

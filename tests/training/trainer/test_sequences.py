@@ -10,16 +10,25 @@ import pytest
 
 from agent_node.policies.tiny.context import TinyContext
 from tool_nodes.results import ErrorCode, ToolError
-from training.trainer.rows import Row, RowBatch, batches, even_batches, problem_of, read_rows, sound_rows, write_rows
+from training.trainer.sequences import (
+    TokenBatch,
+    TokenSequence,
+    batches,
+    even_batches,
+    problem_of,
+    read_rows,
+    trainable,
+    write_rows,
+)
 
 WIDTH = 3
 
 
-def row(length: int = 6, first: int = 2) -> Row:
+def row(length: int = 6, first: int = 2) -> TokenSequence:
     sampled = np.zeros(length, bool)
     sampled[first : first + 2] = sampled[-1:] = True
     context = TinyContext(np.arange(length, dtype=np.int32), np.ones((length, WIDTH), np.float32), sampled)
-    return Row.of(context, [-0.5] * int(sampled.sum()))
+    return TokenSequence.of(context, [-0.5] * int(sampled.sum()))
 
 
 def test_advantages_go_to_all_that_was_sampled_or_to_each_turn() -> None:
@@ -30,21 +39,21 @@ def test_advantages_go_to_all_that_was_sampled_or_to_each_turn() -> None:
     with pytest.raises(ToolError, match="3 turns need as many spans"):
         row().with_advantages([1.0, 2.0, 3.0])
     with pytest.raises(ToolError, match="3 tokens were sampled, and 1 have"):
-        Row.of(TinyContext(row().tokens, row().eyes, row().sampled), [-1.0])
+        TokenSequence.of(TinyContext(row().tokens, row().visual_features, row().sampled), [-1.0])
 
 
 def test_what_comes_after_the_last_sampled_token_is_no_part_of_a_row() -> None:
     sampled = np.zeros(9, bool)
     whole = TinyContext(np.arange(9, dtype=np.int32), np.ones((9, WIDTH), np.float32), sampled)
-    assert len(Row.of(whole)) == 9
+    assert len(TokenSequence.of(whole)) == 9
     sampled[[2, 5]] = True
-    cut = Row.of(whole, [-1.0, -2.0])
+    cut = TokenSequence.of(whole, [-1.0, -2.0])
     assert cut.tokens.tolist() == [0, 1, 2, 3, 4, 5]
     assert cut.logprobs.tolist() == [0, 0, -1, 0, 0, -2]
     assert not problem_of(cut, 9, WIDTH, 6), "the answer to the last turn was more than can be read"
 
 
-def changed(**parts: np.ndarray) -> Row:
+def changed(**parts: np.ndarray) -> TokenSequence:
     return replace(row(), **parts)
 
 
@@ -52,10 +61,10 @@ def changed(**parts: np.ndarray) -> Row:
     ("bad", "problem"),
     [
         (changed(tokens=np.arange(7, dtype=np.int32)), "parts of other lengths"),
-        (changed(eyes=np.ones((6, 4), np.float32)), "eyes of another width than 3"),
+        (changed(visual_features=np.ones((6, 4), np.float32)), "visual features of another width than 3"),
         (changed(tokens=np.full(6, 9, np.int32)), "not in the vocabulary of 8"),
         (changed(tokens=np.full(6, -1, np.int32)), "not in the vocabulary of 8"),
-        (changed(eyes=np.full((6, WIDTH), np.nan, np.float32)), "not numbers"),
+        (changed(visual_features=np.full((6, WIDTH), np.nan, np.float32)), "not numbers"),
         (changed(advantages=np.full(6, np.inf, np.float32)), "not numbers"),
         (changed(sampled=np.zeros(6, bool)), "no token that the policy wrote"),
         (changed(sampled=np.ones(6, bool)), "no token that the policy wrote after another"),
@@ -63,26 +72,26 @@ def changed(**parts: np.ndarray) -> Row:
         (row(12), "not of 2 to 10 tokens"),
     ],
 )
-def test_a_row_that_cannot_be_trained_on_is_left_out_and_counted(bad: Row, problem: str) -> None:
+def test_a_row_that_cannot_be_trained_on_is_left_out_and_counted(bad: TokenSequence, problem: str) -> None:
     assert problem in problem_of(bad, 8, WIDTH, 10)
     good = row()
-    sound, counted = sound_rows([bad, good, bad], 8, WIDTH, 10)
-    assert sound == [good]
+    usable, counted = trainable([bad, good, bad], 8, WIDTH, 10)
+    assert usable == [good]
     assert counted.total() == 2
     with pytest.raises(ToolError, match="No row can be trained on") as caught:
-        sound_rows([bad], 8, WIDTH, 10)
+        trainable([bad], 8, WIDTH, 10)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 def test_no_rows_are_refused() -> None:
     with pytest.raises(ToolError, match="there is none"):
-        sound_rows([], 8, WIDTH, 10)
+        trainable([], 8, WIDTH, 10)
 
 
 def test_a_batch_is_filled_up_with_what_is_not_sampled() -> None:
-    batch = RowBatch.of([row(4, 1), row(6)])
+    batch = TokenBatch.of([row(4, 1), row(6)])
     assert batch.tokens.shape == (2, 6)
-    assert batch.eyes.shape == (2, 6, WIDTH)
+    assert batch.visual_features.shape == (2, 6, WIDTH)
     assert not batch.sampled[0, 4:].any()
     assert batch.logprobs[0].tolist() == [0, -0.5, -0.5, -0.5, 0, 0]
 
@@ -114,9 +123,11 @@ def test_rows_come_back_from_their_file_and_a_damaged_one_is_refused(tmp_path: P
     path = tmp_path / "rows.npz"
     write_rows(path, [row(4, 1), row(6)])
     for ours, theirs in zip(read_rows(path), [row(4, 1), row(6)], strict=True):
-        for name in ("tokens", "eyes", "sampled", "advantages", "logprobs"):
+        for name in ("tokens", "visual_features", "sampled", "advantages", "logprobs"):
             np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
             assert getattr(ours, name).dtype == getattr(theirs, name).dtype
+    with np.load(path) as stored:
+        assert set(stored) == {"lengths", "tokens", "eyes", "sampled", "advantages", "logprobs"}, "as files of before"
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(ToolError, match="no file of rows, or damaged"):
         read_rows(path)

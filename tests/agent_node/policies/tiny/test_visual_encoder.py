@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from agent_node.policies.tiny.eyes import FIT, EyeFeatures
+from agent_node.policies.tiny.visual_encoder import FIT, VisualFeatures
 from agent_node.policies.tiny.weights import TinyConfig, fresh_weights
 from tool_nodes.types import Frame
 from training.pointer.data import picture_of, scene_of
@@ -29,9 +29,9 @@ def test_a_thing_fits_its_own_name_better_than_others() -> None:
     for number in range(8):
         scene = scene_of("test", 0, 5000 + number)
         frame = picture_of(scene, number)
-        seen, points = WEIGHTS.eyes.look(frame.rgb), middles(frame)
+        seen, points = WEIGHTS.visual_encoder.look(frame.rgb), middles(frame)
         for thing, point in points.items():
-            asked = WEIGHTS.eyes.meanings(f"the {scene.objects[thing].asset.name}")
+            asked = WEIGHTS.visual_encoder.meanings(f"the {scene.objects[thing].asset.name}")
             own = seen.at(point, asked)[FIT]
             others = [
                 seen.at(there, asked)[FIT]
@@ -44,17 +44,17 @@ def test_a_thing_fits_its_own_name_better_than_others() -> None:
 
 
 def test_what_is_looked_for_is_the_thing_and_not_its_place() -> None:
-    eyes = WEIGHTS.eyes
-    np.testing.assert_array_equal(eyes.meanings("the left can"), eyes.meanings("can"))
-    np.testing.assert_array_equal(eyes.meanings("the can left of the red box"), eyes.meanings("can"))
-    assert len(eyes.meanings("the red box")) == 2
+    encoder = WEIGHTS.visual_encoder
+    np.testing.assert_array_equal(encoder.meanings("the left can"), encoder.meanings("can"))
+    np.testing.assert_array_equal(encoder.meanings("the can left of the red box"), encoder.meanings("can"))
+    assert len(encoder.meanings("the red box")) == 2
 
 
 def test_without_a_known_word_nothing_fits_or_not() -> None:
-    def fit(phrase: str) -> EyeFeatures:
-        return seen.things(WEIGHTS.eyes.meanings(phrase))[:, FIT]
+    def fit(phrase: str) -> VisualFeatures:
+        return seen.things(WEIGHTS.visual_encoder.meanings(phrase))[:, FIT]
 
-    seen = WEIGHTS.eyes.look(picture_of(scene_of("test", 0, 5000), 0).rgb)
+    seen = WEIGHTS.visual_encoder.look(picture_of(scene_of("test", 0, 5000), 0).rgb)
     assert fit("can").any()
     for phrase in ("violin", "", "the the the"):
         assert not fit(phrase).any(), phrase

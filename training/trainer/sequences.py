@@ -27,19 +27,19 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class TokenSequence:
     """One conversation of L tokens, with what is to be learned from it.
 
     Attributes:
         tokens: (L,) int32.
-        eyes: (L, E) float32: what is seen at each token, zeros at most.
+        visual_features: (L, E) float32: what is seen at each token, zeros at most.
         sampled: (L,) bool: the policy wrote this token; the first token never is.
         advantages: (L,) float32, 0 where not sampled; for SFT how much a token counts, ones if nothing else is said.
         logprobs: (L,) float32, natural, of the policy that sampled; 0 elsewhere, and everywhere for SFT.
     """
 
     tokens: Tokens
-    eyes: Floats
+    visual_features: Floats
     sampled: BoolArray
     advantages: Floats
     logprobs: Floats
@@ -48,7 +48,7 @@ class Row:
         return len(self.tokens)
 
     @classmethod
-    def of(cls, context: TinyContext, logprobs: Sequence[float] | None = None) -> Row:
+    def of(cls, context: TinyContext, logprobs: Sequence[float] | None = None) -> TokenSequence:
         """A row of a context, whose advantages are ones, up to the last token that was sampled.
 
         What was answered to the last turn teaches nothing, and may be more than the policy can read: without this cut,
@@ -70,16 +70,19 @@ class Row:
                 raise _wrong(f"{int(sampled.sum())} tokens were sampled, and {len(logprobs)} have log-probabilities")
             known[sampled] = logprobs
         return cls(
-            np.asarray(context.tokens[:length], np.int32), np.asarray(context.eyes[:length], np.float32), sampled,
-            sampled.astype(np.float32), known,
-        )  # fmt: skip
+            np.asarray(context.tokens[:length], np.int32),
+            np.asarray(context.visual_features[:length], np.float32),
+            sampled,
+            sampled.astype(np.float32),
+            known,
+        )
 
     @property
     def spans(self) -> list[tuple[int, int]]:
         """First token, and the one after the last, of each turn of the policy."""
         return spans_of(self.sampled)
 
-    def with_advantages(self, advantages: float | Sequence[float] | NDArray[np.float64]) -> Row:
+    def with_advantages(self, advantages: float | Sequence[float] | NDArray[np.float64]) -> TokenSequence:
         """The same row with one advantage for all that was sampled, or one for each of its T turns.
 
         Raises:
@@ -92,24 +95,28 @@ class Row:
         return replace(self, advantages=tokens.astype(np.float32))
 
 
-def problem_of(row: Row, vocabulary: int, eye_width: int, positions: int) -> str:
+def problem_of(row: TokenSequence, vocabulary: int, visual_width: int, positions: int) -> str:
     """Why a row cannot be trained on, as the words after "a row"; empty where it can.
 
     Args:
         row: Any.
         vocabulary: Tokens are below this.
-        eye_width: E.
+        visual_width: E.
         positions: Longest row.
     """
     length = len(row.tokens)
     shapes = [row.sampled.shape, row.advantages.shape, row.logprobs.shape]
-    if row.tokens.ndim != 1 or any(shape != (length,) for shape in shapes) or row.eyes.shape != (length, eye_width):
-        return f"has parts of other lengths, or eyes of another width than {eye_width}"
+    if (
+        row.tokens.ndim != 1
+        or any(shape != (length,) for shape in shapes)
+        or row.visual_features.shape != (length, visual_width)
+    ):
+        return f"has parts of other lengths, or visual features of another width than {visual_width}"
     if not 2 <= length <= positions:
         return f"is not of 2 to {positions} tokens"
     if row.tokens.min() < 0 or row.tokens.max() >= vocabulary:
         return f"has tokens that are not in the vocabulary of {vocabulary}"
-    if not all(np.isfinite(part).all() for part in (row.eyes, row.advantages, row.logprobs)):
+    if not all(np.isfinite(part).all() for part in (row.visual_features, row.advantages, row.logprobs)):
         return "has values that are not numbers"
     if row.sampled[0] or not row.sampled.any():
         return "has no token that the policy wrote after another"
@@ -118,43 +125,45 @@ def problem_of(row: Row, vocabulary: int, eye_width: int, positions: int) -> str
     return ""
 
 
-def sound_rows(rows: Iterable[Row], vocabulary: int, eye_width: int, positions: int) -> tuple[list[Row], Counter[str]]:
+def trainable(
+    rows: Iterable[TokenSequence], vocabulary: int, visual_width: int, positions: int
+) -> tuple[list[TokenSequence], Counter[str]]:
     """The rows that can be trained on, and how many cannot, by their problem.
 
     Raises:
         ToolError: INVALID_ARGUMENT where none can, or none is there.
     """
-    sound: list[Row] = []
+    usable: list[TokenSequence] = []
     bad: Counter[str] = Counter()
     for row in rows:
-        problem = problem_of(row, vocabulary, eye_width, positions)
+        problem = problem_of(row, vocabulary, visual_width, positions)
         if problem:
             bad[f"a row {problem}"] += 1
         else:
-            sound.append(row)
-    if not sound:
+            usable.append(row)
+    if not usable:
         why = bad.most_common(1)[0][0] if bad else "there is none"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"No row can be trained on: {why}.")
-    return sound, bad
+    return usable, bad
 
 
 @dataclass(frozen=True, eq=False)
-class RowBatch:
+class TokenBatch:
     """B rows as arrays of L columns, filled up at the end with what is not sampled.
 
     Attributes:
-        tokens, eyes, sampled, advantages, logprobs: As of Row, (B, L) and (B, L, E).
+        tokens, visual_features, sampled, advantages, logprobs: As of TokenSequence, (B, L) and (B, L, E).
     """
 
     tokens: Tokens
-    eyes: Floats
+    visual_features: Floats
     sampled: BoolArray
     advantages: Floats
     logprobs: Floats
 
     @classmethod
-    def of(cls, rows: Sequence[Row]) -> RowBatch:
-        """Rows of one eye width, one or more."""
+    def of(cls, rows: Sequence[TokenSequence]) -> TokenBatch:
+        """Sequences of one width of visual features, one or more."""
         longest = max(len(row) for row in rows)
 
         def filled(name: str) -> NDArray[Any]:
@@ -164,10 +173,12 @@ class RowBatch:
                 out[k, : len(row)] = getattr(row, name)
             return out
 
-        return cls(**{name: filled(name) for name in ("tokens", "eyes", "sampled", "advantages", "logprobs")})
+        return cls(
+            **{name: filled(name) for name in ("tokens", "visual_features", "sampled", "advantages", "logprobs")}
+        )
 
 
-def even_batches(rows: Sequence[Row], most: int, rng: np.random.Generator) -> Iterator[list[Row]]:
+def even_batches(rows: Sequence[TokenSequence], most: int, rng: np.random.Generator) -> Iterator[list[TokenSequence]]:
     """All rows once in random order, in as few batches of at most `most` as there can be, which differ by one row.
 
     For RL, where a step is as long whatever it is made of: the last few rows are no batch of their own, and rows of
@@ -177,13 +188,13 @@ def even_batches(rows: Sequence[Row], most: int, rng: np.random.Generator) -> It
         yield [rows[k] for k in part]
 
 
-def alike(rows: Sequence[Row], most: int) -> list[list[Row]]:
+def alike(rows: Sequence[TokenSequence], most: int) -> list[list[TokenSequence]]:
     """All rows in parts of at most `most`, each of like lengths, so that little is filled."""
     by_length = sorted(rows, key=len)
     return [by_length[first : first + most] for first in range(0, len(rows), most)]
 
 
-def batches(rows: Sequence[Row], size: int, rng: np.random.Generator) -> Iterator[list[Row]]:
+def batches(rows: Sequence[TokenSequence], size: int, rng: np.random.Generator) -> Iterator[list[TokenSequence]]:
     """All rows once in random order, `size` at a time; rows of a batch are of like lengths, so that little is filled.
 
     The last batch of a stretch may be smaller: no row is left out.
@@ -202,21 +213,23 @@ _STRETCH = 8
 """Batches that are sorted by length together; chosen by hand: enough for like lengths, and still random."""
 
 
-def write_rows(path: Path, rows: Sequence[Row]) -> None:
+def write_rows(path: Path, rows: Sequence[TokenSequence]) -> None:
     """Write rows to a file, whole or not at all. Raises OSError."""
     buffer = io.BytesIO()
-    parts: dict[str, Any] = {name: np.concatenate([getattr(row, name) for row in rows]) for name in _PARTS}
+    parts: dict[str, Any] = {
+        _STORED.get(name, name): np.concatenate([getattr(row, name) for row in rows]) for name in _PARTS
+    }
     np.savez_compressed(buffer, lengths=np.array([len(row) for row in rows], np.int64), **parts)
     write_whole(path, buffer.getvalue())
 
 
-def read_rows(path: Path) -> list[Row]:
+def read_rows(path: Path) -> list[TokenSequence]:
     """The rows of a file of `write_rows`. Raises ToolError INVALID_ARGUMENT where it is damaged or none."""
     try:
-        stored = read_arrays(path, ("lengths", *_PARTS))
+        stored = read_arrays(path, ("lengths", *(_STORED.get(name, name) for name in _PARTS)))
         edges = np.cumsum(stored["lengths"])[:-1]
-        parts = {name: np.split(stored[name], edges) for name in _PARTS}
-        return [Row(*values) for values in zip(*(parts[name] for name in _PARTS), strict=True)]
+        parts = {name: np.split(stored[_STORED.get(name, name)], edges) for name in _PARTS}
+        return [TokenSequence(*values) for values in zip(*(parts[name] for name in _PARTS), strict=True)]
     except OSError as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror or error}.") from error
     except (ValueError, TypeError, IndexError) as error:
@@ -225,7 +238,9 @@ def read_rows(path: Path) -> list[Row]:
         ) from error
 
 
-_PARTS = ("tokens", "eyes", "sampled", "advantages", "logprobs")
+_PARTS = ("tokens", "visual_features", "sampled", "advantages", "logprobs")
+_STORED = {"visual_features": "eyes"}
+"""Names of arrays in files, where they are not those of the fields."""
 
 
 def _wrong(what: str) -> ToolError:

@@ -25,10 +25,10 @@ from tool_nodes.perception.learned.weights import PointerWeights
 from tool_nodes.results import ToolError
 from tool_nodes.types import Frame
 
-EyeFeatures = NDArray[np.float32]
-"""(..., EYE_WIDTH)."""
+VisualFeatures = NDArray[np.float32]
+"""(..., VISUAL_WIDTH)."""
 Meanings = NDArray[np.float32]
-"""(n, FEATURES + 1): of each of n words its vector and, last, its bias, as of the pointer that the eyes are of."""
+"""(n, FEATURES + 1): of each of n words its vector and, last, its bias, as the pointer has them."""
 
 FEATURES = 64
 """Of a cell of the pointer's encoder [-]; see `tool_nodes.perception.learned.forward`."""
@@ -41,7 +41,7 @@ PLACE_WIDTH = 2 + 4 * len(_FREQUENCIES)
 """Numbers that say where a point is: x and y, and sine and cosine of both at four frequencies."""
 FIT = FEATURES + PLACE_WIDTH
 """Which number of a token says how well what is there fits the words in question: -1 not at all, 1 well, 0 unknown."""
-EYE_WIDTH = FIT + 1
+VISUAL_WIDTH = FIT + 1
 """Numbers of a token that something is seen at."""
 _FIT_SCALE = np.float32(4.0)
 """Log odds that are a fit of 0.76 [nat]; chosen by hand: right things have 1 to 6, wrong ones -15 to 2."""
@@ -57,12 +57,12 @@ _ANYTHING = "anything"
 
 
 def encoder_names() -> frozenset[str]:
-    """Names of the eyes' tensors: the pointer's encoder, and `anything` (FEATURES,), its vector for a thing."""
+    """Names of the tensors: the pointer's encoder, and `anything` (FEATURES,), its vector for a thing."""
     return frozenset({_ANYTHING, *(name for name in layer_shapes(1, 1) if name.startswith(_ENCODER))})
 
 
 def encoder_of(pointer: PointerWeights) -> dict[str, NDArray[np.float32]]:
-    """The eyes' tensors out of a pointer, with features in the eyes' scale.
+    """The visual encoder's tensors out of a pointer, with features in its own scale.
 
     Raises:
         ValueError: It has no word for "anything".
@@ -72,7 +72,7 @@ def encoder_of(pointer: PointerWeights) -> dict[str, NDArray[np.float32]]:
     return {**tensors, _ANYTHING: pointer.tensors["head.weight"][pointer.heads.index(ANYTHING)]}
 
 
-def place_features(points: Sequence[tuple[float, float]] | NDArray[np.float64]) -> EyeFeatures:
+def place_features(points: Sequence[tuple[float, float]] | NDArray[np.float64]) -> VisualFeatures:
     """(n, PLACE_WIDTH) of normalized points (n, 2): their coordinates from -1 to 1, and waves of them.
 
     Products of the waves of two points depend on their distance alone, so that attention can compare places: as the
@@ -85,7 +85,7 @@ def place_features(points: Sequence[tuple[float, float]] | NDArray[np.float64]) 
 
 
 class Seen:
-    """One picture as the eyes see it.
+    """One encoded picture.
 
     Args:
         features: (FEATURES, cells) of GRID.
@@ -102,10 +102,10 @@ class Seen:
         self._small = small
         self._blind = blind
 
-    def things(self, asked: Meanings | None = None) -> EyeFeatures:
-        """(SEEN, EYE_WIDTH): what looks most like a thing first, with its place and its fit to what is asked for; zeros
-        where there are fewer."""
-        out = np.zeros((SEEN, EYE_WIDTH), np.float32)
+    def things(self, asked: Meanings | None = None) -> VisualFeatures:
+        """(SEEN, VISUAL_WIDTH): what looks most like a thing first, with its place and its fit to what is asked
+        for; zeros where there are fewer."""
+        out = np.zeros((SEEN, VISUAL_WIDTH), np.float32)
         cells = [] if self._blind else peaks(self._thing, -np.inf)[:SEEN]
         if cells:
             (left, top), (width, height) = self._small.corner, self._small.share
@@ -114,10 +114,10 @@ class Seen:
             out[: len(cells), FIT] = _fit(self._features[:, cells], asked)
         return out
 
-    def at(self, point: tuple[float, float], asked: Meanings | None = None) -> EyeFeatures:
-        """(EYE_WIDTH,): the thing at a normalized point, the point, and how well the thing fits what is asked for; to
-        the blind the point alone."""
-        out = np.zeros(EYE_WIDTH, np.float32)
+    def at(self, point: tuple[float, float], asked: Meanings | None = None) -> VisualFeatures:
+        """(VISUAL_WIDTH,): the thing at a normalized point, the point, and how well the thing fits what is asked
+        for; to the blind the point alone."""
+        out = np.zeros(VISUAL_WIDTH, np.float32)
         out[FEATURES:FIT] = place_features([point])[0]
         if not self._blind:
             cell = self._cell(point)
@@ -144,7 +144,7 @@ def _fit(features: NDArray[np.float32], asked: Meanings | None) -> NDArray[np.fl
     return np.asarray(np.tanh(odds / _FIT_SCALE), np.float32)
 
 
-class Eyes:
+class VisualEncoder:
     """Looks at pictures.
 
     Args:
