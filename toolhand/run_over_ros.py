@@ -26,8 +26,8 @@ from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode
 from tool_nodes.robot_names import DEFAULT_ROBOT
 from tool_nodes.ros.client import graph_runs, use_client
-from training.env.episode import judged, summarize
-from training.env.goal_from_text import task_from_text
+from training.env.episode import summarize
+from training.env.goal_from_text import judged_sentence
 
 _OF_THE_CLIENT = ("animation", "began", "version")
 """Options and facts that are the client's own; the rest comes from the graph, where one runs already."""
@@ -108,7 +108,7 @@ def run_over_ros(
         with Interrupt(operator.cancel) as interrupt:
             outcome = None
             if station is not None:
-                outcome = judged(station, task_from_text(text, station), operator.carry_out)
+                outcome = judged_sentence(station, lambda: operator.carry_out(text))
             episode = operator.carry_out(text) if outcome is None else outcome.episode
             known = summarize_episode(episode)
             if station is not None and outcome is not None:

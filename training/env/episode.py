@@ -67,21 +67,28 @@ def run_episode(
         ToolError: INVALID_ARGUMENT where the station shows another scene.
     """
     settings = replace(settings, protocol=asked_in(settings.protocol, task))
+    require_scene(station, task)
     agent = Agent(policy, toolbox or station.toolbox, settings, stopped, listener)
     camera = getattr(station, "camera", None)  # in another process there is none
-    return judged(station, task, lambda text: agent.run(text, shown_pictures(task, camera, station.toolbox)))
+    pictures = shown_pictures(task, camera, station.toolbox)
+    return judged(station, lambda: agent.run(task.text, pictures), lambda episode: task)
 
 
-def judged(station: JudgedStation, task: Task, carry_out: Callable[[str], Episode]) -> Outcome:
-    """Score what is done about a task, whoever does it. Raises as `run_episode`."""
-    require_scene(station, task)
+def judged(station: JudgedStation, carry_out: Callable[[], Episode], task_of: Callable[[Episode], Task]) -> Outcome:
+    """Score what is done about a task, whoever does it.
+
+    Args:
+        station: Where it is done.
+        carry_out: Does it.
+        task_of: Gives the task, once it is done.
+    """
     judge = Judge(station)
     station.arm.first_motion_at = None
     began = time.monotonic()
-    episode = carry_out(task.text)
+    episode = carry_out()
     moved_at = station.arm.first_motion_at
     sim_time = judge.sim_time_s
-    truth: Score | None = None
+    task, truth = task_of(episode), None
     if episode.error_code not in INFRASTRUCTURE_ERRORS:
         try:
             truth = judge.score(task, episode)

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, cast
 
 import numpy as np
 
-from agent_node.policies.scripted.commands import parse_command
+from agent_node.episode import Episode
+from agent_node.events import OperatorAnswer
+from agent_node.policies.scripted.answers import another_command, choose, only_candidate, with_place, with_two
+from agent_node.policies.scripted.commands import Command, parse_command
+from agent_node.policies.scripted.steps import AnotherCommand
 from sim.scene.scenes import Scene
 from sim.tasks.judge import JudgedStation
 from sim.tasks.predicates import PlaceRelation
 from sim.tasks.task import History, Score, Task, Transcript, held_ids
 from sim.tasks.tasks import task_of
+from tool_nodes.language.phrases import NounPhrase
 from tool_nodes.language.referring import refer
 from tool_nodes.results import ToolError
 from tool_nodes.types import ObjectView
+from training.env.episode import Outcome, judged
 
 OWN_READING = "the robot's own reading of the sentence, not independent"
 
@@ -62,35 +71,125 @@ def true_views(station: JudgedStation) -> list[ObjectView]:
     return views
 
 
-def task_from_text(text: str, station: JudgedStation) -> Task:
-    """The task of a free sentence in the true scene, as the scripted policy's own parser reads it.
+@dataclass(frozen=True)
+class TrueScene:
+    """What a sentence can mean: the things of a station as they stand before it is carried out.
 
-    "Put it down" means what the gripper holds now. A parser that errs here errs in the policy too, so the task says
-    that its goal is the robot's own reading: where a task was there before its sentence, use that one.
+    Attributes:
+        scene: The table before.
+        views: The things as a perfect observer would describe them, in the order of `scene.objects`.
+        held: Ids of what the gripper holds.
     """
-    scene = station.scene
-    views = true_views(station)
-    ids = [placed.id for placed in scene.objects]
-    try:
-        command = parse_command(text)
+
+    scene: Scene
+    views: tuple[ObjectView, ...]
+    held: frozenset[str]
+
+    @classmethod
+    def of(cls, station: JudgedStation) -> TrueScene:
+        """The scene as it is now."""
+        return cls(station.scene, tuple(true_views(station)), frozenset(held_ids(station.world.snapshot())))
+
+    def task(self, text: str, answers: Sequence[OperatorAnswer] = ()) -> Task:
+        """The task of a free sentence, as the scripted policy's own parser reads it.
+
+        "Put it down" means what the gripper holds. A parser that errs here errs in the policy too, so the task says
+        that its goal is the robot's own reading: where a task was there before its sentence, use that one.
+
+        Args:
+            text: The operator's sentence.
+            answers: What the operator has answered to questions about it, in order.
+        """
+        said = [answer.words for answer in answers]
+        try:
+            command = parse_command(text)
+            while True:
+                try:
+                    return self._task(text, command, said)
+                except AnotherCommand as other:
+                    command = other.command
+        except ToolError as error:
+            return UnreadTask(text, self.scene, error.message)
+
+    def _task(self, text: str, command: Command, said: list[str]) -> Task:
+        """Raises AnotherCommand where an answer is one; ToolError where words mean nothing here."""
+        for phrase, _ in command.asides:
+            if len(self._refer(phrase.plain)) == 1:
+                command = _settled(command, said, partial(with_place, command=command, phrase=phrase))
         if command.target is None:
-            targets = tuple(sorted(held_ids(station.world.snapshot())))
-            named = {ids[i] for i in refer(command.held_as.text, views)} if command.held_as else set(targets)
+            targets = tuple(sorted(self.held))
+            named = set(self._refer(command.held_as.text)) if command.held_as else set(targets)
             if targets and not named & set(targets):
-                return UnreadTask(text, scene, "what the gripper holds is called otherwise.")
+                return UnreadTask(text, self.scene, "what the gripper holds is called otherwise.")
         else:
-            targets = tuple(ids[i] for i in refer(command.target.text, views))
-        references = tuple(ids[i] for phrase in command.references for i in refer(phrase.text, views))
-    except ToolError as error:
-        return UnreadTask(text, scene, error.message)
-    if not targets:
-        return UnreadTask(text, scene, "the command names no object, and the gripper held none at its start.")
-    most = {"in": 1, "on": 1, "between": 2}.get(command.relation or "", len(references))
-    if len(references) != most:
-        return UnreadTask(
-            text, scene, f"a place {command.relation} something is one to {most}, not to {len(references)}."
-        )
-    if command.relation == "in" and not scene.find(references[0]).asset.container:
-        return UnreadTask(text, scene, f"nothing fits in the {scene.find(references[0]).item}.")
-    task = task_of(text, scene, targets, cast(PlaceRelation | None, command.relation), references)
-    return replace(task, source=OWN_READING)
+            targets = self._meant(command.target, said)
+        references = tuple(id for phrase in command.references for id in self._meant(phrase, said))
+        if command.relation == "between" and len(references) != 2:
+            command = _settled(command, said, partial(with_two, command=command))
+            references = tuple(id for phrase in command.references for id in self._meant(phrase, said))
+        if not targets:
+            return UnreadTask(text, self.scene, "the command names no object, and the gripper held none at its start.")
+        most = {"in": 1, "on": 1, "between": 2}.get(command.relation or "", len(references))
+        if len(references) != most:
+            return UnreadTask(
+                text, self.scene, f"a place {command.relation} something is one to {most}, not to {len(references)}."
+            )
+        if command.relation == "in" and not self.scene.find(references[0]).asset.container:
+            return UnreadTask(text, self.scene, f"nothing fits in the {self.scene.find(references[0]).item}.")
+        relation = cast(PlaceRelation | None, command.relation)
+        return replace(task_of(text, self.scene, targets, relation, references), source=OWN_READING)
+
+    def _refer(self, phrase: str) -> tuple[str, ...]:
+        return tuple(self.scene.objects[i].id for i in refer(phrase, self.views))
+
+    def _meant(self, phrase: NounPhrase, said: list[str]) -> tuple[str, ...]:
+        """Ids of what a phrase means: of several candidates the one that the next answers single out, else all."""
+        found = self._refer(phrase.text)
+        several = len(found) > 1 and not (phrase.indefinite or phrase.plural)
+        points = [view.point for view, placed in zip(self.views, self.scene.objects, strict=True) if placed.id in found]
+        found = tuple(placed.id for placed in self.scene.objects if placed.id in found) if several else found
+        while several and said:
+            words = said.pop(0)
+            meant = choose(words, phrase, points)
+            if isinstance(meant, int):
+                return (found[meant],)
+            if other := another_command(words):
+                raise AnotherCommand(other)
+            for looked_for in meant:
+                with contextlib.suppress(ToolError):
+                    hits = [found.index(id) for id in self._refer(looked_for) if id in found]
+                    if (index := only_candidate(hits)) is not None:
+                        return (found[index],)
+        return found
+
+
+def _settled(command: Command, said: list[str], understand: Callable[[str], Command | None]) -> Command:
+    """The command as the next answer that is understood makes it; as it was without one."""
+    while said:
+        words = said.pop(0)
+        if changed := understand(words):
+            return changed
+        if other := another_command(words):
+            raise AnotherCommand(other)
+    return command
+
+
+def task_from_text(text: str, station: JudgedStation) -> Task:
+    """The task of a free sentence in the true scene as it is now, see `TrueScene.task`."""
+    return TrueScene.of(station).task(text)
+
+
+def judged_sentence(
+    station: JudgedStation,
+    carry_out: Callable[[], Episode],
+    answers: Callable[[Episode], Sequence[OperatorAnswer]] = lambda episode: episode.answers,
+) -> Outcome:
+    """Score what is done about the operator's sentence, which is read after the deed, in the scene before it.
+
+    Args:
+        station: What it is done on.
+        carry_out: Carries out the sentence, which stands in the episode.
+        answers: What the operator answered to questions meanwhile.
+    """
+    before = TrueScene.of(station)
+    return judged(station, carry_out, lambda episode: before.task(episode.task, answers(episode)))

@@ -1,15 +1,21 @@
-"""Questions to the operator. No answer to one is remembered, so each says which whole command to type."""
+"""Questions to the operator. Nobody may be there to answer, so each says which whole command to type."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from agent_node.calls import ToolCall
+from agent_node.policies.scripted.answers import another_command, choose, ends, only_candidate
 from agent_node.policies.scripted.commands import Command
-from agent_node.policies.scripted.points import describe, side_of_first, the
+from agent_node.policies.scripted.points import at, describe, near, side_of, side_of_first, the
+from agent_node.policies.scripted.steps import AnotherCommand, Done, ScriptPart, ScriptStep
 from agent_node.policies.scripted.transcript import PicturePoint
-from tool_nodes.language.phrases import NounPhrase
+from tool_nodes.language.phrases import NounPhrase, parse_noun_phrase
 from tool_nodes.language.relations import RELATION_WORDS
+from tool_nodes.results import ErrorCode
 
+_QUOTED = 120
+"""Longest quotation of an answer that was not understood [characters]."""
 _BESIDE = {"left": "left_of", "right": "right_of", "near": "in_front_of", "far": "behind"}
 
 
@@ -27,9 +33,7 @@ def which(command: Command, phrase: NounPhrase, points: Sequence[PicturePoint]) 
     "Which can do you mean: the left one at (0.21, 0.53) or the right one at (0.48, 0.42)? Type the whole command once
     more, such as "pick up the left can"."
     """
-    # Beside a size or another side, a side would not single out the same things.
-    said = phrase.plain if phrase.selectors else phrase.text
-    named = {phrase: f"the {side_of_first(points)} {said}"}
+    named = {phrase: f"the {side_of_first(points)} {_sided(phrase)}"}
     target = command.target
     thing = "it" if target is None else named.get(target, the(target.text))
     again = f"pick up {thing}" if command.action == "pick" else f"put {thing} {where_of(command, named)}"
@@ -53,3 +57,79 @@ def which_side(phrase: NounPhrase, said: str) -> str:
         f"Which place do you mean by {said}? There is one {phrase.plain}: say "
         f'"{RELATION_WORDS[_BESIDE[side]]} the {phrase.plain}", or "the {phrase.plain}" alone.'
     )
+
+
+class OperatorDialogue:
+    """Puts questions to the operator and understands the answers; asks again after one that is not understood.
+
+    Args:
+        detect: Makes the call that points at what a phrase names.
+        failure: Makes a coded answer, see `Done`.
+
+    Attributes:
+        understood: How the last answer was understood, for the thought of the next step.
+    """
+
+    def __init__(self, detect: Callable[[str], ToolCall], failure: Callable[[ErrorCode, str], str]) -> None:
+        self._detect, self._failure = detect, failure
+        self.understood = ""
+
+    def which(
+        self, command: Command, phrase: NounPhrase, points: Sequence[PicturePoint]
+    ) -> ScriptPart[tuple[int, NounPhrase]]:
+        """The one of several candidates that the operator means: its index, and words for it alone."""
+        thought = f"{len(points)} things fit {the(phrase.text)}; I must not guess."
+        question = which(command, phrase, points)
+        while True:
+            said = yield from self._answer(thought, question)
+            meant = choose(said, phrase, points)
+            if isinstance(meant, int):
+                index, words = meant, f"{side_of(points, meant)} {_sided(phrase)}"
+            elif other := another_command(said):
+                raise AnotherCommand(other)
+            else:
+                index, words = yield from self._look_for(meant, points)
+            if index >= 0:
+                self.understood = f'"{said}" means {the(phrase.plain)} at {at(points[index])}.'
+                return index, parse_noun_phrase(words)
+            thought, question = f'"{said}" does not tell me which one.', _again(said, question)
+
+    def _look_for(self, phrases: Sequence[str], points: Sequence[PicturePoint]) -> ScriptPart[tuple[int, str]]:
+        """The candidate that is the only one among what a phrase of an answer finds, and the phrase; -1 without one."""
+        for phrase in phrases:
+            [response] = yield ScriptStep(f"Which of them is {the(phrase)}?", (self._detect(phrase),))
+            found = [i for point in response.points for i, candidate in enumerate(points) if near(point, candidate)]
+            if (index := only_candidate(found)) is not None:
+                return index, phrase
+        return -1, ""
+
+    def how(self, question: str, understand: Callable[[str], Command | None]) -> ScriptPart[Command]:
+        """The command as an answer to another question makes it."""
+        thought = "That can mean several things; I must not guess."
+        while True:
+            said = yield from self._answer(thought, question)
+            command = understand(said)
+            if command is not None:
+                self.understood = f'"{said}" means: {command.understood}.'
+                return command
+            if other := another_command(said):
+                raise AnotherCommand(other)
+            thought, question = f'"{said}" does not tell me that.', _again(said, question)
+
+    def _answer(self, thought: str, question: str) -> ScriptPart[str]:
+        """The operator's answer. Raises Done where it ends the command."""
+        [answer] = yield ScriptStep(thought, question=question)
+        if ends(answer.text):
+            sentence = f'you have answered "{answer.text}" to my question'
+            raise Done("The operator wants no more of it.", self._failure(ErrorCode.CANCELLED, sentence))
+        return answer.text
+
+
+def _sided(phrase: NounPhrase) -> str:
+    """Words for a phrase that a side may precede: beside a size or another side it would not single out the same."""
+    return phrase.plain if phrase.selectors else phrase.text
+
+
+def _again(said: str, question: str) -> str:
+    """The question once more; of the answers that were not understood the last one alone is quoted."""
+    return f'I do not understand "{said[:_QUOTED]}" here. {question[question.find("Which") :]}'

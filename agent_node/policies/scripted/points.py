@@ -54,6 +54,12 @@ def side_of_first(points: Sequence[PicturePoint]) -> str:
     return _sides(points)[1][0]
 
 
+def side_of(points: Sequence[PicturePoint], index: int) -> str:
+    """The word for one of some points that a command may put before a noun, such as "left", "rightmost" or "second"."""
+    order, names = _sides(points)
+    return names[order.index(index)]
+
+
 def describe(points: Sequence[PicturePoint]) -> str:
     """ "the left one at (0.21, 0.53) or the right one at (0.48, 0.42)": words that also work in a command."""
     order, names = _sides(points)

@@ -7,17 +7,27 @@ conversation holds, so the same conversation always gives the same turn.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from agent_node.calls import ToolCall
-from agent_node.policies.scripted.asking import where_of, which, which_side, which_two
+from agent_node.policies.scripted.answers import with_place, with_two
+from agent_node.policies.scripted.asking import OperatorDialogue, where_of, which_side, which_two
 from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.hand import TO_EMPTY_IT, of_what_is_held
 from agent_node.policies.scripted.points import at, near, nearest, still_there, the, untried
 from agent_node.policies.scripted.steps import (
+    BEFORE_MOTION,
+    FINAL,
+    LOST,
+    NO_PLACE,
     NOT_LOOKED_AT,
+    NOT_SEEN,
+    SAME_VIEW,
+    AnotherCommand,
     Done,
     Script,
+    ScriptPart,
     ScriptStep,
     Setback,
     Unseen,
@@ -39,28 +49,6 @@ IN_THE_WAY = 0.25
 
 _ENDS = 2
 """A place between things has so many of them at its ends [-]."""
-_FINAL = frozenset(
-    {
-        ErrorCode.STOPPED, ErrorCode.CANCELLED, ErrorCode.NOT_APPROVED, ErrorCode.UNAVAILABLE, ErrorCode.INTERNAL,
-        ErrorCode.CONTROLLER_FAULT, ErrorCode.WRONG_OBJECT, ErrorCode.TIMEOUT, ErrorCode.UNKNOWN_TOOL,
-        ErrorCode.INVALID_ARGUMENT, ErrorCode.NOT_UNDERSTOOD, ErrorCode.AMBIGUOUS, ErrorCode.TURN_BUDGET,
-        ErrorCode.PICTURE_UNUSABLE, ErrorCode.ALREADY_HOLDING,
-    }
-)  # fmt: skip
-"""Errors that trying again does not mend."""
-_SAME_VIEW = frozenset({ErrorCode.IK_FAILED, ErrorCode.PLAN_FAILED})
-"""Refused grasps: nothing has moved, the next best grasp of the same view will do."""
-_NO_PLACE = frozenset({ErrorCode.PLACE_BLOCKED, ErrorCode.OUT_OF_WORKSPACE})
-"""There is no place: things are in the way, or what the arm reaches and the camera sees ends before it."""
-_NOT_SEEN = frozenset({ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED})
-"""Nothing that was asked for is seen: a second picture may show it, a third one is not taken."""
-_BEFORE_MOTION = _SAME_VIEW | {
-    ErrorCode.SCENE_CHANGED, ErrorCode.INVALID_ARGUMENT, ErrorCode.OUT_OF_WORKSPACE, ErrorCode.NOT_APPROVED,
-    ErrorCode.ALREADY_HOLDING,
-}  # fmt: skip
-"""Errors of a grasp that is refused before anything moves."""
-
-_LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.GRIPPER_EMPTY, ErrorCode.NOT_HOLDING})
 
 
 class ScriptedPolicy:
@@ -104,8 +92,13 @@ class _Episode:
     """One command, as a script of steps. `holding` is what the tools have reported so far."""
 
     def __init__(self, command: Command, max_retries: int) -> None:
+        self._max_retries = max_retries
+        self._dialogue = OperatorDialogue(self._detect, self.failure)
+        self._begin(command)
+
+    def _begin(self, command: Command) -> None:
         self._command = command
-        self._retries_left = max_retries
+        self._retries_left = self._max_retries
         self._tries = 1
         self._trouble = ""
         self._image: int | None = None
@@ -141,12 +134,23 @@ class _Episode:
         return f"{deed} I move in one way only: {unheeded} changed nothing." if unheeded else deed
 
     def run(self) -> Script:
-        """Steps until `Done`."""
+        """Steps until `Done`. The first one after an answer of the operator says how that was understood."""
+        steps = self._steps()
+        responses = None
+        while True:
+            step = next(steps) if responses is None else steps.send(responses)
+            heard, self._dialogue.understood = self._dialogue.understood, ""
+            responses = yield replace(step, thought=f"{heard} {step.thought}".strip())
+
+    def _steps(self) -> Script:
         while True:
             try:
                 yield from self._attempt()
             except Setback as setback:
                 self._recover(setback)
+            except AnotherCommand as said:
+                self._begin(said.command)
+                self._dialogue.understood = f"You have given another command: {said.command.understood}."
 
     def _attempt(self) -> Script:
         if not self.holding and self._segmented:
@@ -176,7 +180,7 @@ class _Episode:
         hopeless = code is ErrorCode.OUT_OF_WORKSPACE and not self.holding
         again = isinstance(setback, Unseen) and not self._unseen
         self._unseen = self._unseen or again
-        hopeless = hopeless or (code in _FINAL and not again) or (code in _LOST and self._command.target is None)
+        hopeless = hopeless or (code in FINAL and not again) or (code in LOST and self._command.target is None)
         if hopeless or self._retries_left == 0:
             tried = f" after {self._tries} tries" if self._tries > 1 else ""
             could = "did" if code is ErrorCode.NOT_APPROVED else "could"
@@ -185,7 +189,7 @@ class _Episode:
         self._retries_left -= 1
         self._trouble = setback.doing
         self._tries += 1
-        self._segmented = self._segmented and code in _SAME_VIEW and not self.holding
+        self._segmented = self._segmented and code in SAME_VIEW and not self.holding
         self._image = self._image if self._segmented else None
 
     def failure(self, code: ErrorCode, sentence: str) -> str:
@@ -193,7 +197,7 @@ class _Episode:
         unknown = code in (ErrorCode.EXECUTION_FAILED, ErrorCode.TIMEOUT, ErrorCode.CONTROLLER_FAULT, ErrorCode.STOPPED)
         if self._wrong:
             held = f"the gripper still holds what it lifted ({TO_EMPTY_IT})"
-        elif self.holding and code in _LOST and self._command.target is None:
+        elif self.holding and code in LOST and self._command.target is None:
             held = "the gripper holds nothing"
         elif self.holding and self._command.target is None and not self._called:
             held = f"whatever the gripper held it may still hold ({TO_EMPTY_IT})"
@@ -242,9 +246,8 @@ class _Episode:
         return ToolCall(name, {"obj_name": phrase, "image_index": self._image})
 
     def _ask_spot(self) -> ToolCall:
-        return self._detect(
-            free_space_phrase(self._command.relation or "anywhere", self._named_references()), only_one=True
-        )
+        relation = self._command.relation or "anywhere"
+        return self._detect(free_space_phrase(relation, self._named_references()), only_one=True)
 
     def _named_references(self) -> list[str]:
         return [pointable(reference, self._command.relation) for reference in self._command.references]
@@ -268,22 +271,32 @@ class _Episode:
         found, rest = responses[: len(names)], responses[len(names) :]
         for (phrase, said), response in zip(asides, rest[len(rest) - len(asides) :], strict=True):
             if len(response.points) == 1:
-                question = f"{ErrorCode.AMBIGUOUS}: {which_side(phrase, said)}"
-                raise Done("A side of the only one may be a place.", question)
+                understand = partial(with_place, command=command, phrase=phrase)
+                self._command = yield from self._dialogue.how(which_side(phrase, said), understand)
+                yield from self._find()
+                return
         if target:
             plain = rest[int(command.action == "place")] if sides else None
-            self._target = self._choose(target, found[0], plain)
+            self._target = yield from self._choose(target, found[0], plain)
             self._likeness = target.plain if plain is not None else target.text
             self._alike = (plain or found[0]).points
         self._references, excluded = [], False
         for phrase, response in zip(command.references, found[len(wanted) :], strict=True):
             points, used = self._choose_reference(phrase, response)
+            if len(points) > 1 and not (phrase.plural or phrase.indefinite):
+                _, meant = yield from self._dialogue.which(command, phrase, points)
+                references = tuple(meant if reference == phrase else reference for reference in command.references)
+                self._command = replace(command, references=references)
+                yield from self._find()  # the place is asked for by the words of the reference
+                return
             self._references.append(points)
             excluded = excluded or used
         number = sum(map(len, self._references))
         if command.relation == "between" and number != _ENDS:
-            question = f"{ErrorCode.AMBIGUOUS}: {which_two(command, number)}"
-            raise Done("A place between things is one between two.", question)
+            understand = partial(with_two, command=command)
+            self._command = yield from self._dialogue.how(which_two(command, number), understand)
+            yield from self._find()
+            return
         if command.action == "place":
             self._check_spot(rest[0], excluded)
 
@@ -292,13 +305,13 @@ class _Episode:
             return response.points
         error = response.error or ErrorCode.OBJECT_NOT_FOUND
         text = response.text if response.error else f"no '{phrase.text}' in the picture"
-        if error in _NOT_SEEN and self._missed:
+        if error in NOT_SEEN and self._missed:
             answer = self.failure(error, f"I cannot find {the(phrase.text)}: {text}")
             raise Done(f"Still no {phrase.text} in a second picture.", answer)
-        self._missed = self._missed or error in _NOT_SEEN
+        self._missed = self._missed or error in NOT_SEEN
         raise unmet(f"find {the(phrase.text)}", Response(text, error))
 
-    def _choose(self, phrase: NounPhrase, response: Response, plain: Response | None) -> PicturePoint:
+    def _choose(self, phrase: NounPhrase, response: Response, plain: Response | None) -> ScriptPart[PicturePoint]:
         """The point of the target. Sides are judged here when the pointer shows every candidate."""
         by_side = all(s.positional for s in phrase.selectors) and not (phrase.relation or phrase.excluded)
         if plain is not None and by_side and len(plain.points) > 1:
@@ -314,11 +327,8 @@ class _Episode:
             return points[0]
         if self._target is not None:
             return nearest(points, self._target)
-        raise self._question(phrase, points)
-
-    def _question(self, phrase: NounPhrase, points: Sequence[PicturePoint]) -> Done:
-        thought = f"{len(points)} things fit {the(phrase.text)}; I must not guess."
-        return Done(thought, f"{ErrorCode.AMBIGUOUS}: {which(self._command, phrase, points)}")
+        index, _ = yield from self._dialogue.which(self._command, phrase, points)
+        return points[index]
 
     def _choose_reference(self, phrase: NounPhrase, response: Response) -> tuple[list[PicturePoint], bool]:
         """(points of a reference, True if the target had to be taken out of them)."""
@@ -328,8 +338,6 @@ class _Episode:
         if not others:
             sentence = f"{self._name} and {the(phrase.text)} are the same thing"
             raise Done("Target and reference are one thing.", self.failure(ErrorCode.INVALID_ARGUMENT, sentence))
-        if len(others) > 1 and not (phrase.plural or phrase.indefinite):
-            raise self._question(phrase, others)
         return others, len(others) < len(points)
 
     def _check_spot(self, response: Response, excluded: bool) -> None:
@@ -345,7 +353,7 @@ class _Episode:
         code = response.error or ErrorCode.PLACE_BLOCKED
         if code is ErrorCode.PLACE_BLOCKED and own_room:
             return
-        if code in _NO_PLACE or code in _FINAL - NOT_LOOKED_AT:
+        if code in NO_PLACE or code in FINAL - NOT_LOOKED_AT:
             raise Done(
                 "There is no room there; better to say so before moving anything.",
                 self.failure(code, f"cannot place {self._name} {self._where}: {response.text}"),
@@ -389,7 +397,7 @@ class _Episode:
     def _grasp(self) -> Script:
         call = ToolCall("robot.execute_grasp", {"grasp_pose": "$grasp_pose"})
         [response] = yield ScriptStep(f"A collision-free grasp of {self._name} is there; I execute it.", (call,))
-        self._moved = self._moved or response.error not in _BEFORE_MOTION
+        self._moved = self._moved or response.error not in BEFORE_MOTION
         if response.error is ErrorCode.WRONG_OBJECT:
             yield from self._hold_another(response)
             return
@@ -447,5 +455,5 @@ class _Episode:
             raise Done(f"The gripper is open. {thought}", done)
         self._failed_spots.append(spot)
         self._refusal = response
-        self.holding = self.holding and response.error not in _LOST
+        self.holding = self.holding and response.error not in LOST
         raise Setback(f"place {self._name} {self._where}", response)

@@ -82,8 +82,9 @@ def read_response(message: Message) -> Response:
 
 
 def read_episode(conversation: Sequence[Message]) -> tuple[str, list[list[Response]]]:
-    """(last sentence of the operator, responses to each assistant turn since then)."""
-    start = next((i for i in reversed(range(len(conversation))) if conversation[i].role == "user"), None)
+    """(last command of the operator, responses to each assistant turn since then: the tools', or an answer)."""
+    commands = (i for i, message in enumerate(conversation) if message.role == "user" and not message.answers)
+    start = max(commands, default=None)
     if start is None:
         return "", []
     turns: list[list[Response]] = []
@@ -92,4 +93,6 @@ def read_episode(conversation: Sequence[Message]) -> tuple[str, list[list[Respon
             turns.append([])
         elif message.role == "tool" and turns:
             turns[-1].append(read_response(message))
+        elif message.answers and turns:
+            turns[-1].append(Response(message.said))
     return conversation[start].said, turns
