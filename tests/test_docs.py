@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from agent_node.policies.tiny.vocabulary import FIXED
+from bench.stats import rate_row, timing_row
 from sim.scene import files as scene_files
 from sim.scene.files import EXAMPLE_SCENE, load_scene, named_scene, parse_scene
 from sim.scene.scenes import Scene
@@ -66,6 +68,25 @@ def test_files_named_in_the_documents_exist() -> None:
     for page in PAGES:
         for name in re.findall(r"`([\w/]+\.(?:py|yaml|md|urdf|css|txt))`", page.read_text(encoding="utf-8")):
             assert (ROOT / name).exists(), f"{page.name}: {name}"
+
+
+# -- tables ----------------------------------------------------------------------------------------------
+
+
+def test_tables_of_the_benchmarks_are_printed_from_their_json() -> None:
+    rates = [rate_row("pick", 70, 70), rate_row("false_success", 0, 200), rate_row("nothing", 0, 0)]
+    document = {"rows": [*rates, timing_row("one_plan", [0.009] * 9 + [0.05])]}
+    printed = runpy.run_path(str(ROOT / "docs" / "site" / "tables.py"))["table"](["`sim`"], [document])
+    assert printed.splitlines() == [
+        "|  | `sim` |",
+        "| --- | --- |",
+        "| pick | 100.0 % (70/70; 94.8..100.0) |",
+        "| false success | 0.0 % (0/200; 0.0..1.9) |",
+        "| nothing |  |",
+        "| one plan | 9 / 32 / 46 |",
+    ]
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert "| pick | 100.0 % (70/70; 94.8..100.0) |" in page
 
 
 # -- how much there is to read, and how it is found ------------------------------------------------------

@@ -53,3 +53,13 @@ def test_the_program_with_a_session_prints_its_roles_a_look_and_its_score(capsys
     assert looked.startswith("Captured 320x240 image")
     assert looked.endswith("(240, 320, 3) None False")
     assert score == "0.0 {'grasp_point': 0.0} ('the last grasp closes on nothing',) {}"
+
+
+def test_the_program_with_a_task_and_a_recipe_prints_both(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(program("recipe_named"), {})
+    assert "'kind': 'distance'" in capsys.readouterr().out
+
+
+def test_the_functions_of_the_other_programs_can_be_defined() -> None:
+    for words in ("def advantages_of", "def a_trainers_row"):
+        exec(program(words), {})
