@@ -13,7 +13,7 @@ from agent_node.console.options import DEFAULT_ROBOT_OPTIONS, RobotOptions, Unpr
 from agent_node.console.terminal import AsJson, say
 from bench.grasp import grasp_by_tools
 from bench.stats import machine, publish
-from sim.objects.products import PRODUCTS
+from sim.objects.sets import find_asset
 from sim.scene.generator import generate_scene
 from sim.station import Station, StationConfig
 from sim.world import World
@@ -130,7 +130,7 @@ def bench_hold(
 
     Args:
         minutes: Simulated time that each is held.
-        items: Products of the catalogue.
+        items: Names of things as a scene file has them.
         clutter: Let other things stand on the table, for the speed of the physics.
         beside: Hold each thing again with this `impratio` of MuJoCo, without its solver against slip, to compare with.
         jobs: Processes.
@@ -142,8 +142,8 @@ def bench_hold(
             raise invalid(f"--{name} must be a finite number above 0, got {value}.")
     if not items:
         raise invalid("--items must name a product or more.")
-    if unknown := [item for item in items if item not in PRODUCTS]:
-        raise invalid(f"There is no product {unknown[0][:80]!r} in the catalogue.")
+    for item in items:
+        find_asset(item)
     began = time.monotonic()
     settings = (None,) if beside is None else (None, beside)
     work = [HoldJob(item, robot.robot, 60 * minutes, clutter, impratio) for item in items for impratio in settings]

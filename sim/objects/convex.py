@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import mujoco
@@ -22,7 +22,7 @@ class ConvexAsset(ObjectAsset):
         rgb: Colour, 0..1.
     """
 
-    parts: tuple[FloatArray, ...]
+    parts: tuple[FloatArray, ...] = field(repr=False)
     rgb: tuple[float, float, float]
 
     def turned(self, R: FloatArray) -> ConvexAsset:

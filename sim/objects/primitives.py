@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import mujoco
@@ -60,7 +60,7 @@ class PrimitiveAsset(ObjectAsset):
         parts: The solids; labels, which are seen and not touched, come last.
     """
 
-    parts: tuple[ShapePart, ...]
+    parts: tuple[ShapePart, ...] = field(repr=False)
 
     def add_geoms(self, spec: mujoco.MjSpec, body: mujoco.MjsBody, name: str, grip: float, weight: float) -> None:
         """See ObjectAsset; the mass is spread over the solid parts by their volume."""

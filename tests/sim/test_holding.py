@@ -153,7 +153,7 @@ def test_the_bench_says_how_far_a_thing_slid_and_how_fast_the_physics_was() -> N
     [
         ({"minutes": 0.0}, "--minutes must be a finite number above 0"),
         ({"beside": -1.0}, "--beside must be a finite number above 0"),
-        ({"items": ("anvil",)}, "There is no product 'anvil'"),
+        ({"items": ("anvil",)}, '"anvil" is not in the catalogue, the nearest names are'),
     ],
 )
 def test_wrong_arguments_are_refused(arguments: dict[str, object], sentence: str) -> None:
