@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from agent_node.console.options import require_at_least
 from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.asking import which_side
 from agent_node.policies.scripted.commands import Command, parse_command
@@ -226,8 +227,8 @@ def bench_sentences(
         source: Made (n and seed count for these alone), or written by hand: "tuned" was there while the reader was
             made, "unseen" was not.
     """
-    if min(n, jobs) < 1 or min(seed, physics) < 0:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "n and jobs must be 1 or more, seed and physics 0 or more.")
+    require_at_least(1, n=n, jobs=jobs)
+    require_at_least(0, seed=seed, physics=physics)
     began = time.monotonic()
     made = source == "made"
     sentences = (

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tyro
 
+from agent_node.console.options import Unprefixed
 from agent_node.console.terminal import AsJson, emit, say
+from training.data.synthesis.collecting import SynthesisPlan
+
+_AS_DEFAULT = SynthesisPlan()
 
 
 def data_synth(
     out: Annotated[Path, tyro.conf.arg(metavar="DIR")],
-    n: int = 1000,
-    recipe: Literal["dirl", "peria", "evic", "last", "mixed"] = "mixed",
-    method: tuple[str, ...] = (),
-    policy: str = "",
+    plan: Unprefixed[SynthesisPlan] = _AS_DEFAULT,
     workers: int = 2,
-    seed: int = 0,
-    split: Literal["train", "validation", "test"] = "train",
     sample: int = 100,
     as_json: AsJson = False,
 ) -> int:
@@ -30,36 +29,29 @@ def data_synth(
 
     Args:
         out: Where they go: a new or empty folder, or one that the same command has begun.
-        n: So many that are kept.
-        recipe: Methods of SpaceTools (dirl), PERIA, E-ViC, LAST, or shares of all.
-        method: Names of methods of the recipe to use alone, e.g. points; all of them where it is left out.
-        policy: Who does the tasks, such as openai:MODEL@URL; scripted teachers where it is left out. As the teacher of
-            points it is offered the pointing tool alone.
         workers: Processes.
-        seed: Decides everything.
-        split: Split of the tasks; splits share no product that is asked for, no layout and no wording.
-        sample: So many of them on the page sample.html.
+        sample: Trajectories that are shown on the page sample.html.
     """
     from bench.stats import machine
     from training.data.formats.export import show
-    from training.data.synthesis.collecting import SynthesisPlan, collect_data
+    from training.data.synthesis.collecting import collect_data
     from training.data.synthesis.report import summary, table
 
     began = time.monotonic()
 
     def told(kept: int, jobs: int) -> None:
-        say(f"{kept} of {n} kept, {jobs} jobs, {time.monotonic() - began:.0f} s")
+        say(f"{kept} of {plan.n} kept, {jobs} jobs, {time.monotonic() - began:.0f} s")
 
-    entries = collect_data(SynthesisPlan(recipe, n, seed, split, method, policy), out, workers, told)
+    entries = collect_data(plan, out, workers, told)
     page = out / "sample.html"
     shown, _ = show(out, page, sample, say)
     document: dict[str, Any] = {
         "data": "synth",
-        "recipe": recipe,
-        "seed": seed,
-        "split": split,
-        "methods": list(method),
-        "policy": policy or "scripted",
+        "recipe": plan.recipe,
+        "seed": plan.seed,
+        "split": plan.split,
+        "methods": list(plan.methods),
+        "policy": plan.policy or "scripted",
         "workers": workers,
         "folder": str(out),
         "page": {"file": str(page), "rollouts": shown},

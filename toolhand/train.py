@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from agent_node.console.options import require_at_least
 from agent_node.console.terminal import AsJson, emit, say
 from tool_nodes.files import write_whole
 from tool_nodes.perception.learned.weights import read_weights, shipped_weights, write_weights
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from training.pointer.card import model_card
 from training.pointer.data import make_pictures
 from training.pointer.train import LOG, WEIGHTS, PointerTraining, be_nice, train_pointer
@@ -41,8 +42,8 @@ def train_a_pointer(
         jobs: Processes that make pictures.
         without_products: Show so many products in no picture, and test on them apart.
     """
-    if jobs < 1 or (minutes is not None and minutes <= 0):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "jobs must be 1 or more and minutes more than 0.")
+    require_at_least(1, jobs=jobs)
+    _check_minutes(minutes)
     training = PointerTraining(
         seed, scenes, epochs, test_scenes, threads=threads, without_products=without_products
     )  # fmt: skip
@@ -54,6 +55,11 @@ def train_a_pointer(
         print(model_card(result))
         say(f"Wrote {', '.join(result['files'])}; use it with --pointer learned:{result['files'][0]}")
     return 0
+
+
+def _check_minutes(minutes: float | None) -> None:
+    if minutes is not None and minutes <= 0:
+        raise invalid(f"--minutes must be more than 0, got {minutes:g}.")
 
 
 def train_pointer_by_hits(
@@ -85,8 +91,8 @@ def train_pointer_by_hits(
     """
     from training.pointer.hits import HitTraining, improve_by_hits
 
-    if min(jobs, scenes) < 1 or (minutes is not None and minutes <= 0):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "jobs and scenes must be 1 or more and minutes more than 0.")
+    require_at_least(1, jobs=jobs, scenes=scenes)
+    _check_minutes(minutes)
     hits = HitTraining(seed, steps, samples, threads)
     start = shipped_weights() if weights is None else read_weights(weights)
     be_nice()
@@ -95,7 +101,7 @@ def train_pointer_by_hits(
         write_weights(improved.weights, out / WEIGHTS)
         write_whole(out / LOG, "".join(json.dumps(row) + "\n" for row in improved.log).encode())
     except OSError as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{out} cannot be written: {error.strerror or error}.") from error
+        raise invalid(f"{out} cannot be written: {error.strerror or error}.") from error
     files = [str(out / WEIGHTS), str(out / LOG)]
     if as_json:
         emit({"log": list(improved.log), "files": files})

@@ -3,77 +3,104 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
+from agent_node.console.options import Unprefixed, listed, require_at_least
 from agent_node.console.terminal import AsJson, emit, say
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid, unavailable
 from training.presets.models import MODELS, PRESETS, TINY
 
 RUN_TINY, RUN_ARMS = ("training.experiment.run", "run_tiny"), ("training.experiment.run", "run_arms")
 """Module and function that train a recipe on two cores: (recipe, folder, seed) -> a JSON document; and all arms of the
 experiment: (folder, seeds)."""
 
-PresetName = Annotated[str, tyro.conf.arg(metavar="PRESET", help=f"What is trained: {', '.join(PRESETS)}.")]
-PresetFolder = Annotated[
-    Path | None,
-    tyro.conf.arg(metavar="DIR", help="Where it goes: not there yet, or empty; runs/train/RECIPE-PRESET by default."),
-]
-
-
 HELP = """Train a small policy by the recipe of {paper}, or write everything to train a large one on GPUs.
 
 The preset tiny trains on two cores. Every other one writes a folder: tasks, configuration of the engines with the
 paper's numbers, tools, a launch script and a page that says what has to be there. It trains nothing.
-
-Args:
-    n: Tasks of each stage of reinforcement learning that are written, one number for all or one for each, such as
-        4000 8000; 16 by default, to look at.
-    seed: Decides tasks, scenes and order.
-    seeds: Train every arm of the small experiment instead, with so many seeds from --seed on, for one table.
-    arms: Of those arms these alone, such as sft grpo or_gigpo.
-    scale: Times the rollouts and steps of the preset tiny; 1 takes about an hour on two cores.
-    evaluated: Episodes of each row of its tables; 120 by default, 400 for the arms.
-    workers: Processes that draw its rollouts, or that make the tasks that are written.
-    world: Where the episodes that are written happen: a world by its name, such as erring, in place of perception and
-        difficulty.
-    perception: And their preset of the perception ports; sim by default.
-    difficulty: And how much their tools err, from 0 to 1; 0.4 by default.
 """
+
+
+@dataclass(frozen=True)
+class RecipeOptions:
+    """What is trained, or written to be trained.
+
+    Attributes:
+        seed: Seed of tasks, scenes and order.
+        workers: Processes that draw rollouts, or that make the tasks that are written.
+    """
+
+    preset: Annotated[str, tyro.conf.arg(metavar="PRESET", help=f"What is trained: {listed(tuple(PRESETS))}.")] = TINY
+    out: Annotated[
+        Path | None,
+        tyro.conf.arg(
+            metavar="DIR", help="Where it goes: not there yet, or empty; runs/train/RECIPE-PRESET by default."
+        ),
+    ] = None
+    seed: int = 0
+    workers: int | None = None
+
+
+@dataclass(frozen=True)
+class TinyOptions:
+    """Options of the preset that trains here.
+
+    Attributes:
+        seeds: Train every arm of the small experiment instead, with so many seeds from --seed on, for one table.
+        arms: Train these arms alone, such as sft grpo or_gigpo.
+        scale: Factor of the rollouts and steps; 1 takes about an hour on two cores.
+        evaluated: Episodes of each row of the tables; 120 by default, 400 for the arms.
+    """
+
+    seeds: int | None = None
+    arms: tuple[str, ...] = ()
+    scale: float | None = None
+    evaluated: int | None = None
+
+
+@dataclass(frozen=True)
+class WrittenOptions:
+    """Options of the presets that write a folder.
+
+    Attributes:
+        n: Tasks of each stage of reinforcement learning, one number for all or one for each, such as 4000 8000; 16 by
+            default, to look at.
+        world: Which tools err in the episodes and how, by name, such as erring; in place of perception and difficulty.
+        perception: Preset of the perception ports in the episodes; sim by default.
+        difficulty: How much the tools err in the episodes, from 0 to 1; 0.4 by default.
+    """
+
+    n: tuple[int, ...] | None = None
+    world: str | None = None
+    perception: str | None = None
+    difficulty: float | None = None
+
+
+_AS_DEFAULT, _TINY, _WRITTEN = RecipeOptions(), TinyOptions(), WrittenOptions()
 
 
 def _command(recipe: str, paper: str) -> Callable[..., int]:
     """The command of a recipe."""
 
     def train(
-        preset: PresetName = TINY,
-        out: PresetFolder = None,
-        n: tuple[int, ...] | None = None,
-        seed: int = 0,
-        seeds: int | None = None,
-        arms: tuple[str, ...] = (),
-        scale: float | None = None,
-        evaluated: int | None = None,
-        workers: int | None = None,
-        world: str | None = None,
-        perception: str | None = None,
-        difficulty: float | None = None,
+        options: Unprefixed[RecipeOptions] = _AS_DEFAULT,
+        tiny: Unprefixed[TinyOptions] = _TINY,
+        written: Unprefixed[WrittenOptions] = _WRITTEN,
         as_json: AsJson = False,
     ) -> int:
-        folder = out or Path("runs/train") / f"{recipe}-{preset if seeds is None else 'arms'}"
-        small = {"scale": scale, "evaluated": evaluated}
-        where = {"world": world, "perception": perception, "difficulty": difficulty}
-        if preset != TINY:
-            _require_none({"seeds": seeds, "arms": arms or None, **small}, f"the preset {TINY}")
-            document = _write(recipe, preset, folder, n, seed, where, workers)
+        what = options.preset if tiny.seeds is None else "arms"
+        options = replace(options, out=options.out or Path("runs/train") / f"{recipe}-{what}")
+        if options.preset == TINY:
+            _require_none(written, f"the presets that write a folder: {' and '.join(MODELS)}")
+            document = _train_tiny(recipe, options, tiny)
         else:
-            small["workers"] = workers
-            _require_none({"n": n, **where}, f"the presets that write a folder: {' and '.join(MODELS)}")
-            given = {name: value for name, value in small.items() if value is not None}
-            document = _train_tiny(recipe, folder, seed, seeds, arms, given)
+            _require_none(tiny, f"the preset {TINY}")
+            document = _write(recipe, options, written)
         if as_json:
             emit(document)
         return 0
@@ -82,23 +109,28 @@ def _command(recipe: str, paper: str) -> Callable[..., int]:
     return train
 
 
-def _require_none(options: Mapping[str, object], whose: str) -> None:
-    given = [name for name, value in options.items() if value is not None]
-    if given:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"--{given[0]} is of {whose}.")
+def _given(options: TinyOptions | WrittenOptions) -> dict[str, Any]:
+    """Those of the options that were typed."""
+    return {name: value for name, value in vars(options).items() if value not in (None, ())}
 
 
-def _train_tiny(
-    recipe: str, folder: Path, seed: int, seeds: int | None, arms: tuple[str, ...], more: Mapping[str, Any]
-) -> Mapping[str, Any]:
-    if seeds is None:
-        _require_none({"arms": arms or None}, "all arms: give --seeds as well")
-        return _function(RUN_TINY)(recipe, folder, seed=seed, **more)
-    if recipe != "dirl" or seeds < 1:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, "--seeds is of the recipe dirl, whose arms are compared, and is 1 or more."
-        )
-    return _function(RUN_ARMS)(folder, tuple(range(seed, seed + seeds)), names=arms, **more)
+def _require_none(options: TinyOptions | WrittenOptions, whose: str) -> None:
+    if given := list(_given(options)):
+        raise invalid(f"--{given[0]} is of {whose}.")
+
+
+def _train_tiny(recipe: str, options: RecipeOptions, tiny: TinyOptions) -> Mapping[str, Any]:
+    more = {"scale": tiny.scale, "evaluated": tiny.evaluated, "workers": options.workers}
+    given = {name: value for name, value in more.items() if value is not None}
+    if tiny.seeds is None:
+        if tiny.arms:
+            raise invalid("--arms is of all arms: give --seeds as well.")
+        return _function(RUN_TINY)(recipe, options.out, seed=options.seed, **given)
+    if recipe != "dirl":
+        raise invalid("--seeds is of the recipe dirl, whose arms are compared.")
+    require_at_least(1, seeds=tiny.seeds)
+    seeds = tuple(range(options.seed, options.seed + tiny.seeds))
+    return _function(RUN_ARMS)(options.out, seeds, names=tiny.arms, **given)
 
 
 def _function(where: tuple[str, str]) -> Callable[..., Mapping[str, Any]]:
@@ -106,26 +138,20 @@ def _function(where: tuple[str, str]) -> Callable[..., Mapping[str, Any]]:
     try:
         found: Callable[..., Mapping[str, Any]] = getattr(import_module(module), name)
     except ImportError as error:
-        raise ToolError(ErrorCode.UNAVAILABLE, f"The preset {TINY} is not in this installation ({error}).") from error
+        raise unavailable(f"The preset {TINY} is not in this installation ({error}).") from error
     return found
 
 
-def _write(
-    recipe: str,
-    preset: str,
-    folder: Path,
-    n: tuple[int, ...] | None,
-    seed: int,
-    where: Mapping[str, Any],
-    workers: int | None,
-) -> Mapping[str, Any]:
+def _write(recipe: str, options: RecipeOptions, chosen: WrittenOptions) -> Mapping[str, Any]:
     from training.presets.folder import TASKS, StageWorld, write_preset
 
-    given = {name: value for name, value in where.items() if value is not None}
-    if "world" in given:
-        given = {"difficulty": 0.0, **given}
+    where = _given(replace(chosen, n=None))
+    if "world" in where:
+        where = {"difficulty": 0.0, **where}
+    assert options.out is not None
+    folder, tasks = options.out, (TASKS,) if chosen.n is None else chosen.n
     written = write_preset(
-        recipe, preset, folder, (TASKS,) if n is None else n, seed, say, StageWorld(**given), workers or 1
+        recipe, options.preset, folder, tasks, options.seed, say, StageWorld(**where), options.workers or 1
     )
     whose = "the paper's own" if written.given else "those of the paper's own model, taken over"
     say(f"Wrote {folder}: {len(written.files)} files for {written.model}; the numbers are {whose}.")

@@ -12,6 +12,7 @@ from typing import Any
 
 from agent_node.agent import Agent
 from agent_node.calls import ToolCall
+from agent_node.console.options import require_at_least
 from agent_node.console.terminal import AsJson, say
 from agent_node.context_window import held_bytes
 from agent_node.conversation_settings import ConversationSettings
@@ -22,7 +23,7 @@ from agent_node.protocol import Protocol, load_protocol, protocol_names
 from bench.stats import format_rows, machine, publish, timing_row
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.results import ToolResult
 from tool_nodes.toolbox.arguments import Text
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Toolbox, tool
@@ -153,8 +154,8 @@ def bench_agent(n: int = 20, turns: int = 200, as_json: AsJson = False) -> int:
         n: Conversations of 24 turns that are timed, without and with a picture of 640x480 every turn.
         turns: Turns of the long conversation.
     """
-    if n < 1 or turns < 2:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"n must be 1 or more and turns 2 or more, got {n} and {turns}.")
+    require_at_least(1, n=n)
+    require_at_least(2, turns=turns)
     began = time.monotonic()
     say("memory")
     frame = Station(load_scene(EXAMPLE_SCENE)).camera.capture()

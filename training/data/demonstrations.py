@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from agent_node.console.options import require_at_least
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Policy
 from sim.animation import logged_pictures
@@ -130,8 +131,8 @@ def demonstrations(
     Raises:
         ToolError: INVALID_ARGUMENT for a bad number, seed, category or rate.
     """
-    if n < 1 or seed < 0:
-        raise invalid(f"n must be 1 or more and the seed 0 or more, got {n} and {seed}.")
+    require_at_least(1, n=n)
+    require_at_least(0, seed=seed)
     check_fps(fps)
     station: Station | None = None
     for number in range(seed, seed + n):

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agent_node.console.options import require_at_least
 from agent_node.console.terminal import say
 from agent_node.runs.folder import write_atomically, write_json
 from tool_nodes import plain_json
@@ -176,10 +177,8 @@ def _sampled_and_greedy(shop: ExperimentRun, name: str, weights: Path, pointer: 
 
 
 def _checked(seed: int, workers: int, sizes: Sizes) -> Sizes:
-    if seed < 0 or workers < 1:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"The seed must be 0 or more and workers 1 or more, got {seed} and {workers}."
-        )
+    require_at_least(0, seed=seed)
+    require_at_least(1, workers=workers)
     return sizes
 
 

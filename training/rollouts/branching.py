@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from agent_node.console.options import require_at_least
 from agent_node.policies.registry import make_policy
 from agent_node.policy import Policy
 from agent_node.protocol import load_protocol
 from tool_nodes import plain_json
 from tool_nodes.files import read_file
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from training.env.environment import Environment
 from training.env.grading import Grade
 from training.env.session import EpisodeSession, SavedEpisode
@@ -63,12 +64,10 @@ def branch(
         ToolError: INVALID_ARGUMENT for numbers out of range, a folder that holds something, or an episode that is over
             by then; as of `training.env.session`.
     """
-    if not 0 <= group < len(plan.tasks) or after < 0 or count < 2:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"The group must be 0 to {len(plan.tasks) - 1}, turns before 0 or more and rollouts 2 or more, got "
-            f"{group}, {after} and {count}.",
-        )
+    if not 0 <= group < len(plan.tasks):
+        raise invalid(f"The group must be 0 to {len(plan.tasks) - 1}, got {group}.")
+    require_at_least(0, after=after)
+    require_at_least(2, n=count)
     if folder.exists() and any(folder.iterdir()):
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{folder} holds something already: choose a new folder.")
     environment = plan.environment()

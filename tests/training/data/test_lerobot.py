@@ -197,5 +197,5 @@ def test_rates_that_the_log_does_not_have_and_bad_numbers_are_refused() -> None:
         with pytest.raises(ToolError, match="fps must be one of 1, 5, 25"):
             next(demonstrations.demonstrations(1, fps=fps))
     for n, seed in ((0, 0), (1, -1)):
-        with pytest.raises(ToolError, match="n must be 1 or more and the seed 0 or more"):
+        with pytest.raises(ToolError, match=r"must be [01] or more"):
             next(demonstrations.demonstrations(n, seed))

@@ -147,7 +147,7 @@ def test_a_folder_of_other_arms_and_bad_numbers_are_refused(quick: list[str], tm
         ("cannot be read: choose a new folder", lambda: run_arms(tmp_path / "torn", (0,))),
         ("There is no arm 'best'", lambda: run_arms(tmp_path / "new", (0,), names=("best",))),
         ("a seed or more, each once", lambda: run_arms(tmp_path / "new", (0, 0))),
-        ("workers 1 or more", lambda: run_arms(tmp_path / "new", (0,), workers=0)),
+        ("--workers must be 1 or more", lambda: run_arms(tmp_path / "new", (0,), workers=0)),
         ("only by dirl, peria, last: the small policy works", lambda: run_tiny("evic", tmp_path / "new")),
         ("scale must be above 0", lambda: run_tiny("dirl", tmp_path / "new", scale=-1.0)),
     ):

@@ -48,8 +48,8 @@ def test_rollouts_go_on_from_one_state_and_are_one_group(tmp_path: Path) -> None
     ("arguments", "problem"),
     [
         ((1, 2, 2), "The group must be 0 to 0"),
-        ((0, -1, 2), "turns before 0 or more"),
-        ((0, 2, 1), "rollouts 2 or more"),
+        ((0, -1, 2), "--after must be 0 or more"),
+        ((0, 2, 1), "--n must be 2 or more"),
     ],
 )
 def test_numbers_out_of_range_are_refused(tmp_path: Path, arguments: tuple[int, int, int], problem: str) -> None:

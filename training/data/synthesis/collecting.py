@@ -15,8 +15,11 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import tyro
+
+from agent_node.console.options import listed, require_at_least
 from agent_node.policies.registry import require_form
 from agent_node.runs.folder import write_atomically
 from tool_nodes import plain_json
@@ -24,7 +27,7 @@ from tool_nodes.files import NOTES_BYTES, read_file
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from training.data.synthesis import checks
 from training.data.synthesis.making import REJECTED, JobResult, Made, Maker
-from training.data.synthesis.methods import SynthesisJob, chosen_shares, job_of
+from training.data.synthesis.methods import RECIPES, SynthesisJob, chosen_shares, job_of
 from training.pool.workers import JobEnd, Workers
 from training.rollouts.collection import write_shard
 from training.tasks.splits import Split, split_named
@@ -44,22 +47,28 @@ class SynthesisPlan:
     """What is asked for.
 
     Attributes:
-        recipe: One of `methods.RECIPES`.
-        n: So many kept trajectories.
-        seed: Decides everything else.
-        split: Of the tasks.
-        methods: Of the recipe's, these alone; all where empty.
-        policy: Does the tasks in place of the scripted teachers, as `toolhand run --policy` takes it.
+        n: Trajectories that are kept.
+        seed: Seed of everything else; 0 or more.
+        policy: Who does the tasks, such as openai:MODEL@URL; scripted teachers where it is left out. As the teacher of
+            points it is offered the pointing tool alone.
 
     Raises:
         ToolError: INVALID_ARGUMENT for another recipe, method, policy or split, a number below 1, and a negative seed.
     """
 
-    recipe: str
-    n: int
+    recipe: Annotated[
+        str, tyro.conf.arg(help=f"Recipe whose methods are used: {listed(RECIPES)}; mixed has shares of all.")
+    ] = "mixed"
+    n: int = 1000
     seed: int = 0
-    split: Split = "train"
-    methods: tuple[str, ...] = ()
+    split: Annotated[
+        Split,
+        tyro.conf.arg(help="Split of the tasks; they share no product that is asked for, no layout and no wording."),
+    ] = "train"
+    methods: Annotated[
+        tuple[str, ...],
+        tyro.conf.arg(name="method", help="Use these methods alone, e.g. points; all of them where it is left out."),
+    ] = ()
     policy: str = ""
 
     def __post_init__(self) -> None:
@@ -67,8 +76,8 @@ class SynthesisPlan:
         if self.policy:
             require_form(self.policy)
         split_named(self.split)
-        if self.n < 1 or self.seed < 0:
-            raise invalid(f"n must be 1 or more and the seed 0 or more, got {self.n} and {self.seed}.")
+        require_at_least(1, n=self.n)
+        require_at_least(0, seed=self.seed)
 
 
 @dataclass(frozen=True)
