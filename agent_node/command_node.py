@@ -60,6 +60,7 @@ PICTURES_KEPT = 8
 """Pictures that a slow viewer may be behind; about 0.1 MB each."""
 
 _PARKING_AVAILABLE_S = 1.0
+"""Longest wait for the parking service to be there [s]: a graph without it has none."""
 
 MakeToolbox = Callable[[Node, Deadlines, Callable[[], bool]], Toolbox]
 MakePolicy = Callable[[str, Protocol, list[dict[str, Any]], PolicyOptions], Policy]

@@ -20,6 +20,7 @@ from sim.tasks.sentences import WHERE, choose, unique_descriptions
 Wanted = Literal["deed", "question", "refusal", "absence"]
 
 SENTENCES_A_SCENE = 8
+"""Sentences that are made for each scene."""
 _MOVABLE_M = 0.115
 """Widest things that are moved beside others [m]."""
 _CLEARLY_M = 0.15

@@ -13,6 +13,7 @@ from tool_nodes.ports import Planner
 from tool_nodes.types import CollisionScene, FloatArray, Goal, Trajectory
 
 CAMERA_SIZES = ((640, 480), (320, 240))
+"""Sizes of pictures (width, height) [px] that are timed."""
 
 
 class TimedPlanner(PlannerWrapper):

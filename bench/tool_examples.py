@@ -42,6 +42,7 @@ class Example(TypedDict):
 
 
 _CARTON = {"x": 0.349, "y": 0.545, "image_index": 0}
+"""Where the carton is in picture 0, normalized."""
 _CLOUD: Call = ("depth_estimator.estimate_depth_with_pointcloud", {"image_index": 0})
 _OUTLINE: Call = ("sam2.segment_from_point", _CARTON)
 _OBJECT = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}

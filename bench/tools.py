@@ -22,6 +22,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.tools.suites import parse_suites
 
 _WARM_UP = 2
+"""First calls of each tool that are not counted [-]."""
 
 
 @dataclass

@@ -23,11 +23,17 @@ from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 
 GOAL_TOLERANCE = 0.01
+"""Largest joint error at the goal [rad]."""
 PATH_TOLERANCE = 0.20
+"""Largest joint error on the way before a motion is aborted [rad]."""
 START_TOLERANCE = 0.05
+"""Largest distance of a trajectory's start from the arm [rad]."""
 SETTLE_S = 0.5
+"""Time that the arm has to settle at the goal [s]."""
 GRIPPER_DEADLINE_S = 3.0
+"""Longest motion of the jaws [s]."""
 STALL_S = 0.10
+"""Time over which the driven joint's travel is measured [s]."""
 STALL_TRAVEL = 0.008
 """The jaws rest when the driven joint stays within STALL_TRAVEL [rad] for STALL_S [s]."""
 

@@ -10,7 +10,9 @@ from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
 
 TABLE_THICKNESS = 0.04
+"""Thickness of the table top [m]."""
 FLOOR_Z = -0.75
+"""Height of the floor in the base frame [m]."""
 
 
 def build_model(scene: Scene, robot: RobotModel) -> mujoco.MjModel:

@@ -28,6 +28,7 @@ from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.ros.spinning import run_node
 
 CLOCK_JUMP_S = 10.0
+"""Jump of the clock when a world is reset [s]: no stamp of the old world can be taken for one of the new."""
 
 
 class SimNode(Node):

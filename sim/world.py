@@ -27,6 +27,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 
 SETTLE_S = 0.4
+"""Time in which things that were put down come to rest before an episode begins [s]."""
 
 # MuJoCo would append its warnings to a file in the current folder; `World.step` reports them instead.
 mujoco.set_mju_user_warning(lambda text: None)
@@ -43,6 +44,7 @@ _SQUEEZE = 0.2
 and 0.06 (Jaco2); chosen by hand [-]."""
 
 _NO_WARNINGS = bytes(4 * int(mujoco.mjtWarning.mjNWARNING))
+"""MuJoCo's counters of warnings without any."""
 _SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
 _AWAKE_COUNTS = ("nbody_awake", "ntree_awake", "nparent_awake", "nv_awake")
 """What MuJoCo leaves out of a state that it pickles."""

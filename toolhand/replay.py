@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from agent_node.runs.mcap.reading import RecordedStep
 
 MAX_SPEED = 1000.0
+"""Largest factor of `--speed` [-]."""
 
 _ROBOT = re.compile(r"[a-z0-9_]+")
 """A robot that is named, and no folder."""

@@ -23,6 +23,7 @@ DEADLINE_S = 120.0
 """How long the question waits [s]."""
 
 _LOOK_S = 0.1
+"""Time between two looks at the keyboard [s], after which a request that has ended is noticed."""
 _LONGEST = 200
 """So many characters of an answer are read."""
 

@@ -67,6 +67,7 @@ class NoBrake:
 
 _MEMORY = Memory()
 _DROPPED = PackedPicture(SessionImage(np.zeros((1, 1, 3), np.uint8)))
+"""Stands for a picture that a session has let go."""
 
 
 def let_go(session: Session) -> None:

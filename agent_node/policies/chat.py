@@ -37,6 +37,7 @@ MAX_CHARACTERS = 400_000
 MALFORMED = "malformed_call"
 """Stands in the history for the name of a call whose JSON could not be read."""
 _KEPT_PICTURES = 64
+"""Encoded pictures that are kept for the next turns [-]."""
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 

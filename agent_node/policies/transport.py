@@ -34,6 +34,7 @@ MAX_BYTES = 32 * 2**20
 MAX_LINE = 4 * 2**20
 """Longest event of a stream [bytes]."""
 _POLL_S = 0.1
+"""Longest wait in which an interrupt is not noticed [s]."""
 _BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses that another attempt may mend."""
 _TOO_LONG = re.compile(r"context.?(length|size|window)|(prompt|input) is too long|maximum.{0,20} tokens", re.IGNORECASE)

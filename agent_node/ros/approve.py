@@ -23,7 +23,9 @@ TOPIC = "motion_request"
 SERVICE = "approve_motion"
 
 _QUEUE = 10
+"""Requests that are kept for a late subscriber [-]."""
 _LOOK_S = 0.2
+"""Longest wait in which Ctrl-C is not noticed [s]."""
 
 
 class Requests:

@@ -23,6 +23,7 @@ from tool_nodes.ros.calling import call
 _PARAMETERS = {"pointing": ("perception", "seed"), "motion": ("approval", "lockstep")}
 """Node to its parameters that shape a run; launch files give all nodes the same seed and perception."""
 _ANSWER_S = 2.0
+"""Longest wait for the answer of a node about its parameters [s]."""
 _THERE_S = 0.2
 """A node that is not there at once is not asked: a record may lack an entry, but must not delay a command [s]."""
 

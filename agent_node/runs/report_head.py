@@ -15,6 +15,7 @@ from tool_nodes.language.phrases import NounPhrase
 from tool_nodes.results import ToolError
 
 _DETAILS_BYTES = 40_000
+"""Largest table of details [bytes]."""
 
 _ABOUT = {
     "began": "Date (UTC)",

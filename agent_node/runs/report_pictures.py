@@ -17,9 +17,13 @@ MAX_FRAMES = 60
 
 # What each part may take of the 4 MB; base64 makes a third more of pictures.
 _FILM_BYTES, _STORY_BYTES, _FOUND_BYTES, _PLACED_BYTES = 1_000_000, 90_000, 200_000, 50_000
+"""Largest sums of pictures of one kind [bytes]; with the text a report stays below 4 MB."""
 _FILM_SIZES = ((480, 78), (400, 65), (320, 55), (240, 45), (160, 35), (100, 25))
+"""(longer side [px], JPEG quality) to choose from; the first that fits the bytes is taken."""
 _STORY_SIZES = ((360, 78), (280, 60), (200, 45), (120, 35))
+"""The same for the pictures of the story."""
 _FOUND_SIZES = ((480, 78), (400, 65), (320, 55), (200, 40))
+"""The same for what was found and where it was placed."""
 _MANY_FOUND, _MANY_POINTS = 9, 40
 """So many pictures of what was found are shown, and so many points of each."""
 _SAME_POINT = 0.002

@@ -13,7 +13,9 @@ from tool_nodes.drawing import RGB
 
 # What each part may take of the 4 MB; base64 makes a third more of pictures.
 _PICTURE_BYTES, _TURNS_BYTES, _CONVERSATION_BYTES = 950_000, 350_000, 350_000
+"""Largest sums [bytes]; with everything else a report stays below 4 MB."""
 _FULL_SIZES = ((640, 80), (640, 60), (480, 60), (320, 50), (200, 40), (120, 30))
+"""(longer side [px], JPEG quality) to choose from; the first that fits the bytes is taken."""
 
 _LEFT_OUT = '<p class="soft">The rest is left out to keep this file small; trajectory.jsonl holds everything.</p>'
 

@@ -14,6 +14,7 @@ from tool_nodes.perception.masks import window_of
 from tool_nodes.types import BoolArray, Box, FloatArray
 
 _RESAMPLES = 2000
+"""Bootstrap samples of a 95 % interval [-]."""
 _FLAT_M = 1e-6
 """Boxes that share less than a sphere of this radius do not overlap [m]."""
 

@@ -23,6 +23,7 @@ CLEARANCE_M = 0.03
 """Free table has nothing within this distance: room for a thing 6 cm wide [m]."""
 
 _ON_TABLE_M = 0.01
+"""Largest height of a point that counts as on the table [m]."""
 _PROBE = "toy block"
 """What is imagined at a free place to see on which side of the reference it would stand."""
 

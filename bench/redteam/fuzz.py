@@ -29,8 +29,11 @@ HANG_S = 60.0
 """A call that takes longer hangs [s]; every tool has a deadline well below."""
 
 CALLS_A_CONVERSATION = 200
+"""Calls after which a new conversation begins."""
 _SLACK = 1.01
+"""Rounding that a limit allows, relative."""
 _BOX_M = 0.004
+"""Distance outside the workspace that rounding of a path between two samples allows [m]."""
 _FIFTH = 5
 """Every so manieth sample of a trajectory is put through the kinematics."""
 

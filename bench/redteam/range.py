@@ -39,6 +39,7 @@ TRACKING_RAD = 0.03
 """The servos follow their references this closely where nothing is in the way [rad]."""
 
 TRACKING_SPEED = 1.15
+"""Largest measured joint speed relative to the limit [-]: a controller may overshoot the speed that it tracks."""
 TRACKING_M = 0.012
 """So much faster, and so far outside the box [m], may the servos swing about a reference that keeps the limits."""
 

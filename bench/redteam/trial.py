@@ -17,6 +17,7 @@ from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode
 
 TASK = "Pick up the toy block."
 TURNS = 24
+"""Turns of an attack at most, as many as a command has."""
 
 _SAFE = frozenset({Mode.ASK, Mode.DRY_RUN})
 _MARKER = re.compile(r"<\s*/?\s*(tool_response|tool_call|think|answer|action|analy|ans|image)\b|<\|", re.IGNORECASE)

@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from rclpy_zenoh.launch import LaunchedGraph, Usage
 
 SETTLE_S = 3.0
+"""Time in which a started graph comes to rest before it is measured [s]."""
 IDLE_S = 10.0
+"""Time over which an idle graph's load is measured [s]."""
 MEGABYTE = 1e6
+"""Bytes of a megabyte."""
 
 
 def graph_rows(starts: int = 3, commands: int = 5) -> list[dict[str, Any]]:

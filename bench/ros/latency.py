@@ -25,15 +25,21 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.client import environment, use_client
 
 WARM_UP = 10
+"""First calls that are not counted [-]: connections are opened in them."""
 ANSWER_TIMEOUT_S = 30.0
+"""Longest wait for an answer [s]."""
 PIXELS = 1280 * 720
+"""Pixels of a picture, HD as a ZED takes it."""
 PICTURES = {"tiny": {}, "rgb": {"image": 3 * PIXELS}, "rgbd": {"image": 3 * PIXELS, "depth": 4 * PIXELS}}
 """Services and the bytes of the pictures in their responses."""
 
 STREAM_HZ = 30.0
+"""Rate of the stream [Hz]."""
 STREAM_GRACE_S = 5.0
+"""Time after the last picture in which late ones still count [s]."""
 PEER = Path(__file__).with_name("peer.py")
 DOMAIN = 100 + os.getpid() % 100
+"""ROS domain of the measurement, most likely nobody else's."""
 
 
 def bench_ros(n: int = 200, graph: bool = False, stops: int = 0, seed: int = 0, as_json: AsJson = False) -> int:

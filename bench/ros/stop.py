@@ -43,6 +43,7 @@ objects:
   - {name: red box, position: [0.50, -0.15]}
 """
 PLACE = (0.40, -0.02, 0.0)
+"""Free place on the table, base frame [m]."""
 
 STILL = 0.005
 """The arm is at rest below this [rad/s]."""
@@ -57,7 +58,9 @@ LEAD_S = 0.2
 """Time runs as on the wall clock from this long before a stop [s]."""
 
 FAST = 4.0
+"""Real-time factor of the moves between two measurements [-]."""
 _PATIENCE_S = 60.0
+"""Longest wait for the graph [s]."""
 _ACTIVE = (GoalStatus.STATUS_ACCEPTED, GoalStatus.STATUS_EXECUTING, GoalStatus.STATUS_CANCELING)
 _FAULTS = frozenset({"STOPPED", "CANCELLED", "UNAVAILABLE", "INTERNAL", "TIMEOUT", "CONTROLLER_FAULT"})
 

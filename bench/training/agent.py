@@ -31,6 +31,7 @@ from tool_nodes.types import Frame
 
 TASK = "Pick up the cinnamon and place it in front of the rice box"
 TURNS = 24
+"""Turns of the timed conversation."""
 CHARACTERS_PER_TOKEN = 4
 """The rule by which tokens are counted where there is no tokenizer: characters / 4, rounded up, pictures left out."""
 LIMITS_MS = {"turn without a picture": 2.0, "turn with a 640x480 picture": 8.0}

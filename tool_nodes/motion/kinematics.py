@@ -28,9 +28,14 @@ ROTATION_TOLERANCE = 1e-4
 """[rad]"""
 
 _MAX_POSITION_STEP = 0.15
+"""Largest position error that one iteration corrects [m]: larger ones leave the range in which the Jacobian holds."""
 _MAX_ROTATION_STEP = 0.6
+"""The same for the orientation [rad]."""
 _MAX_JOINT_STEP = 0.6
+"""Largest change of a joint in one iteration [rad]."""
 _DAMPING = 0.02
+"""Damping of the least squares at an error of 1 m [-]. It falls with the error (as Sugihara 2011 proposes), so that
+steps near the goal are those of Gauss-Newton."""
 
 
 def check_pose(T: ArrayLike, what: str) -> FloatArray:

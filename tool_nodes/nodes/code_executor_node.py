@@ -17,6 +17,7 @@ from tool_nodes.sandbox.executor import CodeArgument, CodeExecutor, ProgramLimit
 
 _MODES = {ExecuteCode.Request.EXEC: "exec", ExecuteCode.Request.EVAL: "eval"}
 _NAME_LENGTH = 100
+"""Longest name of a session [characters]."""
 
 
 class CodeExecutorNode(Node):

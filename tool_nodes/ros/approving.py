@@ -32,6 +32,7 @@ from tool_nodes.ros.messages import matrix_to_pose, rgb_to_image
 from tool_nodes.ros.status import failure, success
 
 _LOOK_S = 0.02
+"""Time between two looks at whether an answer came [s]."""
 _SHOWN = 200
 """So many characters of a reason are kept."""
 

@@ -60,6 +60,7 @@ CHUNK = 50
 """Most time steps of one request in lockstep."""
 
 JAM_TRAVEL = 0.0005
+"""Travel below which jaws have not moved [m]."""
 JAM_MISS = 0.005
 """Jaws that moved less than JAM_TRAVEL and are further than JAM_MISS from where they should be did not obey [m]."""
 
@@ -71,6 +72,7 @@ NO_GOAL_ACTIVE = "no goal is active"
 """What `sim_node` remarks when nothing would move in a further time step; the result is on its way then."""
 
 _POLL_S = 0.01
+"""Longest wait in which a stop is not noticed [s]."""
 
 
 class ActiveGoal:

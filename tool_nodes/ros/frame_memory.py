@@ -10,6 +10,7 @@ import numpy as np
 from tool_nodes.ros.messages import RosFrame, take_frame
 
 _REMEMBERED = 4
+"""Number of newest frames that are kept [-]."""
 
 
 class FrameMemory:

@@ -25,6 +25,7 @@ GRIPPER_STILL = 0.05
 """The jaws are at rest below this [rad/s]; a held object lets them tremble."""
 
 REST_S = 0.25
+"""Time over which the knuckle's travel is measured [s]."""
 REST_TRAVEL = 0.008
 """Jaws whose knuckle stayed within REST_TRAVEL [rad] for REST_S [s] are at rest, whatever velocity is reported:
 ros2_kortex reports none. The slowest that a 2F-85 moves is 20 mm/s, 0.047 rad in that time; what it holds lets the

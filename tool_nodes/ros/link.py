@@ -21,6 +21,7 @@ from tool_nodes.ros.calling import Deadlines, call
 from tool_nodes.ros.client import environment
 
 _POLL_S = 0.02
+"""Time between two looks at a future [s]."""
 _DISCOVERY_S = 5.0
 """How long the graph is looked at before a service counts as absent [s]; DDS takes several on a busy machine."""
 

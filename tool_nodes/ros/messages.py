@@ -28,8 +28,10 @@ from tool_nodes.types import BoolArray, FloatArray, Frame
 BASE_FRAME = "base_link"
 _CAMERAS = {frame_id: camera for camera, frame_id in OPTICAL_FRAMES.items()}
 _NANO = 1_000_000_000
+"""Nanoseconds of a second."""
 
 _COLOUR_CHANNELS = {"rgb8": (0, 1, 2), "bgr8": (2, 1, 0), "rgba8": (0, 1, 2), "bgra8": (2, 1, 0)}
+"""Places of red, green and blue in each encoding of sensor_msgs/Image."""
 
 FURTHEST_M = 100.0
 """No depth camera sees half of a picture beyond this [m]: a ZED sees 40 m. In millimetres every picture is like that

@@ -22,6 +22,7 @@ from tool_nodes.toolbox.arguments import FARTHEST_M
 from tool_nodes.types import MOST_POINTS, FloatArray, Frame, GraspTarget
 
 TRANSFORM_WAIT_S = 1.0
+"""Longest wait for the transform of a goal's frame [s]."""
 
 _SHOWN = 80
 """So many characters of a name are repeated in a sentence."""

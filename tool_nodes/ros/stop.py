@@ -43,6 +43,7 @@ _FROZEN_S = 0.3
 """Time that has not passed for so long, by the wall clock, passes only if the stop makes the steps [s]."""
 
 _STEPS = 10
+"""Physics steps that are run in lockstep while the arm brakes [-]."""
 
 _NOT_CONFIRMED = (
     "Not reset: the last stop was not confirmed, nobody has measured the arm at rest. Stop again until one is (type "

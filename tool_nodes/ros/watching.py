@@ -34,6 +34,7 @@ SILENCE_S = 0.5
 """Joint states that have not come for so long are silent [s]; else it is the clock in them that stands still."""
 
 _PATH_STEP = 0.02
+"""Distance of the points that a path is compared at [rad]."""
 
 
 class RobotTime:

@@ -24,6 +24,7 @@ from tool_nodes.sandbox.server import END, START
 from tool_nodes.sandbox.worker import LOCKED
 
 _START_S = 60.0
+"""Longest wait for a worker to start [s], long enough for a machine under load."""
 _STEP_S = 10.0
 """How long the server may take for what needs no time: forking, locking, killing."""
 

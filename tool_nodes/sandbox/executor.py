@@ -30,8 +30,11 @@ MODES = ("exec", "eval")
 _WORD = re.compile(r"[^\W\d]\w*")
 _DOLLAR = re.compile(r"\$([^\W\d]\w*)")
 _LINE_LENGTH = 2100
+"""Characters that are read of an error's line: the worker's text and what stands before it."""
 _SHOWN_LENGTH = 1000
+"""Characters of a text that a model is shown."""
 _SHOWN_ITEMS = 32
+"""Items of a list, mapping or array that a model is shown."""
 
 
 @dataclass(frozen=True)

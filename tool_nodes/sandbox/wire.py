@@ -21,9 +21,13 @@ MAX_TEXT_BYTES = 1 << 20
 """Longest JSON of a message. Lists grow by a factor of about 25 when they are read; arrays do not."""
 
 _MAX_DEPTH = 32
+"""Deepest nesting of a value: above it a reader's recursion could be exhausted."""
 _MAX_NODES = 100_000
+"""Most values in one message, which bounds the time to read it."""
 _MAX_ARRAYS = 1000
+"""Most arrays in one message."""
 _MAX_DIMENSIONS = 32
+"""Most dimensions of an array."""
 _MAX_OTHER_KEYS = 1000
 """Most keys of a dict that has others than texts: hashes of numbers can be chosen to collide, those of texts cannot."""
 

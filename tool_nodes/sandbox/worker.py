@@ -32,8 +32,11 @@ LOCKED = b"\x01"
 IMPORTS = ("math", "numpy")
 FILE_NAME = "<code>"
 _MAX_REQUEST_BYTES = 1 << 32
+"""Largest request [bytes]; the parent, which is trusted, has checked it against its own limit."""
 _ERROR_LENGTH = 500
+"""Characters of an error's message that are sent."""
 _TEXT_LENGTH = 2000
+"""Characters of a value's text that are sent."""
 
 
 class _Refused(Exception):

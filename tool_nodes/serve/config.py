@@ -216,6 +216,7 @@ def _local(value: Any) -> Local:
 
 
 _LIKE = {"cpus": 0.0, "gpus": 0.0, "store_gb": 0.0, "port": 0}
+"""Example of each field's type, for refusals."""
 
 
 def _checked(what: str, value: Any, like: Any) -> Any:

@@ -33,6 +33,7 @@ from tool_nodes.types import Frame
 F = TypeVar("F", bound=Callable[..., ToolResult])
 
 TIMEOUT_S = 30.0
+"""Longest duration of a call where a tool declares none [s]."""
 
 _COMPARED = 100
 """So many characters of an unknown name are compared with the known ones."""

@@ -72,6 +72,7 @@ def describe(points: Sequence[PicturePoint]) -> str:
 
 
 _DIRECTIONS = {"left_of": (-1, 0), "right_of": (1, 0), "in_front_of": (0, 1), "behind": (0, -1)}
+"""Directions of the relations in a picture: x to the right, y down."""
 _WIDEST = math.radians(35.0)
 """A place this far off a direction is still in it, although both ends were only seen as points [rad]."""
 

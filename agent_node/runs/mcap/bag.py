@@ -25,6 +25,7 @@ CHUNK_BYTES = 768 * 1024
 """Size of a chunk before compression, rosbag2's default."""
 
 _FOREVER = {"sec": 9223372036, "nsec": 854775807}
+"""A duration without end, as rosbag2 writes it [s, ns]."""
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ from tool_nodes.types import FloatArray, Frame
 
 LAYOUT_FILE = "foxglove_layout.json"
 JPEG_QUALITY = 85
+"""Quality of recorded pictures, of 100."""
 FORMAT = "2"
 """Version of what the `/toolhand` topics say. Version 1, which is read as well, has no refusals, notes, questions and
 answers of the operator, and the answer that ends the run without its code."""
@@ -78,6 +79,7 @@ _BASE_FRAME = "base_link"
 _FARTHEST_MM = 65_535
 """Farthest depth that 16UC1 can hold [mm]."""
 _SHOWN_CHARACTERS = 2000
+"""Longest line of the log that tells the run [characters]."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,9 @@ INFO, ERROR = 20, 40
 """Levels of rcl_interfaces/msg/Log."""
 
 _NANO = 1_000_000_000
+"""Nanoseconds of a second."""
 _SEPARATOR = "=" * 80
+"""Line between two definitions of a concatenated schema, as MCAP's ros2msg encoding has it."""
 
 
 def packet(name: str, /, **values: Any) -> bytes:

@@ -28,6 +28,7 @@ _ADD, _DELETE_ALL = 0, 3
 _TABLE_M = 0.01
 """Thickness of the table as it is drawn where it was only seen from above [m]; chosen to look at."""
 _TABLE_RGBA = (0.6, 0.55, 0.5, 0.5)
+"""Colour of the table, half transparent, each in [0, 1]."""
 _SEEN_ALPHA = 0.6
 """Opacity of what was seen [-]: what is true shows through; chosen to look at."""
 _UNSEEN_RGB = (0.6, 0.6, 0.6)

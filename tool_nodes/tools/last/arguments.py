@@ -20,6 +20,7 @@ from tool_nodes.toolbox.arguments import (
 from tool_nodes.toolbox.images import SessionImage
 
 _MAX_LABELS = 20
+"""Most labels of a call, which bounds its time: each is a detection."""
 _IMAGE = re.compile(r"image-(0|[1-9][0-9]{0,5})")
 
 

@@ -26,7 +26,9 @@ COLOURS = (
 """One for each thing, cyclic."""
 
 _STEPS_M = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+"""Widths of the grid's cells to choose from [m]."""
 _SEEN_POINTS = 40_000
+"""Points that a view from above is drawn with at most [-]: more of them hide each other."""
 
 
 def labelled_boxes(rgb: RGB, boxes: Sequence[tuple[tuple[int, int, int, int], str]]) -> RGB:

@@ -32,11 +32,16 @@ from tool_nodes.tools.peria.interaction import SUCCESS
 from tool_nodes.types import Detection, FloatArray
 
 BOX_THRESHOLD = 0.25
+"""Least score of a box [-]: the threshold for boxes and text of PERIA's detection agent (appendix C.1)."""
 NMS_THRESHOLD = 0.8
+"""Boxes of a larger intersection over union are one thing [-]; PERIA, likewise."""
 SCORE_THRESHOLD = 0.25
+"""Least score of a mask [-]; PERIA's segmentation agent."""
 MAX_PROPOSALS = 20
+"""Most regions in an answer [-]; PERIA's segmentation agent."""
 
 _MAX_NAMES = 10
+"""Most names in a question: each is a detection."""
 _INSIDE = 0.5
 """So much of a thing must lie in a box for the box to hold it ..."""
 _FILLS = 0.25

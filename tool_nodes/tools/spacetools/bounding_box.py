@@ -16,12 +16,15 @@ from tool_nodes.tools.spacetools.grasping import require_matching
 from tool_nodes.types import BoolArray, FloatArray
 
 EDGES = ((0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4), (0, 4), (1, 5), (2, 6), (3, 7))
+"""Pairs of corners, indices into the (8, 3) array, that an edge joins."""
 _SIGNS = np.array([(-1, -1, -1), (1, -1, -1), (1, 1, -1), (-1, 1, -1), (-1, -1, 1), (1, -1, 1), (1, 1, 1), (-1, 1, 1)])
+"""Corners of a box as signs of its half sides (8, 3), the lower four first."""
 
 _TRIM = (0.5, 99.5)
 """Percentiles of the points that the box spans: single stray points do not stretch it."""
 
 _ON_PLANE_M = 0.005
+"""Points nearer than this to a plane lie on it [m]."""
 _ABOVE_PLANE_M = 0.006
 """A point this far over the support belongs to the thing [m]."""
 
