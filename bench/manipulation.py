@@ -203,7 +203,9 @@ def rows_of(records: Sequence[EpisodeRecord]) -> list[dict[str, Any]]:
     rows = []
     for name in CATEGORIES:
         chosen = [r for r in scored if r.category == name]
-        more = {"points": sum(r.score for r in chosen), "max_points": 2 * len(chosen)} if name == CATEGORIES[2] else {}
+        more = (
+            {"points": sum(r.score for r in chosen), "max_points": 2 * len(chosen)} if name == "pick_and_place" else {}
+        )
         rows.append(rate_row(name, sum(r.success for r in chosen), len(chosen), **more))
     every = rate_row("all", sum(r.success for r in scored), len(scored))
     rows += with_unscored(every, len(records) - len(scored))

@@ -188,6 +188,9 @@ WORLDS: dict[str, Callable[[np.random.Generator, float], Furnished]] = {
 }
 """A kind's boxes and places of the hand, made of a generator and the fingertips' distance from the tip frame [m]."""
 
+_STREAMS = {"bin": 0, "clutter": 1, "gap": 2, "shelf": 3, "table": 4}
+"""Number of each kind in the seed of its problems: it stays, whatever kinds are added."""
+
 
 def draw_problem(world: str, seed: int, robot: RobotModel) -> Problem:
     """The problem of a kind and a seed: the same for the same robot.
@@ -197,7 +200,7 @@ def draw_problem(world: str, seed: int, robot: RobotModel) -> Problem:
     """
     if world not in WORLDS:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Unknown world {world!r}. Known: {', '.join(WORLDS)}.")
-    rng = np.random.default_rng([sorted(WORLDS).index(world), seed])
+    rng = np.random.default_rng([_STREAMS[world], seed])
     planner, kinematics = EmbeddedPlanner(robot=robot), Kinematics(robot)
     depth = float(robot.gripper.points(robot.gripper.max_opening)[3:, 2].max())
     for _ in range(_DRAWS):

@@ -40,6 +40,8 @@ GROUPS: Mapping[str, str] = {
     "renderer": "toolhand.renderer",
     "sensor": "toolhand.sensor",
     "object set": "toolhand.objects",
+    "task": "toolhand.task",
+    "suite": "toolhand.tools",
 }
 """What can be chosen by name, and the group of entry points that holds it. Entries of `perception` are presets."""
 

@@ -178,6 +178,7 @@ def rollouts_show(
         rollout: Its name, such as 00003-001; all are listed where it is left out.
     """
     from training.rollouts.collection import read_rollouts
+    from training.tasks.kinds import other_version
 
     bad: list[str] = []
     records = list(read_rollouts(folder, lambda error: bad.append(str(error))))
@@ -187,6 +188,8 @@ def rollouts_show(
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no rollout {rollout[:40]!r} in {folder}.")
     for sentence in bad:
         say(f"Passed over: {sentence}")
+    if older := sorted({why for record in records if (why := other_version(record.task))}):
+        say(" ".join(older))
     if as_json:
         emit({"rollouts": [_document(record) for record in records], "bad_rows": bad})
     elif rollout:

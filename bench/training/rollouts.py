@@ -18,6 +18,7 @@ from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from bench.stats import format_rows, machine, publish, rate_row, with_unscored
 from sim.station import Station, StationConfig
+from sim.tasks.generation import TASKS_VERSION
 from sim.tasks.tasks import random_task
 from sim.world import check_timestep
 from tool_nodes.port_names import DEFAULT_PRESET, PortNames
@@ -285,6 +286,7 @@ def bench_rollouts(
     ratio = paired_ratio(records[PLAIN], records[name])
     document = {
         "bench": "rollouts",
+        "tasks_version": TASKS_VERSION,
         "perception": perception,
         "category": "pick_and_place",
         "machine": machine(),

@@ -17,7 +17,10 @@ from agent_node.console.terminal import say as tell
 from agent_node.policy import Policy
 from bench.stats import SHOWN_FAILURES, machine, publish
 from sim.station import StationConfig
-from sim.tasks.task import Score
+from sim.tasks.generation import TASKS_VERSION
+from sim.tasks.task import Score, Task
+from tool_nodes import registry
+from tool_nodes.names import stream_of
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.tools.suites import require_installed
@@ -27,7 +30,7 @@ from training.env.failures import ran_out_of_time
 from training.intervals import wilson
 from training.pool.parallel import run_jobs
 from training.rewards.stages import stage_reward
-from training.tasks.kinds import QUESTIONS, TASK_KINDS, TrainingTask, make_task
+from training.tasks.kinds import QUESTIONS, TASK_KINDS, make_task
 from training.tasks.manipulation import ManipulationTask
 from training.tasks.question import QuestionTask
 from training.tasks.splits import split_named
@@ -84,12 +87,12 @@ def run_task(job: TaskJob) -> TaskRecord:
     difficulty = Difficulty(job.difficulty)
     task = harder(made, difficulty)
     environment = _environment(job.perception, difficulty)
-    blind = _unseen(environment, task, job.seed)
+    blind = _unseen(environment, task, job)
     record = TaskRecord(
         job.kind, job.seed, blind_score=own_reward(blind), blind_success=blind.success, made_s=round(made_s, 6)
     )
     try:
-        score = _played(environment, TeacherPolicy(suites=SUITES), task, job.seed)
+        score = _played(environment, TeacherPolicy(suites=SUITES), task, job)
     except ToolError as error:
         return replace(record, why=f"{error.code}: {error}")
     late = [record.name for record in environment.episode.records if ran_out_of_time(record)]
@@ -100,7 +103,7 @@ def run_task(job: TaskJob) -> TaskRecord:
     return replace(record, score=own_reward(score), success=score.success, why=why, calls=calls)
 
 
-def harder(task: TrainingTask, difficulty: Difficulty) -> TrainingTask:
+def harder(task: Task, difficulty: Difficulty) -> Task:
     """The task with things that slip and weigh more, where an arm is to lift them."""
     if not isinstance(task, ManipulationTask):
         return task
@@ -118,20 +121,19 @@ def _environment(perception: str, difficulty: Difficulty) -> Environment:
     return Environment(difficulty.config(config), failures=difficulty.failures())
 
 
-def _played(environment: Environment, policy: Policy, task: TrainingTask, seed: int) -> Score:
+def _played(environment: Environment, policy: Policy, task: Task, job: TaskJob) -> Score:
     # Another rollout for each kind: tasks of one seed do not fail on purpose together.
-    rollout = TASK_KINDS.index(task.kind)
-    observation, done = environment.reset(task, seed=seed, rollout=rollout), False
+    observation, done = environment.reset(task, seed=job.seed, rollout=stream_of(job.kind)), False
     while not done:
         observation, _, done = environment.step(policy.respond(observation))
     assert environment.score is not None  # a step that is the last scores or raises
     return environment.score
 
 
-def _unseen(environment: Environment, task: TrainingTask, seed: int) -> Score:
+def _unseen(environment: Environment, task: Task, job: TaskJob) -> Score:
     """What the blind policy gets; a question needs no station for that."""
     if not isinstance(task, QuestionTask):
-        return _played(environment, BlindPolicy(), task, seed)
+        return _played(environment, BlindPolicy(), task, job)
     question = read_question(task.text)
     assert question is not None  # each kind has its guess: a test asks all
     return task.graded(guess(question))
@@ -174,7 +176,7 @@ def bench_tasks(
     """Give every kind of task to the scripted teacher, and beside it to a policy that neither looks nor calls.
 
     Args:
-        kinds: "all", "questions", or kinds separated by commas.
+        kinds: "all" of this project, its "questions", or kinds separated by commas.
         n: Tasks of each kind.
         first_seed: Seed of the first one.
         split: Split with the products, layouts and wordings.
@@ -195,6 +197,7 @@ def bench_tasks(
     records = run_jobs(run_task, work, jobs, lambda job, why: TaskRecord(job.kind, job.seed, why=why))
     document = {
         "bench": "tasks",
+        "tasks_version": TASKS_VERSION,
         "split": split,
         "perception": perception,
         "difficulty": difficulty,
@@ -213,16 +216,12 @@ def bench_tasks(
 
 
 def _chosen(kinds: str) -> tuple[str, ...]:
-    if kinds in ("all", "questions"):
-        return TASK_KINDS if kinds == "all" else tuple(QUESTIONS)
+    own = {"all": TASK_KINDS, "questions": QUESTIONS}
+    if kinds in own:
+        return own[kinds]
     names = tuple(name.strip() for name in kinds.split(","))
-    unknown = [name for name in names if name not in TASK_KINDS]
-    if unknown:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"There is no task kind {unknown[0][:60]!r}: give all, questions, or some of {', '.join(TASK_KINDS)} "
-            "separated by commas.",
-        )
+    for name in names:
+        registry.find("task", name)
     return names
 
 

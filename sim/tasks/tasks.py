@@ -11,22 +11,32 @@ from sim.scene.generator import generate_scene
 from sim.scene.scenes import MAX_OBJECTS, PlacedObject, Scene
 from sim.tasks import sentences
 from sim.tasks.arrangement import furthest, placeable
+from sim.tasks.generation import draw
 from sim.tasks.pick import PickTask, random_pick
 from sim.tasks.place import PlaceTask, random_place
 from sim.tasks.predicates import PlaceRelation
 from sim.tasks.relational_pick import RelationalPickTask, random_relational_pick
 from sim.tasks.sentences import RECIPES, Recipe
 from sim.tasks.task import Category
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.names import stream_of
+from tool_nodes.results import ErrorCode, ToolError, invalid
 
 GeneratedTask = PickTask | PlaceTask
 """A RelationalPickTask is a PickTask."""
 
-CATEGORIES: tuple[Category, ...] = ("pick", "relational_pick", "pick_and_place")
-_MAKERS = {"pick": random_pick, "relational_pick": random_relational_pick, "pick_and_place": random_place}
+_MAKERS: dict[Category, Callable[[np.random.Generator], GeneratedTask | None]] = {
+    "pick": random_pick,
+    "relational_pick": random_relational_pick,
+    "pick_and_place": random_place,
+}
+CATEGORIES: tuple[Category, ...] = tuple(_MAKERS)
 
-_ATTEMPTS = 60
-"""Scenes that are drawn for one task before giving up."""
+DRAWN: tuple[Category, ...] = ("pick", "relational_pick", "pick_and_place")
+"""What `random_task` draws from where no category is named. A further category changes no task until it is added here,
+which changes those of most seeds: then `sim.tasks.generation.TASKS_VERSION` is raised."""
+
+ALL_PRODUCTS = ""
+"""The split of tasks of the whole catalogue."""
 
 OTHERS = 6
 """At least this many objects beside those the sentence is about."""
@@ -112,20 +122,17 @@ def random_task(seed: int, category: Category | None = None) -> GeneratedTask:
     Args:
         seed: Decides everything.
         category: One of CATEGORIES; drawn where None. Named or drawn, the same category of a seed is the same task.
+            Kinds of the group `toolhand.task` are made by `sim.tasks.generation.make_kind`.
 
     Raises:
         ToolError: INVALID_ARGUMENT for another category; INTERNAL if no task was found, which no seed is known to do.
     """
-    if category is not None and category not in CATEGORIES:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The category must be {', '.join(CATEGORIES)}, got {category!r}.")
-    rng = np.random.default_rng([seed, len(RECIPES)])
-    drawn = CATEGORIES[int(rng.integers(len(CATEGORIES)))]
-    make: Callable[[np.random.Generator], GeneratedTask | None] = _MAKERS[category or drawn]
-    for _ in range(_ATTEMPTS):
-        task = make(rng)
-        if task is not None:
-            return replace(task, scene=replace(task.scene, name=f"task {seed}"))
-    raise ToolError(ErrorCode.INTERNAL, f"No task was found for seed {seed}.")
+    if category is None:
+        category = DRAWN[int(np.random.default_rng([seed, stream_of("category")]).integers(len(DRAWN)))]
+    elif category not in _MAKERS:
+        raise invalid(f"The category must be {', '.join(CATEGORIES)}, got {category!r}.")
+    task: GeneratedTask = draw(category, _MAKERS[category], seed, ALL_PRODUCTS)
+    return replace(task, scene=replace(task.scene, name=f"task {seed}"))
 
 
 def task_of(

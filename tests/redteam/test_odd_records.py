@@ -23,6 +23,7 @@ from training.rollouts.branching import plan_of
 from training.rollouts.collection import read_rollouts, shard_path
 from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import PLAN_FILE, RolloutPlan, planned_in
+from training.tasks.kinds import task_document
 
 LONGEST = 900
 """Of what is told of one odd value [characters]."""
@@ -31,7 +32,7 @@ LONGEST = 900
 def _record(folder: Path) -> dict[str, Any]:
     """A record's document with everything that a record can say."""
     calls = [len(turn.calls) for turn in rollout(PictureStore(folder)).turns]
-    collection(folder, 2, seed=0, task={"kind": "pick", "seed": 0, "split": "train"})
+    collection(folder, 2, seed=0, task=task_document("pick", 0))
     document: dict[str, Any] = json.loads(shard_path(folder, 0).read_text().splitlines()[0])
     for turn, count in zip(document["turns"], calls, strict=True):
         turn |= {"ended_s": 1.0, "labels": {"things": [["red box 1"]] * count}, "prompt_tokens": 3, "problem": "p"}
@@ -196,7 +197,7 @@ def test_a_point_that_no_float_can_hold_is_near_no_other(tmp_path: Path, capsys:
 
 
 PLAN = RolloutPlan(
-    tasks=({"kind": "pick_and_place", "seed": 0, "split": "train"},),
+    tasks=(task_document("pick_and_place", 0),),
     settings={
         "temperature": 0.5,
         "max_tokens": 100,

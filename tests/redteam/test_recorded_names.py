@@ -12,6 +12,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from toolhand import cli
 from toolhand.replay import _require_at_home, _simulated
 from training.rollouts.plan import PLAN_FILE, RolloutPlan
+from training.tasks.kinds import task_document
 
 RUN: dict[str, Any] = {"scene": "example", "perception": "sim", "seed": 0}
 
@@ -82,7 +83,7 @@ def test_what_lies_elsewhere_is_not_used_because_a_recording_says_so(change: dic
 def test_a_plan_of_rollouts_does_not_say_who_is_asked(
     policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = RolloutPlan(({"kind": "pick_and_place", "seed": 0, "split": "train"},)).document() | {"policy": policy}
+    plan = RolloutPlan((task_document("pick_and_place", 0),)).document() | {"policy": policy}
     (tmp_path / PLAN_FILE).write_text(json.dumps(plan))
     assert cli._run_command(["rollouts", "branch", str(tmp_path), "--out", str(tmp_path / "out")], False) == 2
     assert capsys.readouterr().err.startswith("INVALID_ARGUMENT: ")

@@ -4,7 +4,8 @@ import pytest
 
 from training.tasks.kinds import TASK_KINDS, make_task
 
-SEED = 11
+SEED = 1
+"""The first seed at which none of the tasks that the teacher must solve is solved by a guess."""
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """The episodes that an engine's rows name, as plain data: no engine is needed for it.
 
     episodes = Episodes({"recipe": "dirl", "image_size": [320, 240]})
-    session = episodes.open({"task": {"kind": "distance", "seed": 7, "split": "train"}, "seed": 7}, rollout=3)
+    session = episodes.open({"task": task_document("distance", 7), "seed": 7}, rollout=3)
 
 Settings are fields of `training.rollouts.plan.RolloutPlan`, which checks them, so that an engine's episodes are those
 of `toolhand rollouts collect`. Rows of one task and seed are a group.
@@ -27,8 +27,8 @@ from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from training.env.environment import Environment
 from training.env.session import EpisodeSession, TurnResult
 from training.recipes import recipe_named
-from training.rollouts.plan import RolloutPlan, check_task
-from training.tasks.kinds import task_from_document
+from training.rollouts.plan import RolloutPlan
+from training.tasks.kinds import task_document, task_from_document
 
 NOT_SCORED = INFRASTRUCTURE_ERRORS | {ErrorCode.TIMEOUT, ErrorCode.STOPPED}
 """What ends a rollout from outside: it is dropped, whatever the engine, and never scored."""
@@ -36,7 +36,7 @@ NOT_SCORED = INFRASTRUCTURE_ERRORS | {ErrorCode.TIMEOUT, ErrorCode.STOPPED}
 EVERYTHING = Memory(pictures=1_000_000, shown=1_000_000)
 """A memory that lets no picture go: engines append tokens, so a prompt begins with the one before [pictures]."""
 
-_PLACEHOLDER = {"kind": "pick", "seed": 0, "split": "train"}
+_PLACEHOLDER = task_document("pick", 0)
 _OWN = frozenset({"tasks", "group", "seed", "policy", "settings"})
 """Fields of a plan that are the row's or the engine's own."""
 
@@ -90,8 +90,7 @@ class Episodes:
         if isinstance(document, str):
             document = _read(document)
         if not isinstance(document, Mapping):
-            raise _invalid('A row of an episode has a "task": {"kind": ..., "seed": ..., "split": ...}.')
-        check_task(document)
+            raise _invalid('A row of an episode has a "task", as task_document of training.tasks.kinds writes it.')
         task = self._plan.as_hard(task_from_document(document), int(seed))
         return self.environment.open(task, int(seed), int(rollout))
 

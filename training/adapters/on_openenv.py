@@ -3,13 +3,13 @@
 In process, for a harness that owns the loop, or the `rollout_func` of a trainer:
 
     sessions = EpisodeSessions(Episodes({"protocol": "native"}))
-    session = sessions.create({"task": {"kind": "pick", "seed": 7, "split": "train"}}, seed=7)
+    session = sessions.create({"task": task_document("pick", 7)}, seed=7)
 
 Served, one episode for each WebSocket, on this machine alone, since its tools run code that a model wrote:
 
     server_of(Episodes(), port=8000).run()
     with EpisodeClient(base_url="http://127.0.0.1:8000").sync() as client:
-        client.reset(task={"kind": "pick", "seed": 7, "split": "train"}, seed=7)
+        client.reset(task=task_document("pick", 7), seed=7)
         client.step(EpisodeAction(tool="robot.capture_image"))
         client.step(EpisodeAction(turn="<answer>It cannot be done.</answer>")).reward
 

@@ -1,7 +1,7 @@
 """The environment as TRL's GRPOTrainer takes it, and a GRPOTrainer that gives each turn its own advantage.
 
     episodes = Episodes({"protocol": "native", "reward": "stages", "suites": ["spacetools"]})
-    rows = [{"task": json.dumps({"kind": "pick", "seed": k, "split": "train"}), "seed": k} for k in range(512)]
+    rows = [{"task": json.dumps(task_document("pick", k)), "seed": k} for k in range(512)]
     trainer = step_trainer()(
         model=..., args=GRPOConfig(...), train_dataset=Dataset.from_list(rows),
         environment_factory=environment_factory(episodes, rows[0]),

@@ -15,6 +15,7 @@ from typing import Any
 from agent_node.console.options import require_at_least
 from agent_node.console.terminal import say
 from agent_node.runs.folder import write_atomically, write_json
+from sim.tasks.generation import TASKS_VERSION
 from tool_nodes import plain_json
 from tool_nodes.files import NOTES_BYTES, read_file
 from tool_nodes.results import ErrorCode, ToolError
@@ -199,6 +200,14 @@ def _claim(folder: Path, about: Mapping[str, Any], arms: Mapping[str, Experiment
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} cannot be read: choose a new folder.") from error
     elif folder.exists() and any(folder.iterdir()):
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{folder} holds other things and no {ABOUT}: choose a new folder.")
+    noted = there.get("constants")
+    made_by = noted.get("tasks_version", 1) if isinstance(noted, Mapping) else TASKS_VERSION
+    if made_by != TASKS_VERSION:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"{folder} holds a run on tasks of version {str(made_by)[:20]} of the task generator; version "
+            f"{TASKS_VERSION} makes others: choose a new folder.",
+        )
     rates = {**begun, **{name: arm.rate for name, arm in arms.items() if arm.rl}}
     different = [name for name in about if there.get(name) != about[name]]
     different += [f"learning rates ({name})" for name in begun if begun[name] != rates[name]]

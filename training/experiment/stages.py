@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_node.console.terminal import say
 from agent_node.runs.folder import write_json
+from sim.tasks.generation import TASKS_VERSION
 from tool_nodes import plain_json
 from tool_nodes.files import NOTES_BYTES, read_file
 from tool_nodes.perception.learned.weights import PointerWeights, write_weights
@@ -61,6 +62,7 @@ CONSTANTS: Mapping[str, float] = {
     "wrong_thing_cost": WRONG_THING_COST,
     "wrong_answer_cost": WRONG_ANSWER_COST,
     "giving_up_cost": GIVING_UP_COST,
+    "tasks_version": TASKS_VERSION,
 }
 """What decides every training beside its seed and sizes: a folder that was begun with others is not gone on with."""
 _THREADS = 2

@@ -36,6 +36,7 @@ from training.pool.workers import Workers
 from training.recipes.recipe import TrainingRecipe
 from training.rollouts.pictures import hash_of
 from training.rollouts.plan import RolloutPlan
+from training.tasks.kinds import task_document
 
 ROWS_OF_A_SHARD = 64
 """Prompts of a shard [-]; chosen by hand: a picture of a shelf has megabytes."""
@@ -78,7 +79,7 @@ def tasks_of_kinds(
     while len(found) < count:
         kind = recipe.kind(seed)
         if not kinds or kind in kinds:
-            found.append({"kind": kind, "seed": seed, "split": split})
+            found.append(task_document(kind, seed, split))
         seed += 1
     return tuple(found)
 

@@ -13,7 +13,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.env.grading import Grade
 from training.recipes.stages import PaperTraining
 from training.rewards.stages import stage_reward
-from training.tasks.kinds import TrainingTask, make_task
+from training.tasks.kinds import make_task
 
 Totals = Callable[[Episode, float, bool], tuple[float, Mapping[str, float]]]
 """(episode, the task's own reward, whether its answer is right) -> (total, further terms by name of REWARDS)."""
@@ -52,7 +52,7 @@ class TrainingRecipe:
     training: PaperTraining
     tiny: str
 
-    def task(self, seed: int, split: str = "train") -> TrainingTask:
+    def task(self, seed: int, split: str = "train") -> Task:
         """A task of the mix; the seed decides its kind too. Raises ToolError as `training.tasks.kinds.make_task`."""
         return make_task(self.kind(seed), seed, split)
 

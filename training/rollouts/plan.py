@@ -35,9 +35,8 @@ from training.recipes import RECIPES, recipe_named
 from training.rewards.stages import stage_reward
 from training.rollouts.documents import dataclass_of
 from training.rollouts.options import BACKENDS_HERE, RolloutOptions
-from training.tasks.kinds import MOST_SEED, TASK_KINDS, task_from_document
+from training.tasks.kinds import check_task, other_version, task_document, task_from_document
 from training.tasks.manipulation import ManipulationTask
-from training.tasks.splits import split_named
 
 PLAN_FILE = "plan.json"
 """Of a collection."""
@@ -97,7 +96,7 @@ class RolloutPlan(RolloutOptions):
     """A number of groups of rollouts, each group of one task.
 
     Attributes:
-        tasks: One JSON document a group, {"kind": ..., "seed": ..., "split": ...}, see `training.tasks.kinds`.
+        tasks: One document a group, see `training.tasks.kinds.task_document`.
         settings: Fields of `agent_node.policies.options.ModelSettings`, by name.
         protocol: How the policy writes.
         reward: What an episode is worth, a key of GRADERS or the name of a recipe.
@@ -256,32 +255,17 @@ class EvaluationPlan(RolloutPlan):
     least_group: ClassVar[int] = 1
 
 
-def check_task(document: Mapping[str, Any]) -> None:
-    """Raises ToolError INVALID_ARGUMENT for what stands for no task; none is made, which takes 0.1 s."""
-    if not isinstance(document, Mapping) or set(document) != {"kind", "seed", "split"}:
-        raise _invalid("A task's document has exactly the keys kind, seed and split.")
-    kind, seed = document["kind"], document["seed"]
-    if kind not in TASK_KINDS:
-        raise _invalid(f"There is no task kind {str(kind)[:60]!r}: it must be {' or '.join(TASK_KINDS)}.")
-    if type(seed) is not int or not 0 <= seed <= MOST_SEED:
-        raise _invalid(f"The seed of a task must be a whole number from 0 to {MOST_SEED}, not {str(seed)[:60]!r}.")
-    split = document["split"]
-    if not isinstance(split, str):
-        raise _invalid(f"The split of a task must be a text, not {str(split)[:60]!r}.")
-    split_named(split)
-
-
 def tasks_of(kinds: Sequence[str], count: int, seed: int = 0, split: str = "train") -> tuple[Mapping[str, Any], ...]:
     """Documents of so many tasks, kinds in turn, each with the next seed. Raises ToolError INVALID_ARGUMENT."""
     if not kinds or count < 1:
         raise _invalid("There must be a kind of task or more, and a task or more.")
-    return tuple({"kind": kinds[k % len(kinds)], "seed": seed + k, "split": split} for k in range(count))
+    return tuple(task_document(kinds[k % len(kinds)], seed + k, split) for k in range(count))
 
 
 def tasks_of_recipe(name: str, count: int, seed: int = 0, split: str = "train") -> tuple[Mapping[str, Any], ...]:
     """Documents of so many tasks of a recipe's mix, each with the next seed. Raises ToolError INVALID_ARGUMENT."""
     recipe = recipe_named(name)
-    return tuple({"kind": recipe.kind(seed + k), "seed": seed + k, "split": split} for k in range(count))
+    return tuple(task_document(recipe.kind(seed + k), seed + k, split) for k in range(count))
 
 
 def grader_named(name: str) -> Grader:
@@ -339,6 +323,9 @@ def _require_same(path: Path, plan: RolloutPlan) -> None:
     ours = plan.document()
     if isinstance(there, dict):
         there.setdefault("world", "")  # plans had none before
+        tasks = there.get("tasks")
+        if isinstance(tasks, list) and tasks and isinstance(tasks[0], dict) and (why := other_version(tasks[0])):
+            raise _invalid(f"{path.parent} holds rollouts of another plan: {why}")
     if there != ours:
         both = (set(there) if isinstance(there, dict) else set()) | set(ours)
         different = sorted(name for name in both if not isinstance(there, dict) or there.get(name) != ours.get(name))

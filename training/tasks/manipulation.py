@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -168,11 +168,3 @@ def _said(rng: np.random.Generator, wordings: tuple[str, ...], split: Split, **b
 
 def _made(kind: str, seed: int, split: Split, task: GeneratedTask, asked: tuple[str, ...]) -> ManipulationTask:
     return ManipulationTask(kind, seed, split, task, asked, layout_of(task.scene.objects))
-
-
-MANIPULATION: dict[str, Callable[[np.random.Generator, int, Split, float], ManipulationTask | None]] = {
-    "pick": make_pick,
-    "relational_pick": make_relational_pick,
-    "pick_and_place": make_pick_and_place,
-}
-"""Kinds of these tasks, with what makes them: None where a draw came to nothing."""

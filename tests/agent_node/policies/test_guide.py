@@ -16,6 +16,7 @@ from tests.agent_node.policies.grammars import Grammar
 from tool_nodes.results import ErrorCode, ToolError
 from toolhand.options import named_station
 from training.rollouts.plan import RolloutPlan
+from training.tasks.kinds import task_document
 
 PROTOCOLS = [load_protocol(name) for name in protocol_names()]
 SPACETOOLS, NATIVE = load_protocol("spacetools"), load_protocol("native")
@@ -209,4 +210,4 @@ def test_wrong_settings_are_told(quick, schemas):
     with pytest.raises(ToolError, match="takes no grammar beside tools"):
         make_policy("openai:m@http://localhost:1/v1", NATIVE, schemas, replace(quick, guided="llama.cpp"))
     with pytest.raises(ToolError, match="There is no policy 'nobody'"):
-        RolloutPlan(({"kind": "pick", "seed": 1, "split": "train"},), settings={"guided": "vllm", "led_by": "nobody"})
+        RolloutPlan((task_document("pick", 1),), settings={"guided": "vllm", "led_by": "nobody"})

@@ -19,9 +19,10 @@ from training.adapters.episodes import Episodes, require_sound, shared_episodes,
 from training.adapters.turns import TokenRollout, or_gigpo_tokens, turn_document
 from training.env.session import EpisodeSession
 from training.rollouts.plan import tasks_of
+from training.tasks.kinds import task_document
 
 SETTINGS: dict[str, Any] = {"backend": "mock", "image_size": [320, 240], "turns": 4}
-ROW = {"task": {"kind": "point", "seed": 5, "split": "train"}, "seed": 5}
+ROW = {"task": task_document("point", 5), "seed": 5}
 
 
 def test_a_row_opens_the_episode_that_it_names() -> None:

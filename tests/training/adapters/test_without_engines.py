@@ -13,9 +13,9 @@ import pytest
 from tool_nodes.results import ErrorCode, ToolError
 from training.adapters.episodes import Episodes
 from training.adapters.on_trl import TrlEpisode, environment_factory, hear_answers, scored_completion, step_trainer
-from training.tasks.kinds import make_task
+from training.tasks.kinds import make_task, task_document
 
-DOCUMENT = {"kind": "count", "seed": 5, "split": "train"}
+DOCUMENT = task_document("count", 5)
 ROW = {"task": json.dumps(DOCUMENT), "seed": 5}
 
 

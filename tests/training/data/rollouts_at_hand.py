@@ -12,6 +12,7 @@ from agent_node.protocol import load_protocol, render_response
 from training.rollouts.collection import write_shard
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import CallEntry, MessageRecord, PromptRecord, RolloutRecord, TurnRecord
+from training.tasks.kinds import task_document
 
 SCHEMAS = [
     {
@@ -81,7 +82,7 @@ def rollout(
     )
     made = RolloutRecord(
         id=f"00000-{number:03d}",
-        task={"kind": "pick", "seed": number, "split": "train"},
+        task=task_document("pick", number),
         text=sentence,
         seed=number,
         group=0,

@@ -18,7 +18,7 @@ from training.data.synthesis.report import summary, table
 from training.pool.workers import JobEnd
 from training.rollouts.collection import read_rollouts, write_shard
 from training.rollouts.pictures import PictureStore
-from training.tasks.kinds import TASK_KINDS
+from training.tasks.kinds import TASK_KINDS, task_document
 
 PLAN = SynthesisPlan("dirl", 7, seed=3)
 
@@ -186,7 +186,7 @@ def test_a_real_job_gives_records_that_are_read_again(tmp_path: Path) -> None:
         write_shard(folder, 0, [one.line for one in result.made if bool(one.why) is apart])
     [kept] = read_rollouts(tmp_path)
     assert kept.true_success
-    assert kept.task == {"kind": "count", "seed": 7, "split": "train"}
+    assert kept.task == task_document("count", 7)
     assert (kept.labels["accepted"], kept.labels["rejected"], kept.labels["method"]) == (True, "", "failing")
     failed = [call.failed_on_purpose for turn in kept.turns for call in turn.calls]
     assert any(failed)

@@ -26,6 +26,7 @@ from training.env.failures import Failures
 from training.recipes import RECIPES
 from training.rollouts.from_episode import of_episode
 from training.rollouts.pictures import PictureStore
+from training.tasks.kinds import make_task
 
 SCENE = load_scene(EXAMPLE_SCENE)
 PERIA = load_protocol("peria")
@@ -269,7 +270,7 @@ def test_a_task_that_nobody_answers_is_tried_eight_times_by_each() -> None:
 
 
 def test_views_are_judged_by_the_tool_that_was_called() -> None:
-    task = last.view_task(1)
+    task = make_task("view", 1)
     assert task.tool == "EstimateDepth"
     protocol = load_protocol("last")
     environment = Environment(
@@ -285,10 +286,10 @@ def test_views_are_judged_by_the_tool_that_was_called() -> None:
 
 
 def test_letters_and_tools_of_views_differ() -> None:
-    tasks = [last.view_task(seed) for seed in range(3)]
+    tasks = [make_task("view", seed) for seed in range(3)]
     assert len({task.truth for task in tasks}) == 2
     assert len({task.tool for task in tasks}) == 3
-    assert last.view_task(2) == tasks[2]
+    assert make_task("view", 2) == tasks[2]
 
 
 def test_failures_on_purpose_are_counted_and_a_last_one_is_not_checked() -> None:

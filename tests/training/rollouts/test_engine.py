@@ -23,6 +23,7 @@ from training.rollouts.plan import RolloutPlan, tasks_of
 from training.rollouts.record import CallEntry, MessageRecord, PromptRecord, RolloutRecord, TurnRecord, rollout_id
 from training.rollouts.replies import Halt, RolloutReply
 from training.rollouts.work import brief_of
+from training.tasks.kinds import task_document
 
 TWO = WorkerOptions(2)
 PLAN = RolloutPlan(tasks_of(["pick"], 4), group=2)
@@ -279,10 +280,10 @@ def test_two_collections_never_work_in_one_folder(tmp_path: Path, monkeypatch: p
     [
         ({"group": 1}, "A group must have 2 rollouts or more, not 1"),
         ({"tasks": ()}, "needs a task or more"),
-        ({"tasks": ({"kind": "dance", "seed": 0, "split": "train"},)}, "There is no task kind 'dance': it must be "),
-        ({"tasks": ({"kind": "pick", "seed": -1, "split": "train"},)}, "must be a whole number from 0"),
-        ({"tasks": ({"kind": "pick", "seed": 0, "split": "exam"},)}, "There is no split 'exam'"),
-        ({"tasks": ({"kind": "pick", "seed": 0},)}, "exactly the keys kind, seed and split"),
+        ({"tasks": (task_document("dance", 0),)}, "There is no task 'dance': it must be "),
+        ({"tasks": (task_document("pick", -1),)}, "must be a whole number from 0"),
+        ({"tasks": (task_document("pick", 0, "exam"),)}, "There is no split 'exam'"),
+        ({"tasks": ({"kind": "pick", "seed": 0},)}, "exactly the keys kind, seed, split and version"),
         ({"policy": "nobody"}, "There is no policy 'nobody'"),
         ({"reward": "fun"}, "There is no reward 'fun': it must be mean"),
         ({"protocol": "morse"}, "There is no protocol 'morse'"),

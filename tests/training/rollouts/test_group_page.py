@@ -15,6 +15,7 @@ from toolhand.cli import main
 from training.rollouts.group_page import GroupCredit, write_group_page
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import RolloutRecord
+from training.tasks.kinds import task_document
 
 
 class Page(HTMLParser):
@@ -130,7 +131,7 @@ def test_what_is_no_group_is_refused_and_nothing_written(tmp_path: Path) -> None
 
 def test_the_command_writes_the_page_of_one_group(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, out = tmp_path / "rollouts", tmp_path / "page.html"
-    collection(folder, 2, task={"kind": "pick", "seed": 0, "split": "train"}, seed=0, stages={})
+    collection(folder, 2, task=task_document("pick", 0), seed=0, stages={})
     for number, status in (("0", 0), ("7", 2)):
         with pytest.raises(SystemExit) as ended:
             main(["rollouts", "group", str(folder), "--group", number, "--out", str(out)])

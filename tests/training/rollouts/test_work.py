@@ -24,6 +24,7 @@ from training.rollouts.plan import RolloutPlan, tasks_of
 from training.rollouts.record import RolloutRecord
 from training.rollouts.replies import Halt, RolloutOrder, RolloutReply
 from training.rollouts.work import make_work
+from training.tasks.kinds import task_document
 
 PLAN = RolloutPlan(tasks_of(["pick"], 2, seed=3), group=2, seed=5, image_size=(64, 64), timestep=0.004)
 LOOK = '<think>Look.</think><tool_call>{"name": "robot.capture_image", "arguments": {}}</tool_call>'
@@ -78,7 +79,7 @@ def test_rollouts_of_a_group_share_the_station_and_have_policies_with_seeds_of_t
     assert len({record.seeds["policy"] for record in records}) == 4
     assert [len({record.seed for record in records if record.group == group}) for group in range(2)] == [1, 1]
     assert records[0].seed != records[2].seed
-    assert records[0].task == {"kind": "pick", "seed": 3, "split": "train"}
+    assert records[0].task == task_document("pick", 3)
     assert records[0].total == 0.0
     assert not records[0].true_success
     pictures = [record.turns[0].calls[0].picture for record in records]
@@ -243,7 +244,7 @@ def test_a_policy_is_measured_by_one_rollout_of_each_task_of_a_split(
     with pytest.raises(SystemExit):
         main(["rollouts", "collect", "--out", str(tmp_path / "out"), *words.split()])
     records = list(read_rollouts(tmp_path / "out"))
-    assert [record.task for record in records] == [{"kind": "pick", "seed": k, "split": "test"} for k in range(3)]
+    assert [record.task for record in records] == [task_document("pick", k, "test") for k in range(3)]
     capsys.readouterr()
     with pytest.raises(SystemExit):
         main(["rollouts", "measure", str(tmp_path / "out"), "--json"])

@@ -6,8 +6,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from tests.training.conftest import SEED
+from tool_nodes import registry
 from tool_nodes.results import ErrorCode, ToolError
-from training.tasks.kinds import QUESTIONS, TASK_KINDS, make_task, task_document, task_from_document
+from training.tasks.kinds import TASK_KINDS, make_task, task_document, task_from_document
 from training.tasks.question import QuestionTask
 from training.tasks.splits import SPLITS
 from training.tasks.wordings import FORMS, WORDINGS
@@ -19,12 +21,12 @@ DRAWN = ("map_route", "map_stations", "small_print")
 @pytest.mark.parametrize("kind", TASK_KINDS)
 def test_a_document_makes_the_same_task_again(tasks, kind):
     task = tasks[kind]
-    again = task_from_document(task_document(task))
+    again = task_from_document(task_document(kind, SEED))
     assert again == task
     assert again.text == task.text
     assert task.goal
     assert task.text.strip()
-    assert task_document(task) == {"kind": kind, "seed": 11, "split": "train"}
+    assert (task.kind, task.seed, task.split) == (kind, SEED, "train")
 
 
 def test_other_seeds_and_splits_are_other_tasks():
@@ -39,19 +41,21 @@ def test_a_pickled_question_is_the_same(tasks, kind):
 
 
 def test_the_same_drawing_is_drawn_each_time(tasks):
-    first, second = (task.drawing() for task in (tasks["map_route"], make_task("map_route", 11)))
+    first, second = (task.drawing() for task in (tasks["map_route"], make_task("map_route", SEED)))
     assert np.array_equal(first.rgb, second.rgb)
 
 
 @pytest.mark.parametrize(
     ("document", "told"),
     [
-        ({"kind": "juggle", "seed": 1, "split": "train"}, "There is no task kind 'juggle', only pick, "),
-        ({"kind": "depth", "seed": -1, "split": "train"}, "must be a whole number from 0"),
-        ({"kind": "depth", "seed": 1.5, "split": "train"}, "must be a whole number from 0"),
-        ({"kind": "depth", "seed": True, "split": "train"}, "must be a whole number from 0"),
-        ({"kind": "depth", "seed": 1, "split": "exam"}, "There is no split 'exam', only train, validation, test."),
-        ({"kind": "depth", "seed": 1}, "exactly the keys kind, seed and split"),
+        (task_document("juggle", 1), "There is no task 'juggle': it must be box or "),
+        (task_document("depth", -1), "must be a whole number from 0"),
+        (task_document("depth", 1.5), "must be a whole number from 0"),
+        (task_document("depth", True), "must be a whole number from 0"),
+        (task_document("depth", 1, "exam"), "There is no split 'exam', only train, validation, test."),
+        ({"kind": "depth", "seed": 1}, "exactly the keys kind, seed, split and version"),
+        ({"kind": "depth", "seed": 1, "split": "train"}, "of version 1 of the task generator; version 2 makes other"),
+        (task_document("depth", 1) | {"version": 3}, "of version 3 of the task generator; version 2 makes other"),
     ],
 )
 def test_what_is_no_task_is_told_in_a_sentence(document, told):
@@ -88,13 +92,13 @@ def even(counts: Counter, options: int) -> bool:
 @pytest.mark.parametrize(("kind", "options"), [("depth", 2), ("yes_no", 2), ("choice", 4), ("count", 4)])
 def test_answers_are_as_frequent_as_each_other(kind, options, monkeypatch):
     # Which answer a seed has is drawn before any scene, and no scene can be refused for it: the scenes are left out.
-    fates = []
+    fates, made = [], make_task("small_print", 0)
 
     def taken(rng, seed, split, fate):
         fates.append(fate)
-        return object()
+        return made
 
-    monkeypatch.setitem(QUESTIONS, kind, taken)
+    monkeypatch.setattr(registry, "load", lambda group, name: taken)
     for seed in range(200):
         make_task(kind, seed)
     assert even(Counter(int(fate * options) for fate in fates), options)
@@ -108,7 +112,7 @@ def test_the_fate_of_a_seed_is_its_answer(kind, answers):
     for k, answer in enumerate(answers):
         fate = (k + 0.5) / len(answers)
         for attempt in range(60):
-            task = QUESTIONS[kind](np.random.default_rng([k, attempt]), 0, "train", fate)
+            task = registry.load("task", kind)(np.random.default_rng([k, attempt]), 0, "train", fate)
             if task is not None:
                 break
         assert isinstance(task, QuestionTask)

@@ -14,7 +14,7 @@ from training.tasks.kinds import QUESTIONS
 from training.tasks.maps import NO_TABLE
 from training.tasks.seen import LEAST_SEEN, TRUTH_SIZE, SeenScene
 
-SEED = 11
+SEED = 1
 
 
 @pytest.fixture(scope="module")

@@ -37,6 +37,7 @@ from training.rollouts.plan import (
 )
 from training.rollouts.replies import RolloutOrder, RolloutReply
 from training.rollouts.work import make_work
+from training.tasks.kinds import task_document
 from training.trainer.learner import Learner
 from training.trainer.log import CHECKPOINT, LOG, POLICY, REPORT
 from training.trainer.objective import update
@@ -56,7 +57,7 @@ def odd_grade(task: Task, episode: Episode, truth: Score) -> Grade:
 
 
 def plan_of(iteration: int) -> RolloutPlan:
-    task = {"kind": "pick", "seed": 3 + iteration, "split": "train"}
+    task = task_document("pick", 3 + iteration)
     return RolloutPlan((task,), seed=iteration, reward="odd", turns=2, backend="mock")
 
 

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from sim.tasks.generation import TASKS_VERSION
 from tool_nodes.results import invalid
 from training.data.arrow import arrow, parquet_bytes, table_of
 from training.data.demonstrations import Demonstration
@@ -194,6 +195,7 @@ class LeRobotWriter:
             "data_path": _DATA,
             "video_path": None,
             "features": features,
+            "tasks_version": TASKS_VERSION,
         })  # fmt: skip
         self._files += 1
         self._bytes = 0

@@ -22,6 +22,7 @@ import tyro
 from agent_node.console.options import listed, require_at_least
 from agent_node.policies.registry import require_form
 from agent_node.runs.folder import write_atomically
+from sim.tasks.generation import TASKS_VERSION
 from tool_nodes import plain_json
 from tool_nodes.files import NOTES_BYTES, read_file
 from tool_nodes.results import ErrorCode, ToolError, invalid
@@ -193,13 +194,16 @@ def _claim(plan: SynthesisPlan, folder: Path) -> None:
     """Note the plan in the folder. Raises ToolError INVALID_ARGUMENT where that holds anything else."""
     path = folder / PLAN
     document = json.loads(json.dumps({key: value for key, value in asdict(plan).items() if key != "n"}))
+    document["tasks_version"] = TASKS_VERSION
     if path.exists():
         try:
-            found = {"methods": [], "policy": ""} | dict(
-                plain_json.load(read_file(path, NOTES_BYTES, folder))
-            )  # plans had neither before
+            noted = dict(plain_json.load(read_file(path, NOTES_BYTES, folder)))
+            found = {"methods": [], "policy": "", "tasks_version": 1} | noted  # older plans had none of them
         except (OSError, ValueError, TypeError) as error:
             raise invalid(f"{path} cannot be read: {error}.") from error
+        if found["tasks_version"] != TASKS_VERSION:
+            made = f"version {found['tasks_version']!s:.20} of the task generator; version {TASKS_VERSION} makes others"
+            raise invalid(f"{folder} holds tasks of {made}.", "Name another folder.")
         if found != document:
             raise invalid(
                 f"{folder} holds trajectories of another plan: {found}.", "Name another folder, or ask for the same."

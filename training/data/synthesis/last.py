@@ -102,9 +102,8 @@ class ViewTask:
         return Score({"called": called, "last.choice": right}, called and right == 1.0, tuple(reasons))
 
 
-def view_task(seed: int) -> ViewTask:
-    """A question about what a tool's picture shows; the seed decides everything."""
-    rng = np.random.default_rng([seed, 16])
+def make_view(rng: np.random.Generator, seed: int) -> ViewTask:
+    """A question about what a tool's picture shows."""
     scene = generate_scene(int(rng.integers(2**31)))
     tool = list(VIEWS)[int(rng.integers(len(VIEWS)))]
     thing = scene.objects[int(rng.integers(len(scene.objects)))].item

@@ -6,23 +6,18 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from agent_node.episode import Episode
 from sim.malloc import give_back_free_memory
-from sim.tasks.task import Task
 from training.data.synthesis import checks
 from training.data.synthesis.attempts import Attempt
-from training.data.synthesis.last import ViewTask
 from training.data.synthesis.methods import METHODS, SynthesisJob
-from training.data.synthesis.teacher_pool import VIEW, Workshop
+from training.data.synthesis.teacher_pool import Workshop
 from training.data.synthesis.wording import Templates, Writer, diversified
 from training.env.grading import Grade
 from training.rollouts.from_episode import of_episode
 from training.rollouts.pictures import PictureStore
 from training.tasks.kinds import task_document
-from training.tasks.manipulation import ManipulationTask
-from training.tasks.question import QuestionTask
 from training.tasks.splits import Split
 
 REJECTED = "rejected"
@@ -108,7 +103,7 @@ class Maker:
             score.truth,
             Grade(score.total, score.terms),
             self._stores[not why],
-            task=_document(attempt.task, self._workshop.split),
+            task=task_document(job.kind, job.seed, self._workshop.split),
             schemas=attempt.tools,
             seed=attempt.seed,
             policy=self._workshop.policy or "scripted",
@@ -139,11 +134,3 @@ class Maker:
 def tokens_of(episode: Episode) -> int:
     """Tokens of all that the policy wrote, by the rule of CHARACTERS_PER_TOKEN."""
     return sum(-(-len(turn.text) // CHARACTERS_PER_TOKEN) for turn in episode.turns)
-
-
-def _document(task: Task, split: Split) -> dict[str, Any]:
-    if isinstance(task, ViewTask):
-        return {"kind": VIEW, "seed": task.seed, "split": split}
-    if not isinstance(task, QuestionTask | ManipulationTask):
-        raise TypeError(f"A {type(task).__name__} has no document.")
-    return task_document(task)

@@ -153,7 +153,7 @@ def _failed_and_checked(made: Attempt) -> str:
 METHODS: Mapping[str, Method] = {
     "points": Method("dirl", lambda: spacetools.POINTING_KINDS, _points, _pointed),
     "tools": Method("dirl", lambda: kinds_of("dirl"), _plain),
-    "robot": Method("dirl", lambda: tuple(MANIPULATION), _robot),
+    "robot": Method("dirl", lambda: MANIPULATION, _robot),
     "explore": Method("peria", lambda: kinds_of("peria"), _explore),
     "verified": Method("evic", lambda: kinds_of("evic"), _verified),
     "views": Method("last", lambda: (VIEW,), _views),

@@ -13,9 +13,10 @@ from agent_node.policy import Policy
 from agent_node.protocol import Protocol, load_protocol
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
+from sim.tasks.task import Task
 from tool_nodes.tools.suites import POINTING
 from training.data.synthesis.evic import Confirming
-from training.data.synthesis.last import ViewTask, ViewTeacher, view_task
+from training.data.synthesis.last import ViewTask, ViewTeacher
 from training.data.synthesis.reflection import Reflecting
 from training.env.difficulty import Difficulty
 from training.env.environment import Environment
@@ -23,12 +24,12 @@ from training.env.failures import Failures
 from training.env.grading import mean_of_terms
 from training.recipes import recipe_named
 from training.recipes.dirl import EXPERT_PROTOCOL
-from training.tasks.kinds import MANIPULATION, TrainingTask, make_task
+from training.tasks.kinds import MANIPULATION, make_task
 from training.tasks.splits import Split
 from training.teacher.policy import TeacherPolicy
 
 VIEW = "view"
-"""The kind of LAST's questions about a tool's picture, beside `training.tasks.kinds.TASK_KINDS`."""
+"""The kind of LAST's questions about a tool's picture."""
 
 IMAGE_SIZE = (320, 240)
 """Of the pictures (width, height) [px]; that of fast rollouts."""
@@ -36,8 +37,6 @@ IMAGE_SIZE = (320, 240)
 ENVIRONMENTS_KEPT = 2
 """Environments that are kept, those that were used last: each has a station of 15 to 20 MB. Chosen by hand; another
 station is made within 0.1 s."""
-
-DataTask = TrainingTask | ViewTask
 
 
 class Workshop:
@@ -59,15 +58,15 @@ class Workshop:
         self.policy = policy
         self._environments: OrderedDict[tuple[object, ...], Environment] = OrderedDict()
 
-    def task(self, kind: str, seed: int) -> DataTask:
+    def task(self, kind: str, seed: int) -> Task:
         """The task of a kind and seed. Raises as `training.tasks.kinds.make_task`."""
-        return view_task(seed) if kind == VIEW else make_task(kind, seed, self.split)
+        return make_task(kind, seed, self.split)
 
     def protocol(self, recipe: str) -> Protocol:
         """In which form a recipe's policies write."""
         return load_protocol(recipe_named(recipe).protocol)
 
-    def teacher(self, task: DataTask, recipe: str) -> Policy:
+    def teacher(self, task: Task, recipe: str) -> Policy:
         """Who does such a task: the policy, or else rules."""
         protocol = self.protocol(recipe)
         if self.policy:
@@ -81,7 +80,7 @@ class Workshop:
         """The policy as SpaceTools' pointing expert: with the pointing tool and the prompt that it was trained with."""
         return make_policy(self.policy, load_protocol(EXPERT_PROTOCOL), schemas_of((POINTING,)))
 
-    def reflecting(self, task: DataTask, recipe: str, seed: int) -> Policy:
+    def reflecting(self, task: Task, recipe: str, seed: int) -> Policy:
         """The same, but for doubtful calls, which are checked and made again."""
         return Reflecting(self.teacher(task, recipe), self.protocol(recipe), seed)
 

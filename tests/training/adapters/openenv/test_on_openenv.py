@@ -21,8 +21,9 @@ from agent_node.policies.scripted.policy import ScriptedPolicy
 from tool_nodes.results import ErrorCode, ToolError
 from training.adapters.episodes import Episodes
 from training.adapters.on_openenv import EpisodeAction, EpisodeClient, EpisodeSessions, server_of
+from training.tasks.kinds import task_document
 
-ROW: dict[str, Any] = {"task": {"kind": "pick_and_place", "seed": 3, "split": "train"}, "seed": 3}
+ROW: dict[str, Any] = {"task": task_document("pick_and_place", 3), "seed": 3}
 SETTINGS = {"protocol": "native", "reward": "stages", "image_size": (160, 120), "timestep": 0.004}
 
 Script = list[tuple[str, dict[str, Any]] | str]

@@ -17,13 +17,14 @@ import trl
 
 from tests.random_qwen import byte_tokenizer, image_processor, picture_ids, random_qwen, rope
 from training.adapters.episodes import Episodes
+from training.tasks.kinds import task_document
 
 PLAIN = ["<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"]
 """Tokens, but no special ones: what skips special tokens would else find no calls."""
 TEMPLATE = (Path(trl.__file__).parent / "chat_templates" / "qwen3_vl.jinja").read_text("utf-8")
 
-ROW = {"task": json.dumps({"kind": "pick_and_place", "seed": 3, "split": "train"}), "seed": 3}
-COUNT = {"task": json.dumps({"kind": "count", "seed": 5, "split": "train"}), "seed": 5}
+ROW = {"task": json.dumps(task_document("pick_and_place", 3)), "seed": 3}
+COUNT = {"task": json.dumps(task_document("count", 5)), "seed": 5}
 SETTINGS = {"protocol": "native", "reward": "stages", "image_size": (160, 120), "timestep": 0.004}
 
 

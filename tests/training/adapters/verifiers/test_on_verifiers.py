@@ -16,6 +16,7 @@ from verifiers.v1.utils.loaders import load_environment, resolve_env_config
 from tool_nodes.results import ErrorCode, ToolError
 from training.adapters import on_verifiers
 from training.adapters.episodes import Episodes
+from training.tasks.kinds import task_document
 
 SETTINGS = {"backend": "mock", "image_size": [320, 240], "turns": 4}
 LOOK = ("robot__capture_image", {})
@@ -111,9 +112,7 @@ def test_a_command_needs_no_episode_for_its_prompt() -> None:
 def test_a_rollout_calls_tools_over_mcp_and_is_worth_what_the_session_says(model: ScriptedModel) -> None:
     trace = play(environment(), model, [LOOK, WRONG, ANSWER])
     assert trace.ok, trace.errors
-    with Episodes(SETTINGS | {"protocol": "native"}).open(
-        {"task": {"kind": "point", "seed": 5, "split": "train"}, "seed": 5}
-    ) as session:
+    with Episodes(SETTINGS | {"protocol": "native"}).open({"task": task_document("point", 5), "seed": 5}) as session:
         session.call("robot.capture_image", {})
         session.call("robot.capture_image", {"nonsense": 1})
         session.say(ANSWER)

@@ -15,6 +15,7 @@ from training.adapters import on_verl
 from training.adapters.episodes import Episodes
 from training.adapters.verl_files import overrides, write_files
 from training.rollouts.plan import tasks_of
+from training.tasks.kinds import task_document
 
 SETTINGS = {"backend": "mock", "image_size": [320, 240], "turns": 4}
 
@@ -48,7 +49,7 @@ def test_verls_data_set_reads_the_rows(files: dict[str, Path], tokenizer: Any, c
 def test_verl_loads_every_tool_with_its_whole_schema(files: dict[str, Path]) -> None:
     tools = load_all_tools(str(files["tools"]), None)
     assert all(isinstance(tool, on_verl.SessionTool) for tool in tools)
-    with Episodes(SETTINGS).open({"task": {"kind": "point", "seed": 5, "split": "train"}}) as session:
+    with Episodes(SETTINGS).open({"task": task_document("point", 5)}) as session:
         ours = {schema["function"]["name"].replace(".", "__"): schema["function"] for schema in session.tools()}
     for tool in tools:
         dumped = tool.tool_schema.model_dump(exclude_unset=True, exclude_none=True)

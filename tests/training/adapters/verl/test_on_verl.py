@@ -15,9 +15,10 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.adapters import on_verl
 from training.adapters.episodes import Episodes
 from training.adapters.verl_files import tool_config
+from training.tasks.kinds import task_document
 
 SETTINGS = {"backend": "mock", "image_size": [320, 240], "turns": 4}
-ROW = {"extra_info": {"task": {"kind": "point", "seed": 5, "split": "train"}, "seed": 5}, "session_id": 2}
+ROW = {"extra_info": {"task": task_document("point", 5), "seed": 5}, "session_id": 2}
 LOOK = '<think>I look.</think>\n<tool_call>{"name": "robot.capture_image", "arguments": {}}</tool_call>'
 ANSWER = "<think>There.</think>\n<answer>[0.5, 0.5]</answer>"
 

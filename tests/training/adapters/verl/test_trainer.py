@@ -30,6 +30,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.adapters import on_verl_trainer
 from training.adapters.turns import TokenRollout, or_gigpo_tokens, turn_document
 from training.env.session import EpisodeSession
+from training.tasks.kinds import task_document
 
 SETTINGS = {"backend": "mock", "image_size": [320, 240], "turns": 4}
 LOOK = '<tool_call>{"name": "robot.capture_image", "arguments": {}}</tool_call>'
@@ -80,7 +81,7 @@ def worker(config: Any, tokenizer: Any, processor: Any, queue: None, tmp_path: A
 
 
 def prompt(uid: str, n: int) -> dict[str, Any]:
-    task = {"kind": "point", "seed": 5, "split": "train"}
+    task = task_document("point", 5)
     return {
         "uid": uid,
         "agent_name": "toolhand",

@@ -32,7 +32,7 @@ from training.rollouts.collection import read_rollouts
 from training.rollouts.engine import collect
 from training.rollouts.options import WorkerOptions
 from training.rollouts.plan import RolloutPlan
-from training.tasks.kinds import make_task
+from training.tasks.kinds import make_task, task_document
 
 SPACETOOLS, NATIVE = load_protocol("spacetools"), load_protocol("native")
 TASK = make_task("pick", seed=3)
@@ -131,7 +131,7 @@ def test_rollouts_keep_the_tokens_that_were_sampled(server: Served, tmp_path: Pa
         "guided": "vllm",
         "led_by": "scripted",
     }
-    plan = RolloutPlan(({"kind": "pick", "seed": 3, "split": "train"},), 2, policy=server.spec, settings=settings)
+    plan = RolloutPlan((task_document("pick", 3),), 2, policy=server.spec, settings=settings)
     report = collect(plan, tmp_path / "rollouts", WorkerOptions(2, deadline_s=3000.0))
     assert not report.dropped
     records = list(read_rollouts(tmp_path / "rollouts"))
