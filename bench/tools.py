@@ -12,10 +12,10 @@ import numpy as np
 from agent_node.console.options import Size, parse_size
 from agent_node.console.terminal import AsJson, say
 from bench.stats import format_rows, machine, publish, timing_row
-from bench.tool_examples import EXAMPLES, Example, example_picture, set_up
 from sim.camera.ray import CameraModel
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
+from sim.tool_examples import TABLE, example_of, example_picture, set_up
 from tool_nodes import workspace
 from tool_nodes.port_names import presets
 from tool_nodes.results import ErrorCode, ToolError
@@ -67,7 +67,7 @@ def time_tools(names: Sequence[str], sizes: Sequence[Size], suites: Sequence[str
             say(f"{size[0]}x{size[1]}, {perception}")
             station = SizedStation(StationConfig(perception=perception, suites=tuple(suites)), size)
             for name in names:
-                drawn = EXAMPLES[name].get("picture", "table") != "table"
+                drawn = example_of(station.toolbox.find(name)).picture != TABLE
                 again = perception != presets()[0] and not seen_by.get(name, False)
                 if again or (drawn and size != sizes[0]):
                     continue
@@ -77,11 +77,10 @@ def time_tools(names: Sequence[str], sizes: Sequence[Size], suites: Sequence[str
 
 def _time_one(timings: Timings, name: str, station: Station, perception: str, n: int) -> bool:
     """Time one tool; True if a perception answered, so that another one may take another time."""
-    example = EXAMPLES[name]
     calls: list[tuple[float, float]] = []
     try:
         for k in range(n + _WARM_UP):
-            took, backend, size = _call(name, example, station)
+            took, backend, size = _call(name, station)
             if k >= _WARM_UP:
                 calls.append(took)
     except ToolError as error:
@@ -99,7 +98,7 @@ def _time_one(timings: Timings, name: str, station: Station, perception: str, n:
     return by_perception
 
 
-def _call(name: str, example: Example, station: Station) -> tuple[tuple[float, float], str, Size]:
+def _call(name: str, station: Station) -> tuple[tuple[float, float], str, Size]:
     """One call: its (wall, processor) time [s], the backend that answered, the size of the picture.
 
     Processor time is that of this process; it is less disturbed by other work on the machine.
@@ -107,12 +106,13 @@ def _call(name: str, example: Example, station: Station) -> tuple[tuple[float, f
     Raises:
         ToolError: If the tool, or one before it, gives an error.
     """
-    picture = example_picture(example.get("picture", "table"), station.camera)
+    example = example_of(station.toolbox.find(name))
+    picture = example_picture(example.picture, station.camera)
     session = set_up(example, picture, station.toolbox)
-    if not example["arguments"]:
+    if not example.arguments:
         station.world.step()  # for the robot's own camera, which gives the same picture until something changes
     began = time.process_time()
-    record = station.toolbox.call(name, example["arguments"], session)
+    record = station.toolbox.call(name, example.arguments, session)
     cpu_s = time.process_time() - began
     if record.result.error is not None:
         raise record.result.error
@@ -124,7 +124,7 @@ def bench_tools(n: int = 30, suite: str = "all", size: str = "640x480,1280x720",
 
     Args:
         n: Calls of each.
-        suite: Suite of tools: spacetools, peria, evic, last, several with commas, or all.
+        suite: Whose tools: names of suites separated by commas, or all of the papers'.
         size: Sizes of the camera's pictures, e.g. 640x480 or 640x480,1280x720.
     """
     if n < 1:
@@ -134,7 +134,7 @@ def bench_tools(n: int = 30, suite: str = "all", size: str = "640x480,1280x720",
     specs = SizedStation(StationConfig(suites=suites), sizes[0]).toolbox.specs
     moving = sorted(name for name, spec in specs.items() if spec.motion)
     # The calls that an example needs may be of another suite.
-    needed = {before for name in specs for before, _ in EXAMPLES[name].get("before", ())}
+    needed = {before for spec in specs.values() for before in example_of(spec).before}
     offered = suites if needed <= set(specs) else parse_suites("all")
     timings = time_tools([name for name in sorted(specs) if name not in moving], sizes, offered, n)
     document = {

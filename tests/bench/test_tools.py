@@ -4,43 +4,48 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import bench.tools
-from bench.tool_examples import EXAMPLES, example_picture, run_example
 from bench.tools import SizedStation, Timings, bench_tools, parse_sizes, time_tools
 from sim.station import StationConfig
+from sim.tool_examples import example_of, example_picture, run_example
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.example import Example
 from tool_nodes.tools.suites import SUITES
 
 SIZE = (640, 480)
-MOVING = [name for name in EXAMPLES if name.split(".")[-1].startswith(("execute_", "place_"))]
+STATION = SizedStation(StationConfig(perception="sim", suites=SUITES), SIZE)
+MOVING = [name for name, spec in STATION.toolbox.specs.items() if spec.motion]
 
 
 @pytest.fixture(scope="module")
 def station() -> SizedStation:
-    return SizedStation(StationConfig(perception="sim", suites=SUITES), SIZE)
+    return STATION
 
 
-def test_every_tool_has_one_example_and_every_example_is_of_a_tool(station: SizedStation) -> None:
-    assert set(EXAMPLES) == set(station.toolbox.specs)
-    assert {name for name, spec in station.toolbox.specs.items() if spec.motion} == set(MOVING)
+def test_every_tool_has_an_example_of_its_own_arguments(station: SizedStation) -> None:
+    for name, spec in station.toolbox.specs.items():
+        assert set(spec.required) <= set(example_of(spec).arguments) <= set(spec.kinds), name
+    assert all(name.split(".")[-1].startswith(("execute_", "place_")) for name in MOVING)
 
 
-@pytest.mark.parametrize("name", sorted(set(EXAMPLES) - set(MOVING)))
+@pytest.mark.parametrize("name", sorted(set(STATION.toolbox.specs) - set(MOVING)))
 def test_the_example_of_a_tool_runs(station: SizedStation, name: str) -> None:
     record, session = run_example(name, station.toolbox, station.camera)
     assert record.result.ok, record.result.text
     assert record.result.text
-    json.dumps(EXAMPLES[name])
-    assert (record.image_index is not None) == (len(session.images) > 1 + len(EXAMPLES[name].get("before", ())))
+    example = example_of(station.toolbox.find(name))
+    json.dumps(example.arguments)
+    assert (record.image_index is not None) == (len(session.images) > 1 + len(example.before))
 
 
 def test_the_examples_of_tools_that_move_the_robot_run_too() -> None:
-    on_the_way = {before for name in MOVING for before, _ in EXAMPLES[name].get("before", ())}
+    on_the_way = {before for name in MOVING for before in example_of(STATION.toolbox.find(name)).before}
     ends = sorted(set(MOVING) - on_the_way)
     assert ends
     for name in ends:
@@ -50,8 +55,10 @@ def test_the_examples_of_tools_that_move_the_robot_run_too() -> None:
 
 
 def test_a_tool_without_an_example_is_told_in_a_sentence(station: SizedStation) -> None:
-    with pytest.raises(ToolError, match="There is no example of 'juggle'"):
+    with pytest.raises(ToolError, match="There is no tool 'juggle'"):
         run_example("juggle", station.toolbox, station.camera)
+    with pytest.raises(ToolError, match="There is no example of 'roborefer"):
+        example_of(replace(station.toolbox.find("roborefer.detect_one"), example=None))
 
 
 def test_the_same_picture_is_given_as_a_new_object_each_time(station: SizedStation) -> None:
@@ -86,7 +93,8 @@ def test_what_asks_no_perception_is_timed_once_and_the_rest_with_each() -> None:
 
 
 def test_an_example_that_gives_an_error_is_a_failure_and_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(EXAMPLES, "vlm.detect_one", {"arguments": {"obj_name": "zebra", "image_index": 0}})
+    zebra = Example({"obj_name": "zebra", "image_index": 0})
+    monkeypatch.setattr(bench.tools, "example_of", lambda spec: zebra)
     timings = time_tools(["vlm.detect_one"], [SIZE], ("spacetools",), n=1)
     assert timings.rows == []
     assert [fault["error"].split(":")[0] for fault in timings.failures] == [ErrorCode.NOT_RECOGNISED]

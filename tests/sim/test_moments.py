@@ -24,7 +24,7 @@ from training.env.episode import run_episode
 
 FAST = StationConfig(image_size=(320, 240), timestep=0.004, sleep=True)
 SEEN = StationConfig(perception="pixels", timestep=0.004, sleep=True)
-TASK = random_task(seed=3)
+TASK = random_task(3, "pick_and_place")
 assert isinstance(TASK, PlaceTask)
 
 

@@ -21,6 +21,7 @@ from tool_nodes.ports import CodeRunner
 from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid, unavailable
 from tool_nodes.sandbox import connection, lockdown, seccomp, wire
 from tool_nodes.toolbox.arguments import CallingSession, InvalidValue, Lookup, describe, show
+from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
 
@@ -328,7 +329,17 @@ class CodeTools:
     def __init__(self, executor: CodeRunner) -> None:
         self._executor = executor
 
-    @tool("code_executor.exec", timeout_s=None)
+    @tool(
+        "code_executor.exec",
+        timeout_s=None,
+        example=Example(
+            {
+                "code": "near = depth_map[segmentation_mask]\n"
+                "result = {'pixels': near.size, 'm': float(np.median(near))}"
+            },
+            before=("depth_estimator.estimate_depth_with_pointcloud", "sam2.segment_from_point"),
+        ),
+    )
     def exec(self, code: Code, session: CallingSession) -> ToolResult:
         """Execute a multi-line Python block (imports limited to math and numpy).
 
@@ -342,7 +353,13 @@ class CodeTools:
         """
         return tool_result(self._executor.run(code, "exec", session.variables), "exec", self._executor.backend)
 
-    @tool("code_executor.eval", timeout_s=None)
+    @tool(
+        "code_executor.eval",
+        timeout_s=None,
+        example=Example(
+            {"expression": "float(np.nanmax(depth_map))"}, before=("depth_estimator.estimate_depth_with_pointcloud",)
+        ),
+    )
     def eval(self, expression: Code, session: CallingSession) -> ToolResult:
         """Evaluate a single Python expression.
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
 from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, SessionArgument, show
+from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.grasp_memory import GraspMemory
 from tool_nodes.toolbox.images import CameraView, SessionImage
 from tool_nodes.toolbox.limits import CallHistory, CallLimiter
@@ -54,6 +55,7 @@ class _Mark:
     stepwise: bool
     timeout_s: float | None
     repeatable: bool
+    example: Example | None
 
 
 def tool(
@@ -65,6 +67,7 @@ def tool(
     stepwise: bool = False,
     timeout_s: float | None = TIMEOUT_S,
     repeatable: bool = False,
+    example: Example | None = None,
 ) -> Callable[[F], F]:
     """Offer a method as a tool; the class attribute `suite` of its class says whose it is.
 
@@ -76,10 +79,11 @@ def tool(
         stepwise: True if only the problems of the first level that has any are reported, not all of them.
         timeout_s: Longest time of a call [s]; None for a tool that keeps deadlines of its own.
         repeatable: True if the same call may give another result the next time.
+        example: A call that shows what it does.
     """
 
     def mark(function: F) -> F:
-        marked = _Mark(name, tuple(aliases), dict(renamed or {}), motion, stepwise, timeout_s, repeatable)
+        marked = _Mark(name, tuple(aliases), dict(renamed or {}), motion, stepwise, timeout_s, repeatable, example)
         function.__tool__ = marked  # type: ignore[attr-defined]
         return function
 
@@ -102,7 +106,7 @@ class ToolSpec:
         function: Called with the checked values by name.
         suite: Which paper's toolbox it belongs to.
         given: Arguments that receive the conversation.
-        stepwise, timeout_s, repeatable: See `tool`.
+        stepwise, timeout_s, repeatable, example: See `tool`.
     """
 
     name: str
@@ -119,6 +123,7 @@ class ToolSpec:
     stepwise: bool = False
     timeout_s: float | None = TIMEOUT_S
     repeatable: bool = False
+    example: Example | None = None
 
     def schema(self) -> dict[str, Any]:
         """The tool in the function-calling form that chat templates expect."""
@@ -171,6 +176,7 @@ def _spec(function: Callable[..., Any], suite: str) -> ToolSpec:
         stepwise=mark.stepwise,
         timeout_s=mark.timeout_s,
         repeatable=mark.repeatable or mark.motion,
+        example=mark.example,
     )
 
 

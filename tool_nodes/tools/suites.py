@@ -1,32 +1,30 @@
-"""The toolbox of the four papers: which tools there are, and what stands behind them."""
+"""Tool suites by name, of installed packages, and the backends that stand behind their tools.
+
+A suite is an entry point of the group `toolhand.tools`: a class with methods marked by `@tool`, or a function that
+returns a list of such objects. It is called with those attributes of `Backends`, and of `tool_nodes.registry.Setting`,
+that it has parameters for. Only the modules of suites that are chosen are imported.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from tool_nodes import registry
 from tool_nodes.perception.object_finder import ObjectFinder
 from tool_nodes.port_names import PORTS, PortNames
 from tool_nodes.ports import CodeRunner, DepthEstimator, Detector, Pointer, Segmenter, TextReader
-from tool_nodes.results import invalid
-from tool_nodes.sandbox.executor import CodeTools
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.toolbox.toolbox import Toolbox
-from tool_nodes.tools.evic.visual_tools import EvicTools
-from tool_nodes.tools.last.tools import SkillTools
-from tool_nodes.tools.peria.interaction import PeriaInteractionTools
-from tool_nodes.tools.peria.perception import PeriaPerceptionTools
-from tool_nodes.tools.peria.text_reading import TextTools
-from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
-from tool_nodes.tools.spacetools.depth import DepthTools
-from tool_nodes.tools.spacetools.grasping import GraspAlternatives
-from tool_nodes.tools.spacetools.pointing import RoboReferTools, VlmTools
-from tool_nodes.tools.spacetools.robot import CameraTools
-from tool_nodes.tools.spacetools.segmentation import Sam2Tools
-from tool_nodes.tools.spacetools.vision_ops import VisionOps
+
+if TYPE_CHECKING:
+    from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
+    from tool_nodes.tools.spacetools.grasping import GraspAlternatives
+    from tool_nodes.tools.spacetools.robot import CameraTools
 
 SUITES = ("spacetools", "peria", "evic", "last")
-"""One for each paper."""
+"""One for each paper; together they are "all"."""
 
 POINTING = "pointing"
 """A part of SpaceTools' suite: the first pointing tool alone, all that the expert of its first stage is offered."""
@@ -46,7 +44,6 @@ class Backends:
         boxes: The 3D box tool.
         robot: The robot's own tools.
         code: Runs model-written code.
-        evic: E-ViC's tools, which take the colours of their trajectories.
         second_pointer: Points for the tools vlm.*; the pointer where None.
     """
 
@@ -59,25 +56,40 @@ class Backends:
     boxes: BoundingBoxTools
     robot: CameraTools
     code: CodeRunner
-    evic: EvicTools = field(default_factory=EvicTools)
     second_pointer: Pointer | None = None
+
+    @property
+    def finder(self) -> ObjectFinder:
+        """Detector, segmenter and depth together, for tools that want things."""
+        return ObjectFinder(self.detector, self.segmenter, self.depth)
+
+
+def known_suites() -> tuple[str, ...]:
+    """Every suite of an installed package: the papers' first, the others in alphabetical order."""
+    names = registry.names("suite")
+    return (*(suite for suite in SUITES if suite in names), *(name for name in names if name not in SUITES))
 
 
 def parse_suites(text: str) -> tuple[str, ...]:
-    """The suites that a text names, separated by commas, in their own order; "all" is every paper's.
+    """The suites that a text names, separated by commas, in the order of `known_suites`; "all" is every paper's.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a name that is none.
+        ToolError: INVALID_ARGUMENT for a name that is none, or that two packages offer.
     """
-    names = [name.strip() for name in text.split(",")]
-    known = (*SUITES, POINTING)
-    unknown = [name for name in names if name not in (*known, "all")]
-    if unknown:
-        raise invalid(
-            f"There is no tool suite {unknown[0][:60]!r}: give all, or one or more of {', '.join(known)} separated by "
-            "commas."
-        )
-    return SUITES if "all" in names else tuple(suite for suite in known if suite in names)
+    named = [name.strip() for name in text.split(",")]
+    for name in named:
+        if name != "all":
+            _require_known(name)
+    chosen = {*named, *SUITES} if "all" in named else set(named)
+    return tuple(suite for suite in known_suites() if suite in chosen)
+
+
+def _require_known(name: str) -> None:
+    try:
+        registry.find("suite", name)
+    except ToolError as error:
+        hint = error.hint or "Several are separated by commas, and all is every paper's."
+        raise ToolError(error.code, error.message, hint) from None
 
 
 def require_installed(suites: Iterable[str], preset: str, chosen: PortNames) -> None:
@@ -101,32 +113,19 @@ def require_installed(suites: Iterable[str], preset: str, chosen: PortNames) -> 
 
 
 def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:
-    """The tools of some suites."""
-    chosen = frozenset(suites)
+    """The tools of some suites; their modules are imported now.
+
+    Raises:
+        ToolError: As `registry.load`; INVALID_ARGUMENT where two suites have a tool of the same name.
+    """
+    chosen = tuple(dict.fromkeys(suites))
+    offered = {entry.name: getattr(backends, entry.name) for entry in fields(backends)} | {"finder": backends.finder}
     providers: list[object] = []
-    if "spacetools" in chosen:
-        providers += _spacetools(backends)
-    elif POINTING in chosen:
-        providers.append(RoboReferTools(backends.pointer))
-    finder = ObjectFinder(backends.detector, backends.segmenter, backends.depth)
-    if "peria" in chosen:
-        providers += [TextTools(backends.reader), PeriaPerceptionTools(finder), PeriaInteractionTools()]
-    if "evic" in chosen:
-        providers.append(backends.evic)
-    if "last" in chosen:
-        providers.append(SkillTools(finder))
-    return Toolbox(providers)
-
-
-def _spacetools(backends: Backends) -> Sequence[object]:
-    return [
-        RoboReferTools(backends.pointer),
-        VlmTools(backends.second_pointer or backends.pointer),
-        Sam2Tools(backends.segmenter),
-        DepthTools(backends.depth),
-        backends.grasps,
-        backends.boxes,
-        VisionOps(),
-        backends.robot,
-        CodeTools(backends.code),
-    ]
+    for suite in chosen:
+        if suite != POINTING or "spacetools" not in chosen:
+            made = registry.make("suite", suite, **offered)
+            providers += made if isinstance(made, list) else [made]
+    try:
+        return Toolbox(providers)
+    except ValueError as error:
+        raise invalid(f"The suites {', '.join(chosen)} cannot be offered together: {error}.") from error

@@ -19,7 +19,7 @@ from sim.station import Station, StationConfig
 from tool_nodes.toolbox.toolbox import Toolbox, ToolSpec
 from tool_nodes.tools.suites import SUITES
 from toolhand.docs.paper_tables import SPACETOOLS_FIGURES, TABLES, PrintedTool
-from toolhand.docs.tool_families import SUITE_TITLES
+from toolhand.docs.tool_families import suite_title
 
 ROOT = Path(__file__).parents[2]
 PAGE = "docs/reference/papers.md"
@@ -81,7 +81,7 @@ def protocol_table(protocols: Iterable[Protocol]) -> str:
         thought = f"`<{protocol.thought}>`" if protocol.thought else "free text"
         needed = ", before every call" if protocol.thought_before_call else ""
         answer = rf"`{BOXED}{{}}`" if protocol.answer == BOXED else f"`<{protocol.answer}>`"
-        title, calls = SUITE_TITLES[protocol.name], _CALLS[protocol.calls_in_a_turn]
+        title, calls = suite_title(protocol.name), _CALLS[protocol.calls_in_a_turn]
         call = f"`<{protocol.call}>` with {'JSON' if protocol.syntax == 'json' else 'a Python call'}"
         rows.append(f"| {title} | {thought}{needed} | {call} | {answer} | {calls} | {protocol.turn_budget} |")
     return "\n".join(rows) + "\n"

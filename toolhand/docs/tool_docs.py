@@ -11,7 +11,7 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,15 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from bench.tool_examples import EXAMPLES, example_picture, set_up
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
+from sim.tool_examples import TABLE, example_of, example_picture, set_up
+from tool_nodes import registry
+from tool_nodes.extras import PROJECT
 from tool_nodes.toolbox.arguments import VARIABLE
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.picture_files import opened
 from tool_nodes.toolbox.toolbox import ToolSpec
-from tool_nodes.tools.suites import SUITES
-from toolhand.docs.tool_families import FAMILIES, SUITE_TITLES, Family, model_table, tool_matrix, tools_of
+from tool_nodes.tools.suites import POINTING, SUITES
+from toolhand.docs.tool_families import FAMILIES, Family, families_of, model_table, suite_title, tool_matrix, tools_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = "docs/reference/tools.md"
@@ -103,25 +105,29 @@ class Documents:
     pictures: Mapping[str, NDArray[np.uint8]]
 
 
-def make_documents() -> Documents:
+def make_documents(suites: Sequence[str] | None = None) -> Documents:
     """Call every example and write about it.
+
+    Args:
+        suites: Whose tools; None for every suite of this project.
 
     Raises:
         RuntimeError: An example failed, or a backend signed that its family does not know.
         ToolError: A call that an example needs first failed.
     """
-    station = _station()
+    station = Station(load_scene(EXAMPLE_SCENE), StationConfig(suites=tuple(suites or own_suites())))
     specs = station.toolbox.specs
-    shown = {name: example_picture(name, station.camera) for name in _pictures_of_examples()}
+    shown = {name: example_picture(name, station.camera) for name in _pictures_of_examples(specs)}
     answers = {spec.name: _answer(spec, family, station, shown) for family, spec in _listed(specs)}
     pictures = {f"picture-{name}.jpg": _reduced(image.rgb) for name, image in shown.items()}
     pictures |= {f"{name}.jpg": _reduced(answer.rgb) for name, answer in answers.items() if answer.rgb is not None}
     parts = [_INTRODUCTION, _wrapped(_EXAMPLES_LEAD.format(pictures=", ".join(f"`{name}`" for name in shown)))]
     parts.append("\n".join(f"![{name}](tools/picture-{name}.jpg)" for name in shown) + "\n")
     parts.append(_contents(specs))
-    for suite in SUITES:
-        parts.append(f"## {SUITE_TITLES[suite]}\n")
-        for family in FAMILIES:
+    families = families_of(specs.values())
+    for suite in dict.fromkeys(family.suite for family in families):
+        parts.append(f"## {suite_title(suite)}\n")
+        for family in families:
             if family.suite == suite:
                 parts.append(_family(family))
                 parts += [_entry(spec, answers[spec.name]) for spec in tools_of(family, specs.values())]
@@ -165,37 +171,41 @@ def encode(rgb: NDArray[np.uint8]) -> bytes:
     return data
 
 
-def _station() -> Station:
-    return Station(load_scene(EXAMPLE_SCENE), StationConfig(suites=SUITES))
+def own_suites() -> tuple[str, ...]:
+    """Every suite of this project, the papers' first; a part of one is left out."""
+    own = [offer.name for offer in registry.offers("suite") if offer.package == PROJECT]
+    return (*SUITES, *(name for name in own if name not in (*SUITES, POINTING)))
 
 
 def _listed(specs: Mapping[str, ToolSpec]) -> list[tuple[Family, ToolSpec]]:
-    return [(family, spec) for family in FAMILIES for spec in tools_of(family, specs.values())]
+    return [(family, spec) for family in families_of(specs.values()) for spec in tools_of(family, specs.values())]
 
 
 def _answer(spec: ToolSpec, family: Family, station: Station, pictures: Mapping[str, SessionImage]) -> ExampleResult:
     if spec.motion:
-        station = _station()  # it moves things, and every example starts from the same scene
-    example = EXAMPLES[spec.name]
-    session = set_up(example, pictures[example.get("picture", "table")], station.toolbox)
-    record = station.toolbox.call(spec.name, example["arguments"], session)
+        station = Station(
+            station.scene, station.config
+        )  # it moves things, and every example starts from the same scene
+    example = example_of(spec)
+    session = set_up(example, pictures[example.picture], station.toolbox)
+    record = station.toolbox.call(spec.name, example.arguments, session)
     result = record.result
     if not result.ok:
         raise RuntimeError(f"the example of {spec.name} failed: {result.text}")
-    if result.backend and result.backend not in family.backend_names:
+    if result.backend and family in FAMILIES and result.backend not in family.backend_names:
         raise RuntimeError(f"{spec.name} was answered by {result.backend!r}, which its family does not list")
     return ExampleResult(result.text, None if record.image_index is None else session.images[record.image_index].rgb)
 
 
-def _pictures_of_examples() -> list[str]:
-    return list(dict.fromkeys(example.get("picture", "table") for example in EXAMPLES.values()))
+def _pictures_of_examples(specs: Mapping[str, ToolSpec]) -> list[str]:
+    return list(dict.fromkeys(example_of(spec).picture for _, spec in _listed(specs)))
 
 
 def _contents(specs: Mapping[str, ToolSpec]) -> str:
     rows = ["| suite | family | tools |", "|---|---|---|"]
-    for family in FAMILIES:
+    for family in families_of(specs.values()):
         links = [f"[`{spec.name}`](#{anchor(_heading(spec))})" for spec in tools_of(family, specs.values())]
-        suite = SUITE_TITLES[family.suite]
+        suite = suite_title(family.suite)
         rows.append(f"| [{suite}](#{anchor(suite)}) | {family.title} | {', '.join(links)} |")
     return "\n".join(rows) + "\n"
 
@@ -224,13 +234,12 @@ def _entry(spec: ToolSpec, answer: ExampleResult) -> str:
     arguments = [_argument(spec, name) for name in spec.kinds]
     if arguments:
         lines.append("\n".join(arguments) + "\n")
-    example = EXAMPLES[spec.name]
-    before = [f"`{name}`" for name, _ in example.get("before", ())]
-    picture = example.get("picture", "table")
-    seen = "" if picture == "table" else f" on the picture `{picture}`"
+    example = example_of(spec)
+    before = [f"`{name}`" for name in example.before]
+    seen = "" if example.picture == TABLE else f" on the picture `{example.picture}`"
     if seen or before:
         lines.append(_wrapped(f"Example{seen}{', after ' + ', '.join(before) if before else ''}:"))
-    call = _call(spec, example["arguments"])
+    call = _call(spec, example.arguments)
     lines.append(f"```{'python' if spec.suite == 'last' else 'json'}\n{call}\n```\n")
     lines.append(f"```text\n{_in_columns(_shortened(answer.text))}\n```\n")
     if answer.rgb is not None:

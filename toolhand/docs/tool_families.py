@@ -79,7 +79,7 @@ class Family:
         return next((i for i, pattern in enumerate(self.tools) if fnmatchcase(tool.name, pattern)), None)
 
 
-SUITE_TITLES: Mapping[str, str] = {"spacetools": "SpaceTools", "peria": "PERIA", "evic": "E-ViC", "last": "LAST"}
+_TITLES: Mapping[str, str] = {"spacetools": "SpaceTools", "peria": "PERIA", "evic": "E-ViC", "last": "LAST"}
 
 _SEEING: tuple[type[_Named], ...] = (SimPerception, PixelPerception)
 _POINTING: tuple[type[_Named], ...] = (*_SEEING, LearnedPerception)
@@ -143,7 +143,25 @@ FAMILIES: Sequence[Family] = (
     ),
     Family("last", "Zooming", ("ZoomCrop",), "function tool"),
 )
-"""In the order of docs/reference/tools.md; every tool is of exactly one."""
+"""In the order of docs/reference/tools.md; every tool of the papers is of exactly one."""
+
+
+def suite_title(suite: str) -> str:
+    """How a suite is called in documents."""
+    return _TITLES.get(suite, suite.replace("_", " ").capitalize())
+
+
+def families_of(specs: Iterable[ToolSpec]) -> list[Family]:
+    """The families of some tools, suite by suite; tools that no family lists are one of their suite's name."""
+    known = list(specs)
+    found = [family for family in FAMILIES if tools_of(family, known)]
+    rest: dict[str, list[str]] = {}
+    for spec in known:
+        if all(family.rank(spec) is None for family in FAMILIES):
+            rest.setdefault(spec.suite, []).append(spec.name)
+    found += [Family(suite, suite_title(suite), tuple(names), "-") for suite, names in rest.items()]
+    suites = list(dict.fromkeys(family.suite for family in found))
+    return sorted(found, key=lambda family: suites.index(family.suite))
 
 
 def tools_of(family: Family, specs: Iterable[ToolSpec]) -> list[ToolSpec]:
@@ -188,10 +206,10 @@ def tool_matrix(specs: Iterable[ToolSpec]) -> str:
         "| paper | tools | driven by, in the paper | ports | embedded backends | real models |",
         "|---|---|---|---|---|---|",
     ]
-    for family in FAMILIES:
+    for family in families_of(known):
         names = _compact([spec.name for spec in tools_of(family, known)])
         ports = ", ".join(family.ports) or "-"
-        cells = (SUITE_TITLES[family.suite], names, family.driven_by, ports, family.behind, family.models)
+        cells = (suite_title(family.suite), names, family.driven_by, ports, family.behind, family.models)
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from bench.tool_examples import run_example
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
+from sim.tool_examples import run_example
 from tests.tool_nodes.models.conftest import Folder
 from tool_nodes.models.qwen_vl import QwenVl
 from tool_nodes.port_names import PortNames

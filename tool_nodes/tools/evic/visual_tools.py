@@ -29,6 +29,7 @@ from tool_nodes.toolbox.arguments import (
     show,
     whole_number,
 )
+from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
 from tool_nodes.types import FloatArray
@@ -252,7 +253,11 @@ class EvicTools:
     def __init__(self, palette: Sequence[str] = PALETTE) -> None:
         self._palette = palette
 
-    @tool("image_zoom_in", stepwise=True)
+    @tool(
+        "image_zoom_in",
+        stepwise=True,
+        example=Example({"image_idx": 0, "bbox_2d": [180, 200, 270, 320], "label": "carton"}),
+    )
     def image_zoom_in(
         self, *, image_idx: PictureNumber = 0, bbox_2d: PixelRegion, label: Text = "", session: CallingSession
     ) -> ToolResult:
@@ -275,7 +280,7 @@ class EvicTools:
         text = f"Zoomed in on image {image_idx} to region {_numbers(region)}.{named}"
         return ToolResult(value={"region": list(region)}, text=text, image=crop.rgb, source=crop)
 
-    @tool("draw_point", stepwise=True)
+    @tool("draw_point", stepwise=True, example=Example({"image_idx": 0, "points": [[224, 258], [392, 264]]}))
     def draw_point(self, *, image_idx: PictureNumber = 0, points: PixelPoints, session: CallingSession) -> ToolResult:
         """Place visible point markers at specified locations on the image to indicate positions, objects, or areas of
         interest.
@@ -294,7 +299,11 @@ class EvicTools:
         text = f"Drew {_count(len(points[0]), 'point', 'points')} on image {image_idx}: {shown}."
         return _result(image, drawing, text, {"points": points[0].tolist()})
 
-    @tool("draw_box", stepwise=True)
+    @tool(
+        "draw_box",
+        stepwise=True,
+        example=Example({"image_idx": 0, "boxes": [[196, 221, 252, 300], [373, 240, 410, 296]]}),
+    )
     def draw_box(self, *, image_idx: PictureNumber = 0, boxes: Boxes, session: CallingSession) -> ToolResult:
         """Render rectangular bounding boxes on the image to highlight, localize, or annotate specific regions or
         objects.
@@ -314,7 +323,11 @@ class EvicTools:
         text = f"Drew {_count(len(boxes[0]), 'box', 'boxes')} on image {image_idx}: {shown}."
         return _result(image, drawing, text, {"boxes": boxes[0].tolist()})
 
-    @tool("draw_trajectory", stepwise=True)
+    @tool(
+        "draw_trajectory",
+        stepwise=True,
+        example=Example({"image_idx": 0, "trajectories": [[[224, 258], [300, 310], [392, 264]]]}),
+    )
     def draw_trajectory(
         self, *, image_idx: PictureNumber = 0, trajectories: Trajectories, session: CallingSession
     ) -> ToolResult:
@@ -340,7 +353,18 @@ class EvicTools:
         text = f"Drew {count} on image {image_idx}: {_listed(shown)}."
         return _result(image, drawing, text, {"trajectories": [waypoints.tolist() for waypoints in trajectories]})
 
-    @tool("draw_3d_bbox", stepwise=True)
+    @tool(
+        "draw_3d_bbox",
+        stepwise=True,
+        example=Example(
+            {
+                "image_idx": 0,
+                "boxes_3d": [
+                    [[194, 260], [240, 260], [250, 300], [210, 300], [198, 220], [243, 220], [252, 264], [213, 264]]
+                ],
+            }
+        ),
+    )
     def draw_3d_bbox(self, *, image_idx: PictureNumber = 0, boxes_3d: Boxes3D, session: CallingSession) -> ToolResult:
         """Render 3D bounding boxes on the image using 8 projected corner points per box. Front face edges are drawn in
         red, back face in blue, and connecting edges in green.

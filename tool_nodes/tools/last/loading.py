@@ -15,6 +15,7 @@ from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from tool_nodes.files import read_file, why
 from tool_nodes.results import invalid
 from tool_nodes.toolbox.arguments import InvalidValue, NumberArgument
+from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.tools.last.arguments import KINDS
@@ -90,7 +91,10 @@ def _document(path: Path) -> Any:
 
 def _skill(document: Any) -> Skill:
     top = _mapping(
-        document, "the file", ("name", "description", "operations", "arguments", "steps", "image", "text"), ("text",)
+        document,
+        "the file",
+        ("name", "description", "operations", "arguments", "steps", "image", "text", "example"),
+        ("text", "example"),
     )
     arguments = {}
     names = _Names({}, {})
@@ -110,13 +114,26 @@ def _skill(document: Any) -> Skill:
         raise _Wrong(f"image {image!r} must be a picture that is always made")
     text = [_line(entry, n, arguments, names) for n, entry in enumerate(_sequence(top.get("text", []), "text"), 1)]
     skill = Skill(
-        _string(top["name"], "name"), _string(top["description"], "description"), arguments, steps, image, text
+        _string(top["name"], "name"),
+        _string(top["description"], "description"),
+        arguments,
+        steps,
+        image,
+        text,
+        _example(top["example"], arguments) if "example" in top else None,
     )
     _check_name(skill.name, "name")
     listed = _sequence(top["operations"], "operations")
     if sorted(map(str, listed)) != sorted(skill.operations):
         raise _Wrong(f"operations must list what the steps use: [{', '.join(skill.operations)}]")
     return skill
+
+
+def _example(entry: Any, arguments: Mapping[str, Argument]) -> Example:
+    """The example call: arguments of the skill, all that it requires among them."""
+    required = {name for name, argument in arguments.items() if argument.required}
+    given = _mapping(entry, "example", tuple(arguments), tuple(set(arguments) - required))
+    return Example(dict(given))
 
 
 def _argument(entry: Any, where: str) -> tuple[Argument, Any]:

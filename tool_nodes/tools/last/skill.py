@@ -12,6 +12,7 @@ from typing import Any
 from tool_nodes.perception.object_finder import ObjectFinder, joined
 from tool_nodes.results import ToolResult
 from tool_nodes.toolbox.arguments import ArgumentType
+from tool_nodes.toolbox.example import Example
 from tool_nodes.tools.last.operations import Operation
 
 
@@ -71,6 +72,7 @@ class Skill:
         steps: The orchestration R, in order.
         image: Name of the result that is the visual output v.
         text: The lines of the text t.
+        example: A call that shows what it does; None where the file has none.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Skill:
     steps: Sequence[SkillStep]
     image: str
     text: Sequence[Line] = field(default_factory=tuple)
+    example: Example | None = None
 
     @property
     def operations(self) -> tuple[str, ...]:

@@ -55,6 +55,7 @@ class SkillTools:
                 motion=False,
                 function=functools.partial(self._run, skill),
                 suite=self.suite,
+                example=skill.example,
             )
 
     def _run(self, skill: Skill, **values: Any) -> ToolResult:

@@ -16,6 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from tool_nodes.results import ToolResult, invalid
 from tool_nodes.toolbox.arguments import ImageIndex, TextArgument
+from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
 from tool_nodes.tools.peria.boxes import (
@@ -56,7 +57,10 @@ class PeriaInteractionTools:
 
     suite = "peria"
 
-    @tool("image_crop")
+    @tool(
+        "image_crop",
+        example=Example({"image_index": 0, "bounding_box": "\\boxed{700, 300, 1000, 500}"}, picture="street"),
+    )
     def image_crop(self, image_index: ImageIndex, bounding_box: SpaceBox) -> ToolResult:
         r"""Crop a specified region for fine-grained inspection, such as verifying small text, landmarks, or local
         route details.
@@ -82,7 +86,7 @@ class PeriaInteractionTools:
             source=part,
         )
 
-    @tool("image_label")
+    @tool("image_label", example=Example({"image_index": 0, "text": "carton", "position": [350, 430]}))
     def image_label(self, image_index: ImageIndex, text: LabelText, position: SpacePlace) -> ToolResult:
         r"""Add a text label at a specified position, helping annotate landmarks, objects, or intermediate reasoning
         results.
@@ -104,7 +108,7 @@ class PeriaInteractionTools:
         moved = "" if (left, top) == (x, y) else ", moved to stay inside the picture"
         return _drawn(image_index, np.asarray(picture), f"Added the label {text!r} at {where}{moved}.")
 
-    @tool("draw_line")
+    @tool("draw_line", example=Example({"image_index": 0, "coordinates": [[350, 540], [610, 560]]}))
     def draw_line(self, image_index: ImageIndex, coordinates: LineEnds) -> ToolResult:
         r"""Draw a single line between two points, which is useful for marking road segments, boundaries, crossings, or
         direct spatial relations.
@@ -116,7 +120,7 @@ class PeriaInteractionTools:
         rgb = _polyline(image_index, coordinates)
         return _drawn(image_index, rgb, f"Drew a line {_shown(coordinates)}.")
 
-    @tool("draw_path")
+    @tool("draw_path", example=Example({"image_index": 0, "points": [[350, 700], [480, 640], [610, 700], [800, 640]]}))
     def draw_path(self, image_index: ImageIndex, points: Waypoints) -> ToolResult:
         r"""Draw a connected path through multiple waypoints, supporting route tracing, maze solving, and multi-step
         path verification.
@@ -128,7 +132,7 @@ class PeriaInteractionTools:
         rgb = _polyline(image_index, points)
         return _drawn(image_index, rgb, f"Drew a path through {len(points)} points {_shown(points)}.")
 
-    @tool("bounding_box")
+    @tool("bounding_box", example=Example({"image_index": 0, "bounding_box": "\\boxed{300, 440, 400, 680}"}))
     def bounding_box(self, image_index: ImageIndex, bounding_box: SpaceBox) -> ToolResult:
         r"""Draw a bounding box around a target region, providing explicit localization of objects, landmarks, or
         regions of interest.
@@ -144,7 +148,7 @@ class PeriaInteractionTools:
         part[width:-width, width:-width] = inner
         return _drawn(image_index, rgb, f"Drew a box around {show_box(bounding_box)}.")
 
-    @tool("image_highlight")
+    @tool("image_highlight", example=Example({"image_index": 0, "bounding_box": "\\boxed{300, 440, 400, 680}"}))
     def image_highlight(self, image_index: ImageIndex, bounding_box: SpaceBox) -> ToolResult:
         r"""Highlight a specified region with a translucent overlay, helping focus attention on relevant areas while
         preserving surrounding context.

@@ -25,6 +25,7 @@ from tool_nodes.perception.object_finder import ObjectFinder, joined
 from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
 from tool_nodes.toolbox.arguments import ImageIndex, Text
+from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
 from tool_nodes.tools.peria.boxes import SPACE, SpaceBox, box_pixels, boxed, show_box
@@ -70,7 +71,7 @@ class PeriaPerceptionTools:
     def __init__(self, finder: ObjectFinder) -> None:
         self._finder = finder
 
-    @tool("grounding_dino")
+    @tool("grounding_dino", example=Example({"image_index": 0, "question": "coconut water . black bin"}))
     def grounding_dino(self, image_index: ImageIndex, question: Text) -> ToolResult:
         """Perform open-vocabulary object detection from text descriptions. It returns detected objects with bounding
         boxes, confidence scores, and labels, which helps locate landmarks, icons, objects, or semantic regions.
@@ -115,7 +116,7 @@ class PeriaPerceptionTools:
             document["not_recognised"] = list(unknown)
         return _answer(document, joined(backends))
 
-    @tool("auto_segment")
+    @tool("auto_segment", example=Example({"image_index": 0}))
     def auto_segment(self, image_index: ImageIndex) -> ToolResult:
         """Automatically segment objects in the full image and return proposals with bounding boxes, confidence
         scores, areas, and centroids.
@@ -125,7 +126,7 @@ class PeriaPerceptionTools:
         """
         return _proposals(image_index, self._finder.everything(image_index))
 
-    @tool("bbox_segment")
+    @tool("bbox_segment", example=Example({"image_index": 0, "bounding_box": "\\boxed{300, 440, 400, 680}"}))
     def bbox_segment(self, image_index: ImageIndex, bounding_box: SpaceBox) -> ToolResult:
         r"""Perform region-constrained segmentation inside a specified bounding box, enabling focused analysis or
         refinement of a target area.
@@ -147,7 +148,7 @@ class PeriaPerceptionTools:
         found.sort(key=lambda pair: -pair[0])
         return _proposals(image_index, Answer([one for _, one in found], everything.backend))
 
-    @tool("text_segment")
+    @tool("text_segment", example=Example({"image_index": 0, "text_prompt": "rice box"}))
     def text_segment(self, image_index: ImageIndex, text_prompt: Text) -> ToolResult:
         """Segment objects described by a natural-language prompt, supporting open-vocabulary object localization and
         isolation.
@@ -158,7 +159,7 @@ class PeriaPerceptionTools:
         """
         return _proposals(image_index, self._finder.find(image_index, text_prompt), prompt=text_prompt)
 
-    @tool("exemplar_segment")
+    @tool("exemplar_segment", example=Example({"image_index": 0, "bounding_box": "\\boxed{300, 440, 400, 680}"}))
     def exemplar_segment(self, image_index: ImageIndex, bounding_box: SpaceBox) -> ToolResult:
         r"""Use a bounding box as a visual exemplar and find visually similar objects in the image, which is useful for
         repeated patterns or "find more like this" reasoning.
@@ -180,7 +181,7 @@ class PeriaPerceptionTools:
         found.sort(key=lambda one: -one.score)
         return _proposals(image_index, Answer(found, everything.backend))
 
-    @tool("concept_count")
+    @tool("concept_count", example=Example({"image_index": 0, "text_prompt": "coconut water"}))
     def concept_count(self, image_index: ImageIndex, text_prompt: Text) -> ToolResult:
         """Count objects matching a text prompt and return both the count and instance locations.
 
@@ -193,7 +194,7 @@ class PeriaPerceptionTools:
         answer |= _listed("instances", image_index, found) | note
         return _answer(answer, backend, found)
 
-    @tool("presence_check")
+    @tool("presence_check", example=Example({"image_index": 0, "text_prompt": "teddy bear"}))
     def presence_check(self, image_index: ImageIndex, text_prompt: Text) -> ToolResult:
         """Check whether a described concept is present in the image and return a presence flag, confidence score, and
         count.

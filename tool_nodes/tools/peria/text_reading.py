@@ -21,6 +21,7 @@ from tool_nodes.perception.text.rulings import Rulings, find_rulings, has_ink
 from tool_nodes.ports import TextReader
 from tool_nodes.results import ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex
+from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
 from tool_nodes.tools.peria.boxes import boxed
@@ -47,7 +48,7 @@ class TextTools:
     def __init__(self, reader: TextReader) -> None:
         self._reader = reader
 
-    @tool("text_ocr")
+    @tool("text_ocr", example=Example({"image_index": 0}, picture="street"))
     def text_ocr(self, image_index: ImageIndex) -> ToolResult:
         """Extract the visible text of an image, such as document text, signs, labels and natural scene text.
 
@@ -57,7 +58,7 @@ class TextTools:
         found = self._reader.read(image_index)
         return _result("ocr", {"text": _lines(found.value)}, found.value, found.backend)
 
-    @tool("text_spotting")
+    @tool("text_spotting", example=Example({"image_index": 0}, picture="street"))
     def text_spotting(self, image_index: ImageIndex) -> ToolResult:
         """Detect and recognize text with localization: each text with its bounding box, for station names, road
         labels or map annotations.
@@ -72,7 +73,7 @@ class TextTools:
         ]
         return _result("spotting", {"items": items}, found.value, found.backend)
 
-    @tool("map_text_ocr")
+    @tool("map_text_ocr", example=Example({"image_index": 0}, picture="city_map"))
     def map_text_ocr(self, image_index: ImageIndex) -> ToolResult:
         """Extract map-related text: place names, road names, station names and landmarks, without pure numbers, scale
         markers and isolated symbols.
@@ -84,7 +85,7 @@ class TextTools:
         kept = [span for span in found.value if not span.text or not is_map_noise(span.text)]
         return _result("ocr", {"text": _lines(kept)}, kept, found.backend)
 
-    @tool("formula_ocr")
+    @tool("formula_ocr", example=Example({"image_index": 0}, picture="formula"))
     def formula_ocr(self, image_index: ImageIndex) -> ToolResult:
         """Recognize mathematical expressions and equations in an image as LaTeX.
 
@@ -101,7 +102,7 @@ class TextTools:
         unsure = [span for span in found.value if span.text not in prose]
         return _result("formula", more, unsure, found.backend)
 
-    @tool("table_ocr")
+    @tool("table_ocr", example=Example({"image_index": 0}, picture="ruled_table"))
     def table_ocr(self, image_index: ImageIndex) -> ToolResult:
         """Recognize the structure of a table in an image: its rows and columns with the text of each cell.
 

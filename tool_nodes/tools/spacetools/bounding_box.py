@@ -11,6 +11,7 @@ from tool_nodes.geometry import intrinsics, principal_point, project
 from tool_nodes.perception.masks import dilated, eroded, window_of
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import FocalLength, Mask, PointCloud
+from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.toolbox import tool
 from tool_nodes.tools.spacetools.grasping import require_matching
 from tool_nodes.types import BoolArray, FloatArray
@@ -206,7 +207,14 @@ class BoundingBoxTools:
 
     suite = "spacetools"
 
-    @tool("bounding_box.compute_bbox", aliases=["3d_bbox.compute_bbox"])
+    @tool(
+        "bounding_box.compute_bbox",
+        aliases=["3d_bbox.compute_bbox"],
+        example=Example(
+            {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"},
+            before=("depth_estimator.estimate_depth_with_pointcloud", "sam2.segment_from_point"),
+        ),
+    )
     def compute_bbox(self, point_cloud: PointCloud, mask: Mask, focal_length_px: FocalLength) -> ToolResult:
         """Compute an oriented bounding box for a masked subset of a point cloud, in the camera frame.
 

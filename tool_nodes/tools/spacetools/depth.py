@@ -11,6 +11,7 @@ from tool_nodes.perception.prompts import depth_by
 from tool_nodes.ports import DepthEstimator
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex
+from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
 
@@ -36,7 +37,7 @@ class DepthTools:
     def __init__(self, estimator: DepthEstimator) -> None:
         self._estimator = estimator
 
-    @tool("depth_estimator.estimate_depth", renamed={"image": "image_index"})
+    @tool("depth_estimator.estimate_depth", renamed={"image": "image_index"}, example=Example({"image_index": 0}))
     def estimate_depth(self, image_index: ImageIndex) -> ToolResult:
         """Estimate metric depth of an image.
 
@@ -56,7 +57,11 @@ class DepthTools:
             backend=answer.backend,
         )
 
-    @tool("depth_estimator.estimate_depth_with_pointcloud", renamed={"image": "image_index"})
+    @tool(
+        "depth_estimator.estimate_depth_with_pointcloud",
+        renamed={"image": "image_index"},
+        example=Example({"image_index": 0}),
+    )
     def estimate_depth_with_pointcloud(self, image_index: ImageIndex) -> ToolResult:
         """Estimate metric depth of an image and the 3D point cloud in camera coordinates.
 

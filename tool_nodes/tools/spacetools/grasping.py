@@ -15,6 +15,7 @@ from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.ports import GraspGenerator
 from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
 from tool_nodes.toolbox.arguments import FocalLength, ImageIndex, Mask, PointCloud
+from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.toolbox import InSession, tool
 from tool_nodes.types import BoolArray, FloatArray, Frame, GraspSet, GraspTarget
 
@@ -59,7 +60,20 @@ class GraspAlternatives:
 
     suite = "spacetools"
 
-    @tool("grasp_generator.compute_grasp", renamed={"image": "image_index"}, repeatable=True)
+    @tool(
+        "grasp_generator.compute_grasp",
+        renamed={"image": "image_index"},
+        repeatable=True,
+        example=Example(
+            {
+                "point_cloud": "$point_cloud",
+                "mask": "$segmentation_mask",
+                "focal_length_px": "$focal_length_px",
+                "image_index": 0,
+            },
+            before=("depth_estimator.estimate_depth_with_pointcloud", "sam2.segment_from_point"),
+        ),
+    )
     def compute_grasp(
         self,
         point_cloud: PointCloud,

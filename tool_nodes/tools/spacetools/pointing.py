@@ -19,6 +19,7 @@ from tool_nodes.perception.prompts import points_by
 from tool_nodes.ports import Answer, Pointer
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex, Text
+from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
 
@@ -120,7 +121,12 @@ class RoboReferTools(PointingTools):
         marks: Finds marks that are drawn into a picture.
     """
 
-    @tool("roborefer.detect_one", aliases=["point1.detect_one"], renamed={"image": "image_index"})
+    @tool(
+        "roborefer.detect_one",
+        aliases=["point1.detect_one"],
+        renamed={"image": "image_index"},
+        example=Example({"obj_name": "the carton on the left", "image_index": 0}),
+    )
     def detect_one(self, obj_name: Text, image_index: ImageIndex) -> ToolResult:
         """Identify one instance of the named object by pointing to it. Free space can be named too.
 
@@ -130,7 +136,12 @@ class RoboReferTools(PointingTools):
         """
         return self._detect(obj_name, image_index, only_one=True)
 
-    @tool("roborefer.detect_all", aliases=["point1.detect_all"], renamed={"image": "image_index"})
+    @tool(
+        "roborefer.detect_all",
+        aliases=["point1.detect_all"],
+        renamed={"image": "image_index"},
+        example=Example({"obj_name": "coconut water", "image_index": 0}),
+    )
     def detect_all(self, obj_name: Text, image_index: ImageIndex) -> ToolResult:
         """Identify all instances of the named object by pointing to them.
 
@@ -149,7 +160,12 @@ class VlmTools(PointingTools):
         marks: Finds marks that are drawn into a picture.
     """
 
-    @tool("vlm.detect_one", aliases=["point2.detect_one"], renamed={"image": "image_index"})
+    @tool(
+        "vlm.detect_one",
+        aliases=["point2.detect_one"],
+        renamed={"image": "image_index"},
+        example=Example({"obj_name": "black bin", "image_index": 0}),
+    )
     def detect_one(self, obj_name: Text, image_index: ImageIndex) -> ToolResult:
         """Identify one instance of the named object by pointing to it with a general VLM.
 
@@ -159,7 +175,12 @@ class VlmTools(PointingTools):
         """
         return self._detect(obj_name, image_index, only_one=True)
 
-    @tool("vlm.detect_all", aliases=["point2.detect_all"], renamed={"image": "image_index"})
+    @tool(
+        "vlm.detect_all",
+        aliases=["point2.detect_all"],
+        renamed={"image": "image_index"},
+        example=Example({"obj_name": "food", "image_index": 0}),
+    )
     def detect_all(self, obj_name: Text, image_index: ImageIndex) -> ToolResult:
         """Identify all instances of the named object by pointing to them with a general VLM.
 

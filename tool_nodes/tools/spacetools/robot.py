@@ -21,6 +21,7 @@ from tool_nodes.ports import Camera, GraspAndPlace
 from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
 from tool_nodes.stop_latch import StopWatch
 from tool_nodes.toolbox.arguments import Point2D, Point3D, Pose
+from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.images import SessionImage, view_of
 from tool_nodes.toolbox.toolbox import InSession, Session, tool
 from tool_nodes.tools.spacetools.depth import depth_range
@@ -31,6 +32,13 @@ _LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING})
 
 UNSEEN = "Not verified: the new picture does not show the object in the container; it may be hidden in it. "
 """What a place into a container says where it was not seen to have worked; policies tell it on."""
+
+_GRASP_FOUND = (
+    "depth_estimator.estimate_depth_with_pointcloud",
+    "sam2.segment_from_point",
+    "grasp_generator.compute_grasp",
+)
+"""Calls that an example of a motion needs first."""
 
 
 class CameraTools:
@@ -59,7 +67,7 @@ class CameraTools:
     def _cloud(self, frame: Frame) -> NDArray[np.float32]:
         return backproject(frame.depth, frame.K)
 
-    @tool("robot.capture_image", timeout_s=None, repeatable=True)
+    @tool("robot.capture_image", timeout_s=None, repeatable=True, example=Example({}))
     def capture_image(self, session: InSession) -> ToolResult:
         """Capture an RGB image from the robot's camera."""
         frame = self._look(session)
@@ -72,7 +80,7 @@ class CameraTools:
             variables={"captured_image": SessionImage(frame.rgb, frame)},
         )
 
-    @tool("robot.get_depth", aliases=["robot.capture_depth"], timeout_s=None, repeatable=True)
+    @tool("robot.get_depth", aliases=["robot.capture_depth"], timeout_s=None, repeatable=True, example=Example({}))
     def get_depth(self, session: InSession) -> ToolResult:
         """Get the depth map from the robot's depth sensor."""
         frame = self._look(session)
@@ -94,7 +102,7 @@ class CameraTools:
             variables={"depth_map": frame.depth, "focal_length_px": focal},
         )
 
-    @tool("robot.get_depth_with_pointcloud", timeout_s=None, repeatable=True)
+    @tool("robot.get_depth_with_pointcloud", timeout_s=None, repeatable=True, example=Example({}))
     def get_depth_with_pointcloud(self, session: InSession) -> ToolResult:
         """Get the depth map from the robot's depth sensor and the 3D point cloud in the camera frame."""
         frame = self._look(session)
@@ -156,7 +164,19 @@ class RobotTools(CameraTools):
         known = f" that was grasped as '{called}'" if called else ""
         return f"The gripper holds an object{known}. "
 
-    @tool("robot.execute_grasp", motion=True, timeout_s=None)
+    @tool(
+        "robot.execute_grasp",
+        motion=True,
+        timeout_s=None,
+        example=Example(
+            {"grasp_pose": "$grasp_pose"},
+            before=(
+                "depth_estimator.estimate_depth_with_pointcloud",
+                "sam2.segment_from_point",
+                "grasp_generator.compute_grasp",
+            ),
+        ),
+    )
     def execute_grasp(self, grasp_pose: Pose, session: InSession) -> ToolResult:
         """Grasp by moving the gripper to a pose via a pre-grasp point, closing it, and lifting.
 
@@ -197,6 +217,15 @@ class RobotTools(CameraTools):
         motion=True,
         timeout_s=None,
         renamed={"point_2d": "placement_point_2d"},
+        example=Example(
+            {"placement_point_2d": [0.48, 0.62]},
+            before=(
+                "depth_estimator.estimate_depth_with_pointcloud",
+                "sam2.segment_from_point",
+                "grasp_generator.compute_grasp",
+                "robot.execute_grasp",
+            ),
+        ),
     )
     def place_object_at_2d_location(self, placement_point_2d: Point2D, session: InSession) -> ToolResult:
         """Place the held object at a point of the newest image; the 3D location is found by shooting a ray.
@@ -212,6 +241,15 @@ class RobotTools(CameraTools):
         motion=True,
         timeout_s=None,
         renamed={"point_3d": "placement_point_3d"},
+        example=Example(
+            {"placement_point_3d": [-0.02, 0.14, 0.93]},
+            before=(
+                "depth_estimator.estimate_depth_with_pointcloud",
+                "sam2.segment_from_point",
+                "grasp_generator.compute_grasp",
+                "robot.execute_grasp",
+            ),
+        ),
     )
     def place_object_at_3d_location(self, placement_point_3d: Point3D, session: InSession) -> ToolResult:
         """Place the held object at a 3D point in the camera frame and open the gripper.

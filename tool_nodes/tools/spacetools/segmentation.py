@@ -11,6 +11,7 @@ from tool_nodes.perception.prompts import segment_by
 from tool_nodes.ports import Segmenter
 from tool_nodes.results import ToolResult, invalid
 from tool_nodes.toolbox.arguments import ImageIndex, Points2D, Unit
+from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.toolbox import tool
 from tool_nodes.types import MOST_POINTS, BoolArray, GraspTarget, PointPrompt
 
@@ -26,7 +27,11 @@ class Sam2Tools:
     def __init__(self, segmenter: Segmenter) -> None:
         self._segmenter = segmenter
 
-    @tool("sam2.segment_from_point", renamed={"image": "image_index"})
+    @tool(
+        "sam2.segment_from_point",
+        renamed={"image": "image_index"},
+        example=Example({"x": 0.349, "y": 0.545, "image_index": 0}),
+    )
     def segment_from_point(self, x: Unit, y: Unit, image_index: ImageIndex) -> ToolResult:
         """Segment the object at a single image point.
 
@@ -48,7 +53,11 @@ class Sam2Tools:
             backend=found.backend,
         )
 
-    @tool("sam2.segment_from_points", renamed={"image": "image_index"})
+    @tool(
+        "sam2.segment_from_points",
+        renamed={"image": "image_index"},
+        example=Example({"points": [[0.349, 0.52], [0.349, 0.56]], "image_index": 0}),
+    )
     def segment_from_points(self, points: Points2D, image_index: ImageIndex) -> ToolResult:
         """Segment one object using multiple foreground points.
 

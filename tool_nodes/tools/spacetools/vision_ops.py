@@ -8,6 +8,7 @@ from tool_nodes.drawing import WHITE
 from tool_nodes.perception.masks import window_of
 from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
 from tool_nodes.toolbox.arguments import Data, ImageIndex, Mask, Points2D, Unit
+from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
 
@@ -20,7 +21,14 @@ class VisionOps:
 
     suite = "spacetools"
 
-    @tool("vision_ops.index_at", aliases=["image_ops.index_at"], renamed={"x": "u", "y": "v"})
+    @tool(
+        "vision_ops.index_at",
+        aliases=["image_ops.index_at"],
+        renamed={"x": "u", "y": "v"},
+        example=Example(
+            {"data": "$depth_map", "u": 0.349, "v": 0.545}, before=("depth_estimator.estimate_depth_with_pointcloud",)
+        ),
+    )
     def index_at(self, data: Data, u: Unit, v: Unit) -> ToolResult:
         """Get the value of an array, such as a depth map, at a normalized image point.
 
@@ -41,7 +49,12 @@ class VisionOps:
         shown = value.tolist()
         return ToolResult(value=shown, text=f"Pixel value at ({u:.3f}, {v:.3f}) is {shown}")
 
-    @tool("vision_ops.point_crop", aliases=["image_ops.point_crop"], renamed={"image": "image_index"})
+    @tool(
+        "vision_ops.point_crop",
+        aliases=["image_ops.point_crop"],
+        renamed={"image": "image_index"},
+        example=Example({"image_index": 0, "points": [[0.3, 0.45], [0.4, 0.66]]}),
+    )
     def point_crop(self, image_index: ImageIndex, points: Points2D) -> ToolResult:
         """Crop an image to the smallest box that holds all given points.
 
@@ -66,7 +79,12 @@ class VisionOps:
             source=crop,
         )
 
-    @tool("vision_ops.mask_crop", aliases=["image_ops.mask_crop"], renamed={"image": "image_index"})
+    @tool(
+        "vision_ops.mask_crop",
+        aliases=["image_ops.mask_crop"],
+        renamed={"image": "image_index"},
+        example=Example({"image_index": 0, "mask": "$segmentation_mask"}, before=("sam2.segment_from_point",)),
+    )
     def mask_crop(self, image_index: ImageIndex, mask: Mask) -> ToolResult:
         """Crop an image to the tight bounding box of a mask; pixels outside the mask become white.
 

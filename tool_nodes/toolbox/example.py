@@ -1,0 +1,23 @@
+"""The example call of a tool, which stands with the tool itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Example:
+    """A call that shows what a tool does: tests run it, `bench tools` times it, and the page of tools shows its answer.
+
+    Attributes:
+        arguments: As JSON has them. Picture 0 is the one of `picture`; `$variables` come from the calls before.
+        before: Tools whose own examples are called first, in this order.
+        picture: What picture 0 shows: "table", the example scene as its camera sees it, or a drawing of
+            `sim.tool_examples.DRAWN`.
+    """
+
+    arguments: Mapping[str, Any]
+    before: tuple[str, ...] = ()
+    picture: str = "table"

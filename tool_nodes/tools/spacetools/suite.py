@@ -1,0 +1,37 @@
+"""SpaceTools' suite: every tool of the paper over the ports that stand behind them."""
+
+from __future__ import annotations
+
+from tool_nodes.ports import CodeRunner, DepthEstimator, Pointer, Segmenter
+from tool_nodes.sandbox.executor import CodeTools
+from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
+from tool_nodes.tools.spacetools.depth import DepthTools
+from tool_nodes.tools.spacetools.grasping import GraspAlternatives
+from tool_nodes.tools.spacetools.pointing import RoboReferTools, VlmTools
+from tool_nodes.tools.spacetools.robot import CameraTools
+from tool_nodes.tools.spacetools.segmentation import Sam2Tools
+from tool_nodes.tools.spacetools.vision_ops import VisionOps
+
+
+def spacetools(
+    pointer: Pointer,
+    second_pointer: Pointer | None,
+    segmenter: Segmenter,
+    depth: DepthEstimator,
+    grasps: GraspAlternatives,
+    boxes: BoundingBoxTools,
+    robot: CameraTools,
+    code: CodeRunner,
+) -> list[object]:
+    """The providers of the suite; the arguments are those of `tool_nodes.tools.suites.Backends`."""
+    return [
+        RoboReferTools(pointer),
+        VlmTools(second_pointer or pointer),
+        Sam2Tools(segmenter),
+        DepthTools(depth),
+        grasps,
+        boxes,
+        VisionOps(),
+        robot,
+        CodeTools(code),
+    ]
