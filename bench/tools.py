@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.console.options import Size, parse_size
+from agent_node.console.options import Size, Suite, parse_size
 from agent_node.console.terminal import AsJson, say
 from bench.stats import format_rows, machine, publish, timing_row
 from sim.camera.ray import CameraModel
@@ -119,12 +119,11 @@ def _call(name: str, station: Station) -> tuple[tuple[float, float], str, Size]:
     return (record.wall_s, cpu_s), record.result.backend, picture.size
 
 
-def bench_tools(n: int = 30, suite: str = "all", size: str = "640x480,1280x720", as_json: AsJson = False) -> int:
+def bench_tools(n: int = 30, suite: Suite = "all", size: str = "640x480,1280x720", as_json: AsJson = False) -> int:
     """Time every tool that does not move the robot, each call on a fresh picture.
 
     Args:
         n: Calls of each.
-        suite: Whose tools: names of suites separated by commas, or all of the papers'.
         size: Sizes of the camera's pictures, e.g. 640x480 or 640x480,1280x720.
     """
     if n < 1:

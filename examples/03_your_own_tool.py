@@ -17,6 +17,7 @@ from sim.station import Station
 from tool_nodes.geometry import backproject, pixel
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex, Point2D
+from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.toolbox import Session, Toolbox, tool
 from tool_nodes.tools.spacetools.robot import CameraTools
 
@@ -26,7 +27,7 @@ class MeasuringTools:
 
     suite = "measuring"
 
-    @tool("measure.distance")
+    @tool("measure.distance", example=Example({"image_index": 0, "start": [0.35, 0.55], "end": [0.6, 0.55]}))
     def distance(self, image_index: ImageIndex, start: Point2D, end: Point2D) -> ToolResult:
         """Measure the distance between two points of a picture.
 

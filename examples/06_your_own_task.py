@@ -16,8 +16,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from agent_node.policy import Message, Reply
-from sim.scene.files import parse_scene
+from sim.scene.generator import generate_scene
 from sim.scene.scenes import Scene
 from sim.station import Station
 from sim.tasks.task import TASK_GOAL, History, Score, Transcript
@@ -59,6 +61,11 @@ class CountTask:
         return Score({"counted": counted, "looked": looked}, counted and looked, reasons)
 
 
+def random_count(rng: np.random.Generator) -> CountTask:
+    """What `--tasks count_red` draws: red things on a random table."""
+    return CountTask("red", generate_scene(int(rng.integers(2**31))))
+
+
 class Guesses:
     """Looks once, and says a number that it was born with."""
 
@@ -74,13 +81,7 @@ class Guesses:
         return Reply(f"<answer>There are {self._number}.</answer>")
 
 
-TABLE = """
-objects:
-  - {name: red box, position: [0.45, 0.10]}
-  - {name: apple, position: [0.40, -0.20]}
-  - {name: tea box, position: [0.55, 0.25]}
-"""
-task = CountTask("red", parse_scene(TABLE))
+task = random_count(np.random.default_rng(0))
 print(task.text, f"(there are {task.truth})")
 for guess in (2, 3):
     score = run_episode(Station(task.scene), Guesses(guess), task).truth

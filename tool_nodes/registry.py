@@ -41,12 +41,9 @@ GROUPS: Mapping[str, str] = {
     "sensor": "toolhand.sensor",
     "object set": "toolhand.objects",
     "task": "toolhand.task",
-    "suite": "toolhand.tools",
+    "tool suite": "toolhand.tools",
 }
 """What can be chosen by name, and the group of entry points that holds it. Entries of `perception` are presets."""
-
-_SAID = {"suite": "tool suite", "second_pointer": "pointer"}
-"""How a port is called in sentences, where not by its own name."""
 
 _ROOT = Path(__file__).parents[1]
 _SHOWN = 60
@@ -131,13 +128,13 @@ def find(port: str, spec: str) -> EntryPoint:
         return found[0]
     if found:
         packages = " and ".join(entry.dist.name if entry.dist else "?" for entry in found)
-        raise invalid(f"Two packages offer a {_SAID.get(port, port)} {name!r}: {packages}.")
+        raise invalid(f"Two packages offer a {port} {name!r}: {packages}.")
     if name in _written(port):
         raise _stale()
     known = names(port)
     allowed = f"it must be {' or '.join(known)}" if known else "there is none to choose"
     meant = did_you_mean(name, known)
-    raise invalid(f"There is no {_SAID.get(port, port)} {name[:_SHOWN]!r}: {allowed}.{meant}")
+    raise invalid(f"There is no {port} {name[:_SHOWN]!r}: {allowed}.{meant}")
 
 
 def _written(port: str) -> frozenset[str]:
@@ -174,7 +171,7 @@ def load(port: str, spec: str) -> Any:
 def unloadable(port: str, entry: EntryPoint, error: BaseException) -> ToolError:
     """The sentence about an entry whose import has failed, with the extra that would help."""
     hint = f"Install it with: {_install(entry)}" if entry.extras else ""
-    return unavailable(f"The {_SAID.get(port, port)} {entry.name!r} cannot be loaded: {_line(error)}.", hint)
+    return unavailable(f"The {port} {entry.name!r} cannot be loaded: {_line(error)}.", hint)
 
 
 def _line(error: BaseException) -> str:

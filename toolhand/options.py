@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from agent_node.console.options import DEFAULT_BACKENDS, BackendOptions, Unprefixed
+from agent_node.console.options import DEFAULT_BACKENDS, BackendOptions, Suite, Unprefixed
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.robot_names import DEFAULT_ROBOT
@@ -30,12 +30,6 @@ SceneName = Annotated[
     ),
 ]
 Seed = Annotated[int, tyro.conf.arg(help="Seeds perception noise, grasp sampling and planning; 0 or more.")]
-SUITE = tyro.conf.arg(
-    metavar="SUITE",
-    help="Whose tools: spacetools, peria, evic, last, several with commas, or all; pointing is SpaceTools' first "
-    "pointing tool alone.",
-)
-Suite = Annotated[str, SUITE]
 PngFile = Annotated[Path | None, tyro.conf.arg(metavar="PNG", help="Write the picture to this PNG file.")]
 
 ToolboxRole = Annotated[

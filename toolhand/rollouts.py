@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from agent_node.console.options import POLICY, PROTOCOL, Unprefixed, listed
+from agent_node.console.options import POLICY, PROTOCOL, SUITE, Unprefixed, installed, listed
 from agent_node.console.terminal import INTERRUPTED, AsJson, emit, say
 from agent_node.policies.options import ModelSettings
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.tools.suites import parse_suites
-from toolhand.options import SUITE
 from training.recipes import RECIPES, recipe_named
 from training.rollouts.options import ONE_PROCESS, STOPS, RolloutOptions, StopRules, WorkerOptions
 from training.rollouts.plan import GRADERS, EvaluationPlan, RolloutPlan, tasks_of, tasks_of_recipe
-from training.tasks.kinds import TASK_KINDS
 from training.tasks.splits import SPLITS
 
 if TYPE_CHECKING:
@@ -39,7 +37,7 @@ class CollectOptions(RolloutOptions):
         evaluate: One rollout of each task instead, to measure the policy: nothing can be learned from them.
     """
 
-    tasks: Annotated[tuple[str, ...], tyro.conf.arg(help=f"Kinds of tasks, in turn: {listed(TASK_KINDS)}.")] = (
+    tasks: Annotated[tuple[str, ...], tyro.conf.arg(help=f"Kinds of tasks, in turn: {installed('task', {})}.")] = (
         "pick_and_place",
     )
     recipe: Annotated[

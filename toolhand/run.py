@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from agent_node.console.narration import Narrator, say_missing
-from agent_node.console.options import PackagePath, Perception, PolicySpec, PortOptions, ProtocolName, RobotName
+from agent_node.console.options import PackagePath, Perception, PolicySpec, PortOptions, ProtocolName, RobotName, Suite
 from agent_node.console.terminal import (
     INTERRUPTED,
     AsJson,
@@ -34,7 +34,6 @@ from toolhand.options import (
     DefaultText,
     SceneName,
     Seed,
-    Suite,
     ToolboxRole,
     typed,
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from agent_node.console.options import Unprefixed
+from agent_node.console.options import Suite, Unprefixed
 from agent_node.console.terminal import (
     INTERRUPTED,
     AsJson,
@@ -20,7 +20,7 @@ from agent_node.console.terminal import (
     say,
 )
 from tool_nodes.results import ToolError, invalid
-from toolhand.options import WITH_ALL_TOOLS, PngFile, StationChoice, StationOptions, Suite
+from toolhand.options import WITH_ALL_TOOLS, PngFile, StationChoice, StationOptions
 
 if TYPE_CHECKING:
     from tool_nodes.toolbox.images import SessionImage

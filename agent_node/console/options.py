@@ -53,6 +53,13 @@ _POLICIES = {
     "replay": "replay:RUN_FOLDER",
     "tiny": "tiny or tiny:FILE (a small network that sees)",
 }
+_SUITES = {
+    "spacetools": "spacetools",
+    "peria": "peria",
+    "evic": "evic",
+    "last": "last",
+    "pointing": "pointing (SpaceTools' first pointing tool alone)",
+}
 
 Perception = Annotated[
     str,
@@ -69,6 +76,11 @@ PROTOCOL = tyro.conf.arg(
     help=f"How the policy writes: {listed(protocol_names())}; native is a server's own tool calls.",
 )
 ProtocolName = Annotated[str, PROTOCOL]
+SUITE = tyro.conf.arg(
+    metavar="SUITE",
+    help=f"Whose tools: {installed('tool suite', _SUITES)}, several with commas, or all of the papers'.",
+)
+Suite = Annotated[str, SUITE]
 RobotName = Annotated[
     str,
     tyro.conf.arg(metavar="ROBOT", help=f"Which robot: {installed('robot', {})}, or a folder with its robot.yaml."),

@@ -17,6 +17,7 @@ from agent_node.console.options import (
     POLICY,
     BackendOptions,
     ProtocolName,
+    Suite,
     Unprefixed,
     require_at_least,
 )
@@ -45,7 +46,7 @@ def bench_sets(
     policy: Annotated[str | None, POLICY] = None,
     split: str | None = None,
     protocol: ProtocolName = "peria",
-    suite: str | None = None,
+    suite: Suite | None = None,
     backends: Unprefixed[BackendOptions] = COLOUR_AND_DEPTH,
     limit: int | None = None,
     save: Path | None = None,

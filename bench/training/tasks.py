@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import tyro
 
-from agent_node.console.options import Perception, require_at_least
+from agent_node.console.options import Perception, installed, require_at_least
 from agent_node.console.terminal import AsJson
 from agent_node.console.terminal import say as tell
 from agent_node.policy import Policy
@@ -22,7 +23,7 @@ from sim.tasks.task import Score, Task
 from tool_nodes import registry
 from tool_nodes.names import stream_of
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError
 from tool_nodes.tools.suites import require_installed
 from training.env.difficulty import Difficulty
 from training.env.environment import Environment
@@ -42,6 +43,13 @@ SUITES = ("spacetools", "peria")
 """The tools that the teacher is offered: with them it can answer every kind."""
 PICTURE = (320, 240)
 """(width, height) of the camera's pictures, as in rollouts [px]."""
+
+TaskList = Annotated[
+    str,
+    tyro.conf.arg(
+        help=f'"all" of this project, its "questions", or kinds separated by commas: {installed("task", {})}.'
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -164,7 +172,7 @@ def rows_of_kinds(records: Sequence[TaskRecord]) -> list[dict[str, Any]]:
 
 
 def bench_tasks(
-    kinds: str = "all",
+    kinds: TaskList = "all",
     n: int = 30,
     first_seed: int = 0,
     split: str = "train",
@@ -176,7 +184,6 @@ def bench_tasks(
     """Give every kind of task to the scripted teacher, and beside it to a policy that neither looks nor calls.
 
     Args:
-        kinds: "all" of this project, its "questions", or kinds separated by commas.
         n: Tasks of each kind.
         first_seed: Seed of the first one.
         split: Split with the products, layouts and wordings.

@@ -21,6 +21,9 @@ ForeignLayout = Literal["packed", "pile"]
 LAYOUTS: tuple[ForeignLayout, ...] = get_args(ForeignLayout)
 """`packed` stands side by side, 0 to 15 mm apart; `pile` was dropped one upon the other."""
 
+_STREAMS: dict[ForeignLayout, int] = {"packed": 0, "pile": 1}
+"""Number of each layout in the seed of its scenes: it stays, whatever layouts are added."""
+
 THINGS = 5
 """Things of a scene [-]; as many as find room under the camera in a heap."""
 DENSITY = 350.0
@@ -37,7 +40,7 @@ _KEPT = 64
 
 def drawn(seed: int, layout: ForeignLayout) -> tuple[tuple[ConvexAsset, ...], np.random.Generator]:
     """The things of a scene, and the random numbers that go on where they ended."""
-    rng = np.random.default_rng([seed, LAYOUTS.index(layout), 0xF0])
+    rng = np.random.default_rng([seed, _STREAMS[layout], 0xF0])
     hue = float(rng.random()) if rng.random() < _ALIKE else None
     things = tuple(draw_solid(rng, hue) for _ in range(THINGS))
     if layout == "pile":

@@ -40,7 +40,7 @@ class Backends:
         segmenter: Outlines things.
         depth: Estimates depth.
         reader: Reads text.
-        grasps: The grasp tool.
+        grasps: The grasp tool; a suite leaves out what is None, as the four from here on are beside pictures alone.
         boxes: The 3D box tool.
         robot: The robot's own tools.
         code: Runs model-written code.
@@ -52,10 +52,10 @@ class Backends:
     segmenter: Segmenter
     depth: DepthEstimator
     reader: TextReader
-    grasps: GraspAlternatives
-    boxes: BoundingBoxTools
-    robot: CameraTools
-    code: CodeRunner
+    grasps: GraspAlternatives | None = None
+    boxes: BoundingBoxTools | None = None
+    robot: CameraTools | None = None
+    code: CodeRunner | None = None
     second_pointer: Pointer | None = None
 
     @property
@@ -66,7 +66,7 @@ class Backends:
 
 def known_suites() -> tuple[str, ...]:
     """Every suite of an installed package: the papers' first, the others in alphabetical order."""
-    names = registry.names("suite")
+    names = registry.names("tool suite")
     return (*(suite for suite in SUITES if suite in names), *(name for name in names if name not in SUITES))
 
 
@@ -86,7 +86,7 @@ def parse_suites(text: str) -> tuple[str, ...]:
 
 def _require_known(name: str) -> None:
     try:
-        registry.find("suite", name)
+        registry.find("tool suite", name)
     except ToolError as error:
         hint = error.hint or "Several are separated by commas, and all is every paper's."
         raise ToolError(error.code, error.message, hint) from None
@@ -123,7 +123,7 @@ def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:
     providers: list[object] = []
     for suite in chosen:
         if suite != POINTING or "spacetools" not in chosen:
-            made = registry.make("suite", suite, **offered)
+            made = registry.make("tool suite", suite, **offered)
             providers += made if isinstance(made, list) else [made]
     try:
         return Toolbox(providers)

@@ -173,7 +173,7 @@ def encode(rgb: NDArray[np.uint8]) -> bytes:
 
 def own_suites() -> tuple[str, ...]:
     """Every suite of this project, the papers' first; a part of one is left out."""
-    own = [offer.name for offer in registry.offers("suite") if offer.package == PROJECT]
+    own = [offer.name for offer in registry.offers("tool suite") if offer.package == PROJECT]
     return (*SUITES, *(name for name in own if name not in (*SUITES, POINTING)))
 
 

@@ -18,20 +18,12 @@ def spacetools(
     second_pointer: Pointer | None,
     segmenter: Segmenter,
     depth: DepthEstimator,
-    grasps: GraspAlternatives,
-    boxes: BoundingBoxTools,
-    robot: CameraTools,
-    code: CodeRunner,
+    grasps: GraspAlternatives | None,
+    boxes: BoundingBoxTools | None,
+    robot: CameraTools | None,
+    code: CodeRunner | None,
 ) -> list[object]:
     """The providers of the suite; the arguments are those of `tool_nodes.tools.suites.Backends`."""
-    return [
-        RoboReferTools(pointer),
-        VlmTools(second_pointer or pointer),
-        Sam2Tools(segmenter),
-        DepthTools(depth),
-        grasps,
-        boxes,
-        VisionOps(),
-        robot,
-        CodeTools(code),
-    ]
+    seeing = [RoboReferTools(pointer), VlmTools(second_pointer or pointer), Sam2Tools(segmenter), DepthTools(depth)]
+    others = (grasps, boxes, VisionOps(), robot, None if code is None else CodeTools(code))
+    return [*seeing, *(provider for provider in others if provider is not None)]

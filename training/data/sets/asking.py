@@ -10,19 +10,10 @@ from agent_node.conversation_settings import ConversationSettings
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol
 from tool_nodes.backends import Ports
-from tool_nodes.perception.object_finder import ObjectFinder
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Toolbox, Tools
-from tool_nodes.tools.evic.visual_tools import EvicTools
-from tool_nodes.tools.last.tools import SkillTools
-from tool_nodes.tools.peria.interaction import PeriaInteractionTools
-from tool_nodes.tools.peria.perception import PeriaPerceptionTools
-from tool_nodes.tools.peria.text_reading import TextTools
-from tool_nodes.tools.spacetools.depth import DepthTools
-from tool_nodes.tools.spacetools.pointing import RoboReferTools, VlmTools
-from tool_nodes.tools.spacetools.segmentation import Sam2Tools
-from tool_nodes.tools.spacetools.vision_ops import VisionOps
+from tool_nodes.tools.suites import Backends, make_toolbox
 from training.data.sets.question import Question, rgb_of
 from training.tasks.shown import for_question
 
@@ -42,20 +33,10 @@ def ports_asked(suites: Sequence[str]) -> list[str]:
 
 def picture_toolbox(ports: Ports, suites: Sequence[str]) -> Toolbox:
     """The tools of some papers that work on a picture: all but those for a robot, a camera, grasps and code."""
-    finder = ObjectFinder(ports.detector, ports.segmenter, ports.depth)
-    families: dict[str, list[object]] = {
-        "spacetools": [
-            RoboReferTools(ports.pointer),
-            VlmTools(ports.second_pointer),
-            Sam2Tools(ports.segmenter),
-            DepthTools(ports.depth),
-            VisionOps(),
-        ],
-        "peria": [TextTools(ports.reader), PeriaPerceptionTools(finder), PeriaInteractionTools()],
-        "evic": [EvicTools()],
-        "last": [SkillTools(finder)],
-    }
-    return Toolbox([provider for suite in suites for provider in families[suite]])
+    looking = Backends(
+        ports.pointer, ports.detector, ports.segmenter, ports.depth, ports.reader, second_pointer=ports.second_pointer
+    )
+    return make_toolbox(looking, suites)
 
 
 def asked(question: Question, toolbox: Tools, protocol: Protocol, turns: int | None = None) -> Conversation:
