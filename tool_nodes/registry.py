@@ -41,7 +41,7 @@ GROUPS: Mapping[str, str] = {
     "sensor": "toolhand.sensor",
     "object set": "toolhand.objects",
     "task": "toolhand.task",
-    "tool suite": "toolhand.tools",
+    "tool suite": f"{PROJECT}.tools",  # the group, not the module of that name
 }
 """What can be chosen by name, and the group of entry points that holds it. Entries of `perception` are presets."""
 
