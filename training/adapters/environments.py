@@ -34,9 +34,9 @@ class Engine:
     """Somebody else's software that trains or serves.
 
     Attributes:
-        name: Of its environment and its list of versions.
-        package: As pip knows it.
-        module: What Python imports.
+        name: Name of its environment and its list of versions.
+        package: Name for pip.
+        module: Import name.
         disk_gb: Free disk that must be there before its environment is made, CPU builds [GB]; measured.
 
     What its packages need once they are installed is a script, `repairs/NAME.py` beside this file, where they do.
@@ -108,7 +108,7 @@ def require_engine(name: str) -> Iterator[None]:
     """Within it an engine is imported.
 
     Args:
-        name: Of the engine.
+        name: Name of the engine.
 
     Raises:
         ToolError: UNAVAILABLE, with the command that makes its environment, where this Python lacks it.

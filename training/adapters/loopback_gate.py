@@ -23,7 +23,7 @@ class LoopbackGate:
     """An ASGI application in front of another one, which sees only requests that programs of this machine send.
 
     Args:
-        app: What is behind it.
+        app: Application behind the gate.
     """
 
     def __init__(self, app: AsgiApp) -> None:

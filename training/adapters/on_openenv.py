@@ -131,7 +131,7 @@ class EpisodeSessions(ResourceSessionFactory[EpisodeResource]):
     """Opens rollouts.
 
     Args:
-        episodes: Whose rows these are.
+        episodes: Source of the rows.
     """
 
     def __init__(self, episodes: Episodes) -> None:
@@ -268,7 +268,7 @@ def server_of(episodes: Episodes, port: int, at_once: int = MOST_AT_ONCE) -> uvi
     """A server of episodes on this machine alone; `run()` serves until Ctrl-C.
 
     Args:
-        episodes: Whose rows clients name.
+        episodes: Source of the rows that clients name.
         port: 0 for one that is free.
         at_once: Episodes at the same time, 1 or more.
     """

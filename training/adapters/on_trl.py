@@ -66,7 +66,7 @@ class TrlEpisode:
         """Begin the episode of a row.
 
         Args:
-            row: As of `Episodes.open`; what else it has is TRL's.
+            row: Row for `Episodes.open`; further keys are TRL's.
 
         Returns:
             What the policy reads first, pictures included; TRL appends it to the row's last message.
@@ -123,7 +123,7 @@ def environment_factory(episodes: Episodes, row: Mapping[str, Any]) -> Callable[
     """What GRPOTrainer's argument of this name takes.
 
     Args:
-        episodes: Of the protocol `native`, in which a server, here TRL, offers the tools and reads the calls.
+        episodes: Episodes of the protocol `native`, in which a server, here TRL, offers the tools and reads the calls.
         row: Any row of the data set: the tools of its episode are the methods of the class.
 
     Raises:
@@ -173,7 +173,7 @@ def scored_completion(
         group: Names the rollouts that are compared.
         prompt: Messages before the first turn.
         completion: Messages from it on.
-        reward: Of the whole; it comes with the last turn.
+        reward: Reward of the whole; it comes with the last turn.
     """
     anchors, heard = [], list(prompt)
     for message in completion:
@@ -193,7 +193,7 @@ def step_trainer(advantages: StepAdvantages = or_gigpo) -> Any:
     cannot be used.
 
     Args:
-        advantages: Of the turns of all groups of a step; by default OR-GIGPO.
+        advantages: Advantages of the turns of all groups of a step; by default OR-GIGPO.
 
     Raises:
         ToolError: UNAVAILABLE where this Python has no TRL.

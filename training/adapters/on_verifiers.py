@@ -62,7 +62,7 @@ class EpisodeState(vf.State):
     Attributes:
         door: Where the worker answers calls: host, port, key in hexadecimal digits.
         tools: Schemas of the tools, in the function-calling form, by names that servers allow.
-        score: What came of it: total, terms, success, calls, failed_calls; None before the end.
+        score: Result: total, terms, success, calls, failed_calls; None before the end.
     """
 
     door: tuple[str, int, str] = ("", 0, "")
@@ -259,7 +259,7 @@ def call_through(door: Sequence[Any], episode: str, tool: str, arguments: Mappin
 
     Args:
         door: Host, port and key of its EpisodeDoor.
-        episode, tool, arguments: Of the call.
+        episode, tool, arguments: Episode, tool and arguments of the call.
 
     Returns:
         `words`, and `pictures` as PNG in base64.

@@ -62,8 +62,8 @@ class _Stream:
 
     Attributes:
         ids: Prompt and response.
-        mask: Of the response: 1 on what the policy sampled.
-        logprobs: Of the response, 0 where nothing was sampled; None where the server gives none.
+        mask: Mask of the response: 1 on tokens that the policy sampled.
+        logprobs: Log-probabilities of the response, 0 where nothing was sampled; None where the server gives none.
         messages: The conversation as the chat template takes it.
         images: Its pictures, in order.
         turns: Documents of its turns.
@@ -85,7 +85,7 @@ class EpisodeLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
     session's: system prompt and question come from it, whatever prompt the row has.
 
     Args:
-        settings: Of `training.adapters.episodes.Episodes`.
+        settings: Settings of `training.adapters.episodes.Episodes`.
         turn_tokens: Longest turn [tokens]; as long as the response where None.
     """
 
@@ -218,7 +218,7 @@ class ToolEpisodeLoop(ToolAgentLoop):  # type: ignore[misc, unused-ignore]
     256 characters otherwise.
 
     Args:
-        settings: Of `training.adapters.episodes.Episodes`; the protocol is `native`.
+        settings: Settings of `training.adapters.episodes.Episodes`; the protocol is `native`.
     """
 
     def __init__(self, *args: Any, settings: Mapping[str, Any] | None = None, **kwargs: Any) -> None:

@@ -23,8 +23,8 @@ def class_of_tools(name: str, base: type, schemas: Sequence[Mapping[str, Any]]) 
     """A class with one method for each tool; dots in names become `__`.
 
     Args:
-        name: Of the class.
-        base: What it adds the methods to.
+        name: Name of the class.
+        base: Class that the methods are added to.
         schemas: JSON schemas of the tools, in the function-calling form.
 
     Raises:

@@ -59,7 +59,7 @@ def turn_document(answered: Sequence[Message], start: int, end: int) -> dict[str
     """A turn as plain data.
 
     Args:
-        answered: What was said since the turn before, as `training.rollouts.record.anchor_of` has it.
+        answered: Messages since the turn before, see `training.rollouts.record.anchor_of`.
         start, end: The policy's tokens: the first, and the one after the last, counted in the response.
     """
     text = "\n".join(message.text for message in answered if message.role != "system")

@@ -35,8 +35,8 @@ def row(task: Mapping[str, Any], index: int, seed: int = 0, agent: str = LOOP) -
 
     Args:
         task: Its document.
-        index: Of the row.
-        seed: Of the station.
+        index: Index of the row.
+        seed: Seed of the station.
         agent: Which agent loop.
     """
     words = f"{task['kind']} {task['seed']} of {task['split']}"
@@ -88,9 +88,9 @@ def write_files(
 
     Args:
         folder: Takes them; made if it is not there.
-        settings: Of the episodes.
+        settings: Settings of the episodes.
         tasks: Their documents, a row each.
-        seed: Of the first row's station; each row has the next one.
+        seed: Seed of the first row's station; each row has the next one.
         agent: Which agent loop.
         turn_tokens: Longest turn [tokens].
 

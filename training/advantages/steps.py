@@ -40,7 +40,7 @@ class ScoredTurn:
     """One turn of a rollout.
 
     Attributes:
-        anchor: What the policy was answering: the prompt at first, then the newest observation.
+        anchor: Observation that the policy was answering: the prompt at first, then the newest one.
         reward: r_t, what this turn brought.
         returned: The observation that the turn's call brought back; None after the last one.
     """
@@ -77,8 +77,8 @@ class ScoredRollout:
 
         Args:
             prompt: See above.
-            anchors: What each of the T turns was answering, the prompt first; each is also what the turn before
-                brought.
+            anchors: Observation that each of the T turns was answering, the prompt first; each is also the result of
+                the turn before.
             reward: R(tau).
         """
         last = len(anchors) - 1

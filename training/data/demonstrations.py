@@ -35,15 +35,15 @@ class Demonstration:
     """One episode at a steady rate.
 
     Attributes:
-        text: What the operator said.
+        text: Sentence of the operator.
         fps: Frames a second.
-        names: Of the columns of `states`: the arm's joints [rad], then the opening of the jaws [m].
+        names: Names of the columns of `states`: the arm's joints [rad], then the opening of the jaws [m].
         states: (T, J + 1) measured, float32.
         pictures: (T, H, W, 3) uint8 RGB, of the scene camera.
         success: The simulator found everything that was asked for.
         reward: Mean of the terms of the task's score, in 0..1.
         robot: Name of the robot.
-        seed: Of the task and of the station.
+        seed: Seed of the task and of the station.
     """
 
     text: str
@@ -75,7 +75,7 @@ def demonstrate(station: Station, policy: Policy, task: Task, fps: int = FPS) ->
     Args:
         station: Reset for the task.
         policy: Who does it.
-        task: What is to be done.
+        task: Task to be done.
         fps: Frames a second, a divisor of LOG_HZ.
 
     Raises:
@@ -123,8 +123,8 @@ def demonstrations(
     Args:
         n: How many tasks, of the seeds `seed`, `seed` + 1, ...
         seed: 0 or more.
-        config: Of the station; its seed is the task's.
-        category: Of the tasks; drawn where None.
+        config: Configuration of the station; its seed is the task's.
+        category: Category of the tasks; drawn where None.
         fps: See `demonstrate`.
         on_skip: Hears in a sentence of each episode in which nothing moved or that has no score.
 

@@ -17,7 +17,7 @@ class ExperimentArm:
     """What is done before the table's row is measured.
 
     Attributes:
-        title: As the table has it.
+        title: Title in the table.
         scripted: A policy that is not trained; the rest means nothing then.
         stage1: The pointer is improved by hits first; else it stays as the labels left it.
         sft: Stage 2.

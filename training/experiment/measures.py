@@ -300,7 +300,7 @@ def summarise(records: Iterable[RolloutRecord], planned: int | None = None) -> M
     """The measures of many episodes.
 
     Args:
-        records: Of the episodes that have a score.
+        records: Records of the episodes that have a score.
         planned: How many there were to be; as many as there are where None.
     """
     rows = [measure(record) for record in records]

@@ -47,11 +47,11 @@ def run_tiny(
     Args:
         recipe: "dirl", "peria" or "last".
         folder: A new one, or one of the same run.
-        seed: Of everything, 0 or more.
+        seed: Seed of the whole experiment, 0 or more.
         scale: Times the sizes; 1 takes about an hour on two cores.
         evaluated: Episodes of each row of a table.
         workers: Processes that draw rollouts.
-        sizes: What is scaled; the default sizes where None.
+        sizes: Sizes to scale; the default sizes where None.
 
     Returns:
         What FOLDER/result.json holds: "tables", one a stage, each {row: measures}; "policy" and "pointer", files of
@@ -110,7 +110,7 @@ def run_arms(
         folder: A new one, or one of the same run: seed-0, seed-1 and so on are in it.
         seeds: Each 0 or more; stages that arms of one seed share are done once.
         names: Keys of ARMS; all of them where empty.
-        scale, workers, sizes: As of `run_tiny`.
+        scale, workers, sizes: The arguments of `run_tiny`.
         evaluated: Episodes of each seed and row.
 
     Returns:

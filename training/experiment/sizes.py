@@ -89,7 +89,7 @@ def scaled(sizes: Sizes, scale: float, evaluated: int | None = None) -> Sizes:
     """All sizes but the epochs and what an iteration compares times a factor, but at least those of SMOKE.
 
     Args:
-        sizes: Of a whole run.
+        sizes: Sizes of a whole run.
         scale: Above 0.
         evaluated: Instead of what comes of it.
 

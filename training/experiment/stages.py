@@ -77,8 +77,8 @@ class ExperimentRun:
     """One seed's run.
 
     Attributes:
-        folder: Of the run.
-        seed: Of everything.
+        folder: Folder of the run.
+        seed: Seed of the run.
         sizes: How much of everything.
         workers: Processes that draw rollouts.
     """
@@ -268,8 +268,8 @@ class ExperimentRun:
         """What a policy does in the erring world, each episode another task that nothing was trained on.
 
         Args:
-            name: Of the measurement's folder.
-            policy: As `toolhand run --policy` takes it.
+            name: Name of the measurement's folder.
+            policy: Name that `toolhand run --policy` takes.
             pointer: Behind roborefer.*.
             temperature: 0 takes the likeliest token.
             n: Episodes; those of the sizes where None.

@@ -59,7 +59,7 @@ class PictureSet:
         ids: (n, H, W) int8, index of the scene's object or -1.
         T_base_camera: (n, 4, 4).
         K: (3, 3) [px].
-        phrases: Of each scene.
+        phrases: Phrases of each scene.
         things: Names of the products of each scene.
     """
 
@@ -93,7 +93,7 @@ def scene_of(split: str, seed: int, number: int, without: Sequence[str] = (), on
 
     Args:
         split: A key of SPLITS.
-        seed: Of the training; the scenes of the test are the same for every seed.
+        seed: Seed of the training; the scenes of the test are the same for every seed.
         number: 0 or more.
         without: Products that may not be there.
         only: Each scene has one of these, for the test of products that were never seen.

@@ -31,7 +31,7 @@ class PointedAt:
         text, kind: See `LabelledPhrase`.
         targets: Names of the products that are meant.
         hit: The surest point is on what is meant.
-        certainty: Of that point; 0 where there is none.
+        certainty: Certainty of that point in [0, 1]; 0 where there is none.
         share: Probability that it is right if one thing is meant, see `PointerAnswer`.
         given: Points that are sure enough to be told.
         right: All of what is meant has such a point, and nothing else has.
@@ -57,7 +57,7 @@ def point_at(
     Args:
         pointer: Sees colour and depth.
         pictures: With the truth.
-        kinds: Of phrases; all where empty.
+        kinds: Kinds of phrases; all where empty.
         depth: Show it depth, too.
     """
     for k in range(len(pictures)):

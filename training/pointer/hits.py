@@ -46,8 +46,8 @@ class HitTraining:
     """What decides the improved weights, beside the first weights and the pictures.
 
     Attributes:
-        seed: Of scenes, phrases and sampled cells.
-        steps: Of BATCH scenes.
+        seed: Seed of scenes, phrases and sampled cells.
+        steps: Training steps, of BATCH scenes each.
         samples: Cells that are tried for each phrase.
         threads: Processor threads: another number gives other last digits.
         rated: Scenes by whose hits and misses the certainties are calibrated in the end; 0 leaves them as they were.
@@ -173,7 +173,7 @@ def improve_by_hits(
     Args:
         weights: A trained pointer; phrases with words that it does not know are left out.
         pictures: Scenes, with phrases and the truth that the judge reads.
-        training: What decides the outcome.
+        training: Settings that decide the outcome.
         folder: For a checkpoint, from which the same call goes on after a kill; none is kept where None.
         minutes: Stop the steps after so much processor time [min].
 
@@ -233,11 +233,11 @@ def learned_from_labels(
 
     Args:
         pictures: With labels.
-        vocabulary: Of all that will be asked: the words of a phrase are no label.
-        seed: Of first weights, scenes and phrases.
-        steps: Of BATCH scenes.
+        vocabulary: Vocabulary of all phrases to come: the words of a phrase are no label.
+        seed: Seed of first weights, scenes and phrases.
+        steps: Training steps, of BATCH scenes each.
         threads: Processor threads.
-        without_depth: As of HitTraining.
+        without_depth: Depth is hidden, see HitTraining.
     """
     began = time.process_time()
     book = PhraseBook(pictures, vocabulary)

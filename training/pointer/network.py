@@ -214,8 +214,8 @@ class PointerTrainer:
 
     Args:
         words, heads: Sizes of the vocabularies.
-        steps: Of the whole training, for the learning rate.
-        seed: Of the first weights.
+        steps: Steps of the whole training, for the learning rate.
+        seed: Seed of the first weights.
         threads: Processor threads; another number gives other last digits.
         start: Trained weights with these vocabularies to go on from. Their batch normalisation is part of the
             convolutions and stays so.

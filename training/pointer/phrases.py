@@ -41,7 +41,7 @@ class LabelledPhrase:
     """A phrase about one scene.
 
     Attributes:
-        text: What is said.
+        text: The phrase.
         kind: See PhraseKind.
         meant: For each thing of the scene 1 where it is meant, 0 where it is not, -1 where one may differ about it.
     """
@@ -113,7 +113,7 @@ def phrases_of(scene: Scene, rng: np.random.Generator, test: bool = False) -> It
     """Phrases about a scene; in a test the held-out ones too, and every thing is one to stand beside.
 
     Args:
-        scene: What stands on the table.
+        scene: Scene on the table.
         rng: Draws the absent ones and the references.
         test: Give what is never trained on as well.
     """

@@ -46,7 +46,7 @@ class PointerTraining:
     """What decides the weights.
 
     Attributes:
-        seed: Of scenes, phrases, first weights and order.
+        seed: Seed of scenes, phrases, first weights and order.
         scenes: To train on.
         epochs: Times that each is seen.
         test_scenes: To test on, the same ones for every seed.
@@ -86,7 +86,7 @@ def train_pointer(
     """Train, test and write a pointer; goes on where a killed run of the same settings was.
 
     Args:
-        training: What decides the weights.
+        training: Settings that decide the weights.
         folder: For the pictures, the checkpoint, the log and what comes of it.
         processes: That make pictures.
         minutes: Stop the epochs after so long; the weights are then those of that moment [min].

@@ -19,7 +19,7 @@ class ProgressLine:
     """A progress bar on stderr: one line that changes at a terminal, else a line now and then.
 
     Args:
-        total: What is to be done.
+        total: Number of jobs.
     """
 
     def __init__(self, total: int) -> None:
@@ -63,7 +63,7 @@ def run_jobs(
 
     Args:
         work: A function of a module, so that other processes can import it.
-        jobs: What to do; they and the results can be pickled.
+        jobs: Jobs to do; they and the results can be pickled.
         processes: 1 works in this process.
         failed: (job, why) -> the result of a job that raised, or whose process died.
         note: Summarises the results so far, beside the progress bar on stderr.

@@ -61,9 +61,9 @@ class JobEnd(Generic[Job, Result]):
 
     Attributes:
         job: Which.
-        result: Of the work; None where there is a problem.
-        problem: What the work raised (INTERNAL where that was no ToolError), TIMEOUT after the deadline, INTERNAL where
-            the process died; None where there is a result.
+        result: Result of the work; None where there is a problem.
+        problem: Error that the work raised (INTERNAL where that was no ToolError), TIMEOUT after the deadline, INTERNAL
+            where the process died; None where there is a result.
         again: Why each earlier try came to nothing.
     """
 
@@ -142,8 +142,8 @@ class Workers(Generic[Job, Result]):
         Args:
             jobs: They and the results can be pickled.
             stopped: Polled meanwhile; True ends the iteration.
-            kind: Of a job; those of one kind have something in common that a process makes once, so that one process
-                does them as long as the others have something else to do.
+            kind: Kind of a job; jobs of one kind share something that a process makes once, so that one process does
+                them as long as the others have something else to do.
 
         Raises:
             ToolError: What `make` raised; INTERNAL where processes die before they can work.

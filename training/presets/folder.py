@@ -75,9 +75,9 @@ class WrittenPreset:
 
     Attributes:
         folder: Where it lies.
-        recipe, preset, model: What it is for.
+        recipe, preset, model: Names of the recipe, preset and model.
         given: The paper trained this model with these numbers.
-        tasks: Of each stage of RL, by its name: to train on, and for validation.
+        tasks: Numbers of tasks of each RL stage, by its name: to train on, and for validation.
         files: All that is there, relative to the folder.
     """
 
@@ -115,7 +115,7 @@ def write_preset(
         preset: One of `training.presets.models.MODELS`.
         out: Where it goes; not there yet, or empty.
         n: Tasks of each stage of RL in order, or one number for all of them.
-        seed: Of tasks, stations and order.
+        seed: Seed of tasks, stations and order.
         told: Hears what is being written.
         where: Where the episodes happen; with tools that err where None.
         workers: Processes that make the tasks; any number gives the same folder.
@@ -229,11 +229,11 @@ def plan_of(
     """Rollouts of a stage's tasks as the paper has them.
 
     Args:
-        recipe: Whose stage.
+        recipe: Recipe with the stage.
         stage: Its tasks, group and turns.
         count: Tasks.
-        seed: Of the first task.
-        split: Of the tasks.
+        seed: Seed of the first task.
+        split: Split of the tasks.
         where: Where they happen.
 
     Raises:

@@ -108,10 +108,10 @@ def launch_script(recipe: TrainingRecipe, model: ModelPreset, tasks: Mapping[str
     """The script, for bash.
 
     Args:
-        recipe: Whose stages.
+        recipe: Recipe with the stages.
         model: That is trained.
-        tasks: Of each stage of RL by its name, as they were written.
-        seed: Of the trajectories.
+        tasks: Tasks of each RL stage by its name, as they were written.
+        seed: Seed of the trajectories.
     """
     stages = recipe.training.stages
     names = [stage.name for stage in stages]

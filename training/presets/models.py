@@ -20,9 +20,9 @@ class ModelPreset:
     """A model that is trained elsewhere, on GPUs.
 
     Attributes:
-        name: Of the preset.
+        name: Name of the preset.
         weights: Name on the Hugging Face hub.
-        template: Of its chats, as LLaMA-Factory calls it.
+        template: Chat template, under LLaMA-Factory's name.
         patch: Side of the squares that its vision encoder takes [px].
     """
 

@@ -47,9 +47,9 @@ class TaskPrompt:
     """A task as a policy is given it.
 
     Attributes:
-        index: Of the task in its plan.
-        split: Of the task.
-        seed: Of its station.
+        index: Index of the task in its plan.
+        split: Split of the task.
+        seed: Seed of its station.
         task: The document that stands for it.
         messages: (role, content) each.
         pictures: Those of the contents, in order: SHA-256, see `training.rollouts.pictures.hash_of`, and PNG file.
@@ -69,11 +69,11 @@ def tasks_of_kinds(
     """Documents of so many tasks of a recipe's mix, each with a seed of its own from `seed` on.
 
     Args:
-        recipe: Whose mix.
+        recipe: Recipe with the mix.
         kinds: Those of its kinds that are taken; all where empty.
         count: 1 or more.
-        seed: Of the first task that is looked at.
-        split: Of the tasks.
+        seed: Seed of the first candidate task.
+        split: Split of the tasks.
     """
     found: list[dict[str, Any]] = []
     while len(found) < count:
@@ -88,7 +88,7 @@ class Prompter:
     """Makes prompts of a plan's tasks, one after the other, in one process.
 
     Args:
-        plan: Whose tasks.
+        plan: Plan with the tasks.
 
     Raises:
         ToolError: As `Environment.open`.

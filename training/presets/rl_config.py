@@ -32,11 +32,11 @@ def verl_document(
     """The primary configuration of `python -m verl.trainer.main_ppo`.
 
     Args:
-        recipe: Whose stage.
+        recipe: Recipe with the stage.
         stage: One of its stages.
         model: That is trained.
         files: "train" and "validation" -> Parquet files, relative to the folder.
-        seed: Of the order of the tasks.
+        seed: Seed of the order of the tasks.
     """
 
     def of(number: Sourced[Any]) -> Noted:

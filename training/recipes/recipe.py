@@ -29,16 +29,16 @@ class TrainingRecipe:
     """How a paper trains.
 
     Attributes:
-        name: Of the recipe.
+        name: Name of the recipe.
         paper: Where it is from.
         protocol: How its policy writes turns; a name of `agent_node.protocol.load_protocol`.
-        suites: Whose tools its policy is offered.
+        suites: Suites of tools that its policy is offered.
         mix: Kind of task -> share of the tasks; the papers' own sets are larger, these are their kinds.
         rewards: Kind -> which term of the task's score is the task's reward.
-        totals: What the form of the conversation adds.
+        totals: Additions to the reward for the form of the conversation.
         adds: Names of what `totals` adds.
         training: The paper's stages with their numbers.
-        tiny: What of it is run on two cores, in a sentence.
+        tiny: One sentence about the part of it that runs on two cores.
     """
 
     name: str

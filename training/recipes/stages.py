@@ -19,7 +19,7 @@ class Sourced(Generic[T]):
     """A number, or a word, and where it is from.
 
     Attributes:
-        value: What it is.
+        value: The number or word.
         source: Table or section of the paper, or NOT_GIVEN and why it is so.
         given: The paper, or its released code, gives it.
     """
@@ -64,21 +64,21 @@ class SftStage(_Numbers):
     """Supervised fine-tuning on trajectories.
 
     Attributes:
-        name: Of the stage, as files are named.
-        title: As the paper calls it.
-        methods: Whose trajectories, names of `training.data.synthesis.methods.METHODS`.
+        name: Name of the stage, as in file names.
+        title: Name in the paper.
+        methods: Methods that make the trajectories, names of `training.data.synthesis.methods.METHODS`.
         samples: Trajectories.
         batch: Trajectories of a step, of all GPUs together.
         learning_rate: Its highest.
         epochs: Times that each trajectory is seen.
-        schedule, warmup_ratio: Of the learning rate; the share of the steps in which it rises.
-        weight_decay: Of AdamW.
-        max_tokens: Of a trajectory; longer ones are cut.
+        schedule, warmup_ratio: Schedule of the learning rate, and the share of the steps in which it rises.
+        weight_decay: Weight decay of AdamW.
+        max_tokens: Longest trajectory [tokens]; longer ones are cut.
         trained: Which weights move.
         expert: The stage of RL whose weights make the trajectories of `expert_methods`; scripted teachers make the
             others. Empty where they make all.
-        expert_methods: Of `methods`, those that the expert does.
-        expert_samples: Of `samples`, those that the expert makes.
+        expert_methods: Those of `methods` that the expert does.
+        expert_samples: Those of `samples` that the expert makes.
     """
 
     name: str
@@ -122,27 +122,27 @@ class RlStage(_Numbers):
     """Reinforcement learning in groups, with calls that are carried out.
 
     Attributes:
-        name, title: As of `SftStage`.
-        kinds: Of the recipe's tasks, or all of them where empty.
+        name, title: Name of the stage in file names, and in the paper.
+        kinds: Kinds among the recipe's tasks, or all of them where empty.
         suites, protocol: Which tools are offered and how turns are written; the recipe's where empty.
         samples: Tasks.
         batch: Tasks of a step.
         mini_batch: Rollouts of one update of the weights.
         micro_batch, logprob_micro_batch: Rollouts that a GPU holds at once, for an update and for probabilities.
         group_size: Rollouts of a task.
-        learning_rate, epochs, schedule, warmup_ratio, trained: As of `SftStage`.
-        min_lr_ratio: What is left of the learning rate at the end of a cosine.
+        learning_rate, epochs, schedule, warmup_ratio, trained: The settings of `SftStage`.
+        min_lr_ratio: Share of the learning rate that is left at the end of a cosine.
         kl_coef: Weight of the divergence from the policy before the stage; 0 for none.
         entropy_coef: Weight of the entropy.
-        clip: Of the ratio of new and old probability, on both sides of 1.
-        temperature, top_p, top_k: Of sampling; -1 is every token.
+        clip: Clipping of the ratio of new and old probability, on both sides of 1.
+        temperature, top_p, top_k: Settings of sampling; a top_k of -1 is every token.
         max_prompt: Tokens of the task, its picture included.
         max_response: Tokens of all that follows, results of tools included.
         max_action, max_observation: Tokens of one turn, and of what its call brings; None where there is no such bound.
         turns: Assistant turns.
-        server: What samples.
+        server: Server that samples.
         steps: Updates after which the stage ends, whatever the epochs; None for all epochs.
-        credit: Of single turns, for OR-GIGPO; None for GRPO.
+        credit: Credit of single turns, for OR-GIGPO; None for GRPO.
     """
 
     name: str

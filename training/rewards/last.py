@@ -26,7 +26,7 @@ def format_reward(text: str, as_printed: bool = True) -> float:
     another is opened, and there is an answer.
 
     Args:
-        text: What the policy wrote in all turns.
+        text: Text of the policy in all turns.
         as_printed: Counts alone, or the stricter rule.
     """
     if any(text.count(f"<{tag}>") != text.count(f"</{tag}>") for tag in TAGS):

@@ -48,7 +48,7 @@ def repetition(text: str, turns: int, as_printed: bool = True) -> float:
     applies.
 
     Args:
-        text: What the policy wrote in all turns; words are what stands between white space.
+        text: Text of the policy in all turns; words are separated by white space.
         turns: Number of turns.
         as_printed: The first row, or the lowest.
     """
@@ -76,7 +76,7 @@ def format_reward(text: str) -> float:
     thought.
 
     Args:
-        text: What the policy wrote in all turns, one after the other.
+        text: Text of the policy in all turns, one after the other.
     """
     order = "".join(TAGS[tag] for tag in re.findall("|".join(TAGS), text))
     if re.fullmatch(r"(?:t+cC)*t+aA", order):
@@ -91,7 +91,7 @@ def answers_match(answer: str | None, truth: str | Sequence[str]) -> float:
     (60% is 60, 1,000 is 1000); the same range; the same items of a list with commas in any order, each as often.
 
     Args:
-        answer: What stood between the answer tags.
+        answer: Text between the answer tags.
         truth: The true answer, or several that are all right.
 
     Raises:

@@ -220,7 +220,7 @@ def format_score(turns: Sequence[str], needs_call: bool = False, as_printed: boo
     thought, which the paper's own Figure 7 has. Corrected, a call may follow another call.
 
     Args:
-        turns: What the policy wrote, a text a turn; what tools answered is not among them.
+        turns: Text of the policy, one entry a turn; answers of tools are not among them.
         needs_call: Also ask for at least one call, "optional" in the paper.
         as_printed: The rule of the paper, or the corrected one.
     """

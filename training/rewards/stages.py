@@ -70,7 +70,7 @@ def stage_credit(
     Args:
         first_at_s: Stage -> simulated time when it was first reached [s], None where it was not; as of `stage_reward`.
         turn_ends_s: (T,) simulated time when each turn was over [s], T 1 or more, finite, never falling.
-        weights: As of `stage_reward`.
+        weights: Weights of the stages, see `stage_reward`.
 
     Returns:
         (T,), 0 or more, whose sum is `stage_reward`.

@@ -32,7 +32,7 @@ def draw_scene(
 
     Args:
         rng: Decides everything.
-        split: Whose products and layouts.
+        split: Split with the products and layouts.
         required: Names of the split's products that must be there, the first things of the scene.
         forbidden: Which others may not be there.
         count: How many things; FEWEST to MOST, drawn, where None.
@@ -79,7 +79,7 @@ def draw_asked(
 
     Args:
         rng: Decides everything.
-        split: Whose products and layouts.
+        split: Split with the products and layouts.
         fits: Which products may be asked about.
     """
     scene = draw_scene(rng, split, drawn_products(rng, split, 1, fits))

@@ -36,8 +36,8 @@ class ManipulationTask:
 
     Attributes:
         kind: "pick", "relational_pick" or "pick_and_place".
-        seed, split: What it was made from.
-        task: What is to be done.
+        seed, split: Seed and split that it was made from.
+        task: Task of `sim.tasks` to be done.
         asked: Products that the sentence names.
         layout: The counts that decided the split of the arrangement.
     """

@@ -56,9 +56,9 @@ class QuestionTask:
 
     Attributes:
         kind: One of `training.tasks.kinds.QUESTIONS`.
-        seed, split: What it was made from.
+        seed, split: Seed and split that it was made from.
         text: The question, and the form of its answer.
-        scene: What stands on the table; nothing where the picture is a drawing.
+        scene: Scene on the table; empty where the picture is a drawing.
         truth: The true answer.
         marking: How answers are graded.
         drawing: Draws the picture that the question is about; None where it is the camera's.

@@ -29,7 +29,7 @@ class SeenScene:
     """A scene as the scene camera sees it before anything moves; the robot is out of view then.
 
     Args:
-        scene: Whose things.
+        scene: Scene with the things.
 
     Attributes:
         scene: The same.

@@ -58,7 +58,7 @@ def shown_pictures(task: Task, camera: Camera | None, toolbox: Toolbox) -> tuple
     """What the operator shows with a task's sentence: a picture, or nothing.
 
     Args:
-        task: What is to be done.
+        task: Task to be done.
         camera: The scene camera; None where it is in another process.
         toolbox: The tools, for the camera's picture there.
 

@@ -208,7 +208,7 @@ def read_chat(folder: Path, on_skip: OnSkip = None) -> Iterator[ChatRow]:
     """Read what `write_chat_jsonl` or `write_chat_parquet` wrote; of a killed run its whole shards.
 
     Args:
-        folder: Of the data set.
+        folder: Folder of the data set.
         on_skip: Hears of each bad row or shard in a sentence with its file and row, and the rest is read on; where
             None, the first is an error.
 

@@ -57,8 +57,8 @@ class ChatEntry:
     Attributes:
         role: "system", "user", "assistant" or "tool".
         parts: Words and pictures in order.
-        calls: Of an assistant, in the layout "calls".
-        call_id, name: Of a tool's message: which call it answers, and of which tool.
+        calls: Calls of an assistant, in the layout "calls".
+        call_id, name: Call that a tool's message answers, and name of the tool.
         sampled: An assistant's turn that the policy wrote so: what is to be learned. False where it was cut, and in the
             layout "calls" where a call was malformed.
     """
@@ -86,10 +86,10 @@ class ChatExample:
     """One rollout to learn from.
 
     Attributes:
-        id: Of the rollout.
+        id: Id of the rollout.
         entries: The conversation.
         tools: Schemas in the function-calling form, for a chat template; empty in the layout "text".
-        about: What else is known, plain data: see `about`.
+        about: Further facts as plain data: see `about`.
     """
 
     id: str

@@ -97,7 +97,7 @@ def show(rollouts: Path, path: Path, n: int, on_skip: Callable[[str], None] | No
         rollouts: See `training.rollouts.collection`.
         path: The page.
         n: So many at most, 1 to MAX_SHOWN.
-        on_skip: As of `export`.
+        on_skip: Function that hears of each record left out, see `export`.
 
     Returns:
         How many are shown, and how many there are.

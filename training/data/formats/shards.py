@@ -48,7 +48,7 @@ class ShardEntry:
     Attributes:
         file: Its name within `data/`.
         rows, bytes: How many it has.
-        sha256: Of the file, in hexadecimal digits.
+        sha256: Digest of the file, in hexadecimal digits.
     """
 
     file: str
@@ -87,7 +87,7 @@ class ShardWriter:
     Args:
         folder: Where it goes; not there yet, or empty.
         form: Name of the format, for the manifest.
-        suffix: Of the shards: "jsonl" or "parquet".
+        suffix: Suffix of the shards: "jsonl" or "parquet".
 
     Raises:
         ToolError: INVALID_ARGUMENT where the folder holds something.
@@ -139,7 +139,7 @@ def read_shards(folder: Path, on_skip: Callable[[str], None] | None = None) -> S
     """The shards of a data set, each checked against the manifest where there is one.
 
     Args:
-        folder: Of the data set.
+        folder: Folder of the data set.
         on_skip: Hears in a sentence of each shard that is missing or is not what was written, which is left out; where
             None, the first is an error.
 

@@ -54,7 +54,7 @@ class PictureCopies:
 
     Args:
         store: Has them.
-        folder: Of the data set: they go into `images/` there, by their hash.
+        folder: Folder of the data set: pictures go into `images/` there, by their hash.
     """
 
     def __init__(self, store: PictureFolder, folder: Path) -> None:
@@ -84,7 +84,7 @@ class RowFormat(Protocol):
 
     Attributes:
         name: For the manifest.
-        suffix: Of the shards.
+        suffix: Suffix of the shards.
     """
 
     name: str
@@ -106,7 +106,7 @@ class WrittenSet:
 
     Attributes:
         folder: Where it lies.
-        form, layout: Of the rows.
+        form, layout: Form and layout of the rows.
         rows, shards, pictures, bytes: How many; a picture that many rows show counts once where it is a file.
         skipped: A sentence for each rollout that could not be written.
     """

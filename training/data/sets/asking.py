@@ -43,7 +43,7 @@ def asked(question: Question, toolbox: Tools, protocol: Protocol, turns: int | N
     """A conversation that begins with a question and its pictures.
 
     Args:
-        question: Of a set with pictures.
+        question: Question of a set with pictures.
         toolbox: Tools over pictures.
         protocol: How the policy writes.
         turns: Assistant turns that are allowed; the protocol's own number where None.

@@ -79,7 +79,7 @@ def marked_answers(reader: QuestionReader, answer_to: Callable[[Question], str |
     A question whose picture or truth turns out to be unreadable, such as a broken mask, is left out like a bad row.
 
     Args:
-        reader: Of a set.
+        reader: Reader of a set.
         answer_to: Gives the answer, None for none. It may raise RowError for a question that cannot be asked, and
             ToolError: UNAVAILABLE and INTERNAL leave the question unscored, and after MOST_IN_A_ROW of them in a row
             no more are asked; others are passed on.

@@ -63,15 +63,15 @@ class PublicSet:
     """A set in the layout that its authors publish it in.
 
     Attributes:
-        name: What users type.
-        title: What its authors call it.
+        name: Name that users type.
+        title: Name that its authors give it.
         home: Where it is published.
         files: For each split, patterns of its files within the set's folder; of several layouts the first that is
             there.
         ask: Makes a question of a row; None leaves out a row of another split. Raises RowError.
         metric: The measure, in words.
         total: The set's own figure over all marked answers.
-        total_in_words: What that figure is.
+        total_in_words: Description of that figure.
     """
 
     name: str

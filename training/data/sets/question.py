@@ -128,10 +128,10 @@ class Question:
 
     Attributes:
         id: Its name, the only one in the set; predictions go by it.
-        text: What is asked, options included where a policy needs them.
-        pictures: What it is asked about, in order; none where the set has videos.
+        text: The question, options included where a policy needs them.
+        pictures: Pictures that it is about, in order; none where the set has videos.
         kind: How an answer is marked: a name of `training.data.sets.marks.MARKS`.
-        truth: What the mark compares with; marks.py says what each kind has.
+        truth: Value that the mark compares with; marks.py describes it for each kind.
         options: Texts of the choices, A first; empty where there are none.
         category: The row of a report that it counts in.
         meta: Whatever else its set says of it, as the set names it.

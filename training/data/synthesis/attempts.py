@@ -21,11 +21,11 @@ class Attempt:
     """What came of one attempt.
 
     Attributes:
-        task: What was to be done.
-        episode: What was said and done; None where it could not even begin.
+        task: Task to be done.
+        episode: The conversation; None where it could not even begin.
         score: The task's own score, graded; None where an infrastructure error left none.
         tools: Schemas of the tools that were offered.
-        seed, rollout: Of the session.
+        seed, rollout: Seed and rollout number of the session.
         labels: How it was made, for its record.
         trouble: The infrastructure error in one sentence, or empty.
     """
@@ -57,10 +57,10 @@ def attempt(
 
     Args:
         environment: Where.
-        task: What is to be done.
+        task: Task to be done.
         policy: Who does it.
-        seed, rollout: As of `Environment.open`.
-        labels: Of the attempt.
+        seed, rollout: Seed and rollout number, see `Environment.open`.
+        labels: Labels of the attempt.
 
     Raises:
         ToolError: What the policy raises; infrastructure errors of the tools are `trouble` instead.

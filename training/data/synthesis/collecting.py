@@ -87,10 +87,10 @@ class AttemptEntry:
 
     Attributes:
         job: Number of the job.
-        method, kind: Of the job.
+        method, kind: Method and kind of the job.
         why: One of `checks.REASONS`, or empty: it is kept.
-        turns, tokens, calls, trouble: As of `making.Made`.
-        cpu_s: Of the whole job, with its first attempt; 0 with the others [s].
+        turns, tokens, calls, trouble: Counts of the attempt, see `making.Made`.
+        cpu_s: Processor time of the whole job, with its first attempt; 0 with the others [s].
     """
 
     job: int
@@ -110,7 +110,7 @@ def collect_data(
     """Make trajectories until as many are kept as asked for, and write them.
 
     Args:
-        plan: What is asked for.
+        plan: Plan of the collection.
         folder: Where to; it may hold a part of the same plan, which is gone on from.
         workers: Processes.
         told: Hears after each block how many are kept, and of how many jobs.

@@ -33,7 +33,7 @@ def verifiable(tried: Try, policies: int = POLICIES, rollouts: int = ROLLOUTS) -
 
     Args:
         tried: Lets a policy try the task; rollouts of one policy differ by their seeds.
-        policies, rollouts: As of the paper.
+        policies, rollouts: Numbers of policies and of rollouts, as in the paper.
     """
     found: list[Attempt] = []
     for rollout in range(rollouts):
@@ -53,7 +53,7 @@ class Confirming:
 
     Args:
         teacher: Decides everything else; it does not read of the drawing.
-        protocol: What it writes.
+        protocol: Protocol that it writes.
         image_size: (width, height) of the first picture [px], which the answer is about.
     """
 

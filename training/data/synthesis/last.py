@@ -67,10 +67,10 @@ class ViewTask:
 
     Attributes:
         text: The question with its options.
-        scene: What stands on the table.
+        scene: Scene on the table.
         tool: Which is asked about.
         truth: The right letter.
-        seed: What it was made from.
+        seed: Seed that it was made from.
     """
 
     text: str
@@ -118,8 +118,8 @@ class ViewTeacher:
     """Answers a `ViewTask`: calls the tool that is asked about and says what it drew. Stateless, for one task.
 
     Args:
-        task: Whose tool and things.
-        protocol: What it writes.
+        task: Task with the tool and the things.
+        protocol: Protocol that it writes.
     """
 
     name = "scripted view teacher"

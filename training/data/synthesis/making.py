@@ -35,7 +35,7 @@ class Made:
         why: One of `checks.REASONS`, or empty: it is kept.
         line: Its record; empty where there is none.
         fingerprint: See `checks.fingerprint`.
-        turns, tokens: Of the policy; tokens by the rule of CHARACTERS_PER_TOKEN.
+        turns, tokens: Turns and tokens of the policy; tokens by the rule of CHARACTERS_PER_TOKEN.
         calls: How often each tool was called.
         trouble: The infrastructure error, or empty.
     """
@@ -68,8 +68,8 @@ class Maker:
     """Does jobs, one after the other, in one process.
 
     Args:
-        folder: Of the collection; pictures and long texts are written there.
-        split: Of the tasks.
+        folder: Folder of the collection; pictures and long texts are written there.
+        split: Split of the tasks.
         writer: Says thoughts in other words; `wording.Templates` where None.
         policy: Does the tasks in place of the scripted teachers, see `Workshop`.
     """

@@ -50,8 +50,8 @@ class SynthesisJob:
     Attributes:
         number: Which candidate, from 0.
         method: One of METHODS.
-        kind: Of the task.
-        seed: Of task, station and words.
+        kind: Kind of the task.
+        seed: Seed of task, station and words.
     """
 
     number: int
@@ -65,8 +65,8 @@ class Method:
     """One way to make trajectories.
 
     Attributes:
-        recipe: Whose tools, protocol and grader, see `training.recipes`.
-        kinds: Of its tasks.
+        recipe: Recipe with the tools, protocol and grader, see `training.recipes`.
+        kinds: Kinds of its tasks.
         make: (workshop, job) -> attempts, the one to be kept first.
         why_not: A further reason to reject an attempt that is right, or empty.
     """

@@ -90,8 +90,8 @@ def explore_and_exploit(
         environment: Its turn budget is at least `rounds`; its stations are of its own.
         task: A question: what an answer does to the world is taken back with it.
         writing: Who writes.
-        seed: Of noise, failures and choices.
-        samples, rounds: As of the paper.
+        seed: Seed of noise, failures and choices.
+        samples, rounds: Numbers of samples and rounds, as in the paper.
 
     Returns:
         Those that the kept one beats have the label "beaten": they needed more rounds, or were ended by then.

@@ -75,8 +75,8 @@ class Doubt:
     Attributes:
         index: Which call of the turn.
         kind: "failed", "empty" or "partial".
-        code: Of an error.
-        missing: What a partial result says nothing about.
+        code: Error code.
+        missing: Values that a partial result does not give.
     """
 
     index: int
@@ -90,7 +90,7 @@ def doubt_of(index: int, call: ToolCall, message: Message, moved: bool = False) 
 
     Args:
         index: Which call of its turn.
-        call, message: What was asked, and what came back.
+        call, message: The call and its result.
         moved: The robot has moved before: that a thing is not found any more is an answer then.
     """
     response = read_response(message)
@@ -123,8 +123,8 @@ class Reflecting:
     Args:
         teacher: Decides everything else. It may not mind that turns are missing: it reads a conversation in which the
             repetition stands in the place of what it repeats.
-        protocol: What it writes.
-        seed: Of the words.
+        protocol: Protocol that it writes.
+        seed: Seed of the words.
         retries: Most repetitions of one turn's calls.
     """
 

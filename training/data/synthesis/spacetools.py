@@ -44,7 +44,7 @@ def as_student(made: Attempt, protocol: Protocol, schemas: Sequence[Mapping[str,
     Args:
         made: Whatever came of it.
         protocol: The student's; turns are written in the same form in both.
-        schemas: Of all tools that the student is offered.
+        schemas: Schemas of all tools that the student is offered.
     """
     if made.episode is None:
         return made
@@ -60,7 +60,7 @@ class SingleTurn:
     Attributes:
         prompt: The conversation up to the turn.
         target: The turn as it was written.
-        calls: What it called; empty where it answered.
+        calls: Calls of the turn; empty where it answered.
         answers: It is the final turn, which is paid by the task's own reward, not by equality.
     """
 

@@ -43,7 +43,7 @@ class Workshop:
     """Tasks, teachers and environments.
 
     Args:
-        split: Whose tasks.
+        split: Split of the tasks.
         policy: Does them in place of the scripted teachers, in each recipe's protocol, as `toolhand run --policy` takes
             it; the scripted teachers where empty.
 
@@ -95,8 +95,8 @@ class Workshop:
         """Stations as a recipe has them.
 
         Args:
-            recipe: Whose tools, protocol and rewards.
-            level: Of the difficulty.
+            recipe: Recipe with the tools, protocol and rewards.
+            level: Level of the difficulty.
             failures: On purpose; the difficulty's where None.
             views: For ViewTask, which no recipe has a reward for: the mean of its terms is taken.
             pointing: With the tool and the prompt of SpaceTools' pointing expert alone.

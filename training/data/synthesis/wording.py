@@ -90,8 +90,8 @@ class ThoughtContext:
 
     Attributes:
         role: Which of the three prompts.
-        calls: Of the turn.
-        last: What became of the calls before: they worked (also where there were none), failed, or told nothing: an
+        calls: Calls of the turn.
+        last: Outcome of the calls before: they worked (also where there were none), failed, or brought nothing: an
             empty result, or that a thing is not there.
         again: The thought is that of the turn before: a step of several calls, where a turn may have one.
         before: The conversation up to the turn.
@@ -146,7 +146,7 @@ def diversified(episode: Episode, writer: Writer, seed: int) -> tuple[Episode, i
     Args:
         episode: Complete; it stays as it is.
         writer: Says thoughts in other words.
-        seed: Of the words.
+        seed: Seed of the words.
 
     Returns:
         An episode whose calls, observations and answer are the same. A turn that was changed has no token ids any
