@@ -29,7 +29,7 @@ from typing import Any
 from agent_node.calls import ToolCall
 from agent_node.protocol import NOT_RUN
 from tool_nodes.motion.scene_change import changed
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Tools
 
 logger = logging.getLogger("toolhand.agent")
@@ -125,10 +125,7 @@ class RecoveryState:
             return None
         key, _ = self._key(call)
         if self.rules.look_before_retry and any(key == failed for failed, _ in self._failed):
-            return ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"{NOT_RUN} this same motion has failed, and there was no look since; {_LOOK_FIRST}.",
-            )
+            return invalid(f"{NOT_RUN} this same motion has failed, and there was no look since; {_LOOK_FIRST}.")
         if self.rules.check_scene and self._scene_has_changed():
             return ToolError(
                 ErrorCode.SCENE_CHANGED,

@@ -19,7 +19,7 @@ from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.scene_model import SceneModel
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.types import Box, CollisionScene, FloatArray, LinearGoal
 
 _DOWN = np.diag([1.0, -1.0, -1.0])
@@ -199,7 +199,7 @@ def draw_problem(world: str, seed: int, robot: RobotModel) -> Problem:
         ToolError: INVALID_ARGUMENT if the kind is unknown, or the robot cannot reach into its boxes.
     """
     if world not in WORLDS:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Unknown world {world!r}. Known: {', '.join(WORLDS)}.")
+        raise invalid(f"Unknown world {world!r}. Known: {', '.join(WORLDS)}.")
     rng = np.random.default_rng([_STREAMS[world], seed])
     planner, kinematics = EmbeddedPlanner(robot=robot), Kinematics(robot)
     depth = float(robot.gripper.points(robot.gripper.max_opening)[3:, 2].max())
@@ -215,9 +215,7 @@ def draw_problem(world: str, seed: int, robot: RobotModel) -> Problem:
             postures.append(posture)
         if len(postures) == len(places):
             return Problem(world, scene, postures[0], robot.nearest_turn(postures[1], postures[0]))
-    raise ToolError(
-        ErrorCode.INVALID_ARGUMENT, f"{robot.name} does not reach into the boxes of {world!r}, seed {seed}."
-    )
+    raise invalid(f"{robot.name} does not reach into the boxes of {world!r}, seed {seed}.")
 
 
 def _posture(

@@ -18,7 +18,7 @@ from typing import Any
 from agent_node.console.terminal import AsJson, emit, say
 from bench.stats import machine
 from rclpy_zenoh.launch.process import usage_of
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid, unavailable
 
 SENTENCE = "pick up the red box"
 FIRST_MOTION = "robot.execute_grasp"
@@ -45,7 +45,7 @@ def bench_startup(n: int = 5, graph: bool = True, as_json: AsJson = False) -> in
         graph: Start the simulated graph, too.
     """
     if n < 1:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"n must be 1 or more, got {n}.")
+        raise invalid(f"n must be 1 or more, got {n}.")
     command = [sys.executable, "-m", "toolhand"]
     rows = []
     for name, measure in _measurements(graph).items():
@@ -91,7 +91,7 @@ def _to_first_motion(command: Sequence[str]) -> float:
                     process.kill()
                     if usage is not None:
                         return usage.cpu_s
-    raise ToolError(ErrorCode.UNAVAILABLE, f"{command[0]} run ended before it moved the arm.")
+    raise unavailable(f"{command[0]} run ended before it moved the arm.")
 
 
 def _graph(command: Sequence[str]) -> float:
@@ -115,5 +115,5 @@ def _graph(command: Sequence[str]) -> float:
                     process.send_signal(signal.SIGINT)
             deadline.cancel()
     if not ready:
-        raise ToolError(ErrorCode.UNAVAILABLE, f"{command[0]} up ended before the graph was ready.")
+        raise unavailable(f"{command[0]} up ended before the graph was ready.")
     return seconds

@@ -18,7 +18,7 @@ from sim.station import Station, StationConfig
 from sim.tool_examples import TABLE, example_of, example_picture, set_up
 from tool_nodes import workspace
 from tool_nodes.port_names import presets
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.tools.suites import parse_suites
 
 _WARM_UP = 2
@@ -127,7 +127,7 @@ def bench_tools(n: int = 30, suite: Suite = "all", size: str = "640x480,1280x720
         size: Sizes of the camera's pictures, e.g. 640x480 or 640x480,1280x720.
     """
     if n < 1:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"n must be 1 or more, got {n}.")
+        raise invalid(f"n must be 1 or more, got {n}.")
     sizes, suites = parse_sizes(size), parse_suites(suite)
     began = time.monotonic()
     specs = SizedStation(StationConfig(suites=suites), sizes[0]).toolbox.specs

@@ -28,7 +28,7 @@ from tool_nodes.perception.frames import FrameCache, fill_holes
 from tool_nodes.perception.masks import expected_iou, inner_point, masks_at, window_of
 from tool_nodes.perception.surface import Surface, find_surface, solid_pixels
 from tool_nodes.perception.word_pointer import point_by_words
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import BoolArray, Frame, ObjectView, Segmentation
 
 MIN_VISIBLE_PX = 80
@@ -65,7 +65,7 @@ class PerceptionNoise:
             value, high = getattr(self, entry.name), limits.get(entry.name, np.inf)
             if not 0.0 <= value <= high:
                 allowed = f"between 0 and {high:g}" if np.isfinite(high) else "0 or more"
-                raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{entry.name} must be {allowed}, got {value}.")
+                raise invalid(f"{entry.name} must be {allowed}, got {value}.")
 
 
 @dataclass(frozen=True)

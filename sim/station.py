@@ -22,7 +22,7 @@ from tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.ports import Camera, Planner
 from tool_nodes.registry import Setting
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.results import invalid
 from tool_nodes.sandbox.executor import CodeExecutor
 from tool_nodes.toolbox.toolbox import Toolbox
 from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
@@ -76,14 +76,12 @@ class StationConfig:
 
     def __post_init__(self) -> None:
         if self.seed < 0:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The seed must be 0 or greater, got {self.seed}.")
+            raise invalid(f"The seed must be 0 or greater, got {self.seed}.")
         low, high = SIDES_PX
         sides = self.image_size
         if len(sides) != 2 or not all(isinstance(side, int) and low <= side <= high for side in sides):
             size = "x".join(map(str, self.image_size))
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"A picture's width and height must be {low} to {high} px, got {size}."
-            )
+            raise invalid(f"A picture's width and height must be {low} to {high} px, got {size}.")
 
 
 @dataclass(frozen=True)
@@ -232,9 +230,8 @@ class Station:
         for entry in fields(StationConfig):
             its, mine = getattr(state.config, entry.name), getattr(self.config, entry.name)
             if entry.name != "seed" and its != mine:
-                raise ToolError(
-                    ErrorCode.INVALID_ARGUMENT,
-                    f"The saved state is of a station with another {entry.name}: {its!r}, but this one has {mine!r}.",
+                raise invalid(
+                    f"The saved state is of a station with another {entry.name}: {its!r}, but this one has {mine!r}."
                 )
         self.world.restore(state.world)
         reseeded = state.config.seed != self.config.seed

@@ -23,7 +23,7 @@ from sim.scene.scenes import Scene
 from sim.snapshot import ObjectState, Snapshot
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.robot_spec import gripper_links, load_robot_spec
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import FloatArray
 
 SETTLE_S = 0.4
@@ -54,7 +54,7 @@ def check_timestep(timestep: float) -> None:
     """Raises ToolError INVALID_ARGUMENT unless a world may have such a time step [s]."""
     if timestep not in TIMESTEPS_S:
         allowed = ", ".join(f"{step:g}" for step in TIMESTEPS_S)
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The time step must be one of {allowed} s, got {timestep}.")
+        raise invalid(f"The time step must be one of {allowed} s, got {timestep}.")
 
 
 @dataclass(frozen=True)
@@ -429,9 +429,7 @@ class World:
 
 
 def _foreign(what: str, its: str, mine: str) -> ToolError:
-    return ToolError(
-        ErrorCode.INVALID_ARGUMENT, f"The saved state has another {what}: {its}, where this world has {mine}."
-    )
+    return invalid(f"The saved state has another {what}: {its}, where this world has {mine}.")
 
 
 def _together(indices: Sequence[int]) -> slice | NDArray[np.intp]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.types import BoolArray, FloatArray
 from training.intervals import wilson
 
@@ -121,7 +121,7 @@ def save_plot(panels: Mapping[str, Mapping[str, Any]], path: Path) -> None:
     try:
         reliability_plot(panels).quantize(32).save(path, format="PNG", optimize=True)
     except OSError as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The plot cannot be written to {path}: {error}.") from error
+        raise invalid(f"The plot cannot be written to {path}: {error}.") from error
 
 
 def _draw_panel(draw: ImageDraw.ImageDraw, left: int, name: str, found: Mapping[str, Any]) -> None:

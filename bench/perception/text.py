@@ -24,7 +24,7 @@ from sim.station import Station, StationConfig
 from tool_nodes import registry
 from tool_nodes.perception.masks import window_of
 from tool_nodes.ports import TextReader
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import unavailable
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.tools.peria.text_reading import SURE
 from tool_nodes.types import TextSpan
@@ -106,8 +106,7 @@ def faces() -> dict[str, str]:
             family = min(files, key=len).removesuffix("Bold").removesuffix("Light").removesuffix("-")
             found |= {family + weight: files[family + weight] for weight in WEIGHTS if family + weight in files}
     if len(found) < MIN_FACES:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
+        raise unavailable(
             f"Measuring text needs {MIN_FACES} typefaces, and there are {len(found)}: {', '.join(found)}.",
             "Install packages of fonts, such as font-roboto and font-lato, with pip.",
         )

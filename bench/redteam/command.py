@@ -21,7 +21,7 @@ from bench.redteam.trial import Trial, attempt
 from bench.redteam.turns import fuzz_turns
 from bench.stats import machine, publish
 from tool_nodes.motion.guard import Mode
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 FUZZED_SIZE = (320, 240)
 """Pictures of the calls made by chance [px]; what is called is the same, and takes less time."""
@@ -55,10 +55,7 @@ def parse_families(text: str) -> list[str]:
     named = known if text == "all" else [name.strip() for name in text.split(",")]
     unknown = [name for name in named if name not in known]
     if unknown:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"There is no family of attacks {unknown[0][:60]!r}: give all, or some of {', '.join(known)}.",
-        )
+        raise invalid(f"There is no family of attacks {unknown[0][:60]!r}: give all, or some of {', '.join(known)}.")
     return named
 
 
@@ -109,7 +106,7 @@ def bench_redteam(
     }  # fmt: skip
     for name, value in numbers.items():
         if value < 0:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{name} must be 0 or more, got {value}.")
+            raise invalid(f"{name} must be 0 or more, got {value}.")
     began = time.monotonic()
     with _quiet():
         trials = run_attacks(Range(), chosen, _sometimes())

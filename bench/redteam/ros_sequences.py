@@ -25,7 +25,7 @@ from bench.redteam.sequences import Sequences
 from bench.ros.stop import SCENE, STILL, easy_grasp
 from sim.ros.graph import started_graph
 from sim.scene.files import parse_scene, scene_yaml
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, unavailable
 from tool_nodes.ros.calling import run_goal
 from tool_nodes.ros.joint_states import JointReading, JointStates
 from tool_nodes.ros.link import RosLink
@@ -114,7 +114,7 @@ def run_graph_sequences(n: int, seed: int, progress: Callable[[int], None]) -> S
         stranger = second.node.create_publisher(StopState, TOPIC, QOS)
         answer = first.call(LoadWorld, "/load_world", LoadWorld.Request(resource_string=scene_yaml(scene)))
         if answer.result.result != 1 or joints is None:
-            raise ToolError(ErrorCode.UNAVAILABLE, f"The world was not loaded: {answer.result.error_message}")
+            raise unavailable(f"The world was not loaded: {answer.result.error_message}")
         clients = GraphClient(first, goal), GraphClient(second, goal)
         for number in range(n):
             progress(number)

@@ -21,7 +21,7 @@ import numpy as np
 
 from agent_node.console.terminal import AsJson, say
 from bench.stats import machine, publish
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from tool_nodes.ros.client import environment, use_client
 
 WARM_UP = 10
@@ -52,10 +52,7 @@ def bench_ros(n: int = 200, graph: bool = False, stops: int = 0, seed: int = 0, 
         seed: Seeds the moments of the stops.
     """
     if n < 1 or stops < 0 or seed < 0:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"n must be 1 or more, stops and seed 0 or more; got n={n}, stops={stops}, seed={seed}.",
-        )
+        raise invalid(f"n must be 1 or more, stops and seed 0 or more; got n={n}, stops={stops}, seed={seed}.")
     began = time.monotonic()
     load = os.getloadavg()[0]
     rows = []
@@ -151,7 +148,7 @@ class PeerLink:
         self._action, self._goal = ActionClient(node, Fibonacci, "fibonacci"), Fibonacci.Goal(order=2)
         ready = [client.wait_for_service(ANSWER_TIMEOUT_S) for client in self._clients.values()]
         if not all(ready) or not self._action.wait_for_server(ANSWER_TIMEOUT_S):
-            raise ToolError(ErrorCode.UNAVAILABLE, "The other process of the benchmark did not start.")
+            raise unavailable("The other process of the benchmark did not start.")
 
     def durations(self, call: Callable[[], object], n: int) -> list[float]:
         """Durations of n calls [s], after the warm-up."""
@@ -207,7 +204,7 @@ class PeerLink:
     def _wait(self, future: Any) -> Any:
         self._executor.spin_until_future_complete(future, timeout_sec=ANSWER_TIMEOUT_S)
         if not future.done():
-            raise ToolError(ErrorCode.UNAVAILABLE, f"No answer came within {ANSWER_TIMEOUT_S:g} s.")
+            raise unavailable(f"No answer came within {ANSWER_TIMEOUT_S:g} s.")
         return future.result()
 
 
@@ -215,8 +212,7 @@ class PeerLink:
 def _graph(shm: bool) -> Iterator[PeerLink]:
     """A router, the peer and a node of this process, all gone when the block ends."""
     if not use_client():
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
+        raise unavailable(
             "This benchmark measures the client that needs no ROS 2, and a ROS 2 is sourced here.",
             "Run it in a shell without /opt/ros.",
         )

@@ -30,7 +30,7 @@ from toolhand_interfaces.action import ExecuteGrasp, Place
 from sim.scene.files import parse_scene, scene_yaml
 from sim.scene.scenes import Scene
 from sim.station import Station
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, unavailable
 from tool_nodes.ros.calling import call
 from tool_nodes.ros.joint_states import JointReading, JointStates
 from tool_nodes.ros.messages import BASE_FRAME, matrix_to_pose
@@ -199,7 +199,7 @@ class _Trials:
         self._place = Place.Goal(target=Place.Goal.POINT_3D, point_3d=point, approval_mode=Place.Goal.AUTO)
         answer = self._call(LoadWorld, "load_world", resource_string=scene_yaml(scene))
         if answer.result.result != 1:
-            raise ToolError(ErrorCode.UNAVAILABLE, f"The world could not be loaded: {answer.result.error_message}")
+            raise unavailable(f"The world could not be loaded: {answer.result.error_message}")
 
     # -- the task --------------------------------------------------------------------------------
 
@@ -280,7 +280,7 @@ class _Trials:
     def _newest(self) -> JointReading:
         newest = self._joints.newest
         if newest is None:
-            raise ToolError(ErrorCode.UNAVAILABLE, "No joint states have come from the simulator.")
+            raise unavailable("No joint states have come from the simulator.")
         return newest
 
     def _now(self) -> float:
@@ -296,11 +296,11 @@ class _Trials:
         parameters = [Parameter(name, value=value).to_parameter_msg()]
         result = self._call(SetParameters, f"{node}/set_parameters", parameters=parameters).results[0]
         if not result.successful:
-            raise ToolError(ErrorCode.UNAVAILABLE, f"{node} refused {name}: {result.reason}")
+            raise unavailable(f"{node} refused {name}: {result.reason}")
 
     def _send(self, client: ActionClient, goal: Any) -> _Goal:
         if not client.wait_for_server(timeout_sec=_PATIENCE_S):
-            raise ToolError(ErrorCode.UNAVAILABLE, "The motion node does not serve its actions.")
+            raise unavailable("The motion node does not serve its actions.")
         sent = _Goal(client, goal)
         self._wait(lambda: sent.accepted)
         return sent

@@ -30,7 +30,7 @@ from rclpy_zenoh import plain_yaml
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import Scene
 from sim.tasks.predicates import PlaceRelation
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 Half = Literal["tuned", "unseen"]
 
@@ -117,10 +117,7 @@ def _options(meaning: str, plain: Sentence) -> list[Sentence]:
         or not {*targets, *filter(None, references)} <= known
         or (deed["verb"] == "pick") == bool(deed["relation"])
     ):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"{plain.text!r}: {meaning!r} is no meaning in {plain.scene.name or 'its scene'}.",
-        )
+        raise invalid(f"{plain.text!r}: {meaning!r} is no meaning in {plain.scene.name or 'its scene'}.")
     return [
         replace(
             plain,

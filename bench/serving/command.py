@@ -21,7 +21,7 @@ from bench.serving.over_http import COPIES, http_conversation, http_server
 from bench.serving.payloads import ABOUT, LOOKS, Payload, make_payload
 from bench.serving.tools import installed
 from bench.stats import machine, publish
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.serve import processes, service_file
 from tool_nodes.serve.calling import connect
 from tool_nodes.serve.cluster import Keeper
@@ -100,11 +100,11 @@ def bench_serving(
     for given, known in ((payloads, ABOUT), (ways, WAYS)):
         unknown = next((one for one in given if one not in known), None)
         if unknown is not None or not given:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no {str(unknown)[:60]!r}: {', '.join(known)}.")
+            raise invalid(f"There is no {str(unknown)[:60]!r}: {', '.join(known)}.")
     if not callers or not all(1 <= count <= 1000 for count in callers) or not 0.0 < seconds <= 600.0:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "callers must be 1 to 1000 and seconds above 0, at most 600.")
+        raise invalid("callers must be 1 to 1000 and seconds above 0, at most 600.")
     if not 1 <= batch <= 10_000 or not 0.0 <= batch_wait_ms <= 10_000.0:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "batch must be 1 to 10000 and batch-wait-ms 0 to 10000.")
+        raise invalid("batch must be 1 to 10000 and batch-wait-ms 0 to 10000.")
     began = time.monotonic()
     before = os.getloadavg()[0]
     with _folder() as folder, installed(folder / "package"):

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, unavailable
 from tool_nodes.serve.config import ServedEntry
 from tool_nodes.serve.runner import make_backend
 from tool_nodes.toolbox.images import SessionImage
@@ -75,7 +75,7 @@ def http_server(tool: str) -> Iterator[tuple[int, int]]:
     theirs.close()
     try:
         if not ours.poll(_START_S):
-            raise ToolError(ErrorCode.UNAVAILABLE, f"The HTTP server did not start within {_START_S:g} s.")
+            raise unavailable(f"The HTTP server did not start within {_START_S:g} s.")
         assert process.pid is not None
         yield ours.recv(), process.pid
     finally:

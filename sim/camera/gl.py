@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sim.camera.ray import StampedCamera, camera_pose
 from sim.camera.shading import FloatImage
 from tool_nodes.extras import install_extra
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, unavailable
 from tool_nodes.types import FloatArray
 
 _OPAQUE_GROUP, _TRANSPARENT_GROUP, _HIDDEN_GROUP = 0, 1, 5
@@ -124,8 +124,7 @@ def _renderer(model: mujoco.MjModel, width: int, height: int) -> mujoco.Renderer
         return mujoco.Renderer(model, height, width)
     # Each backend fails in its own way: ImportError, AttributeError of PyOpenGL, RuntimeError, FatalError.
     except Exception as error:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
+        raise unavailable(
             "The GL camera needs an OpenGL library, and none could be opened on this machine.",
             f"Run `{install_extra('gl')}`, install libEGL or OSMesa and set MUJOCO_GL=egl or osmesa, "
             "or use the renderer 'ray'.",

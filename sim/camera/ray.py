@@ -32,7 +32,7 @@ from sim.scene.scenes import Scene
 from tool_nodes import geometry, registry, workspace
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.ports import Camera
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import FloatArray, Frame
 
 LAMP_POSITION = np.array([0.80, -0.75, 1.90])
@@ -111,9 +111,7 @@ def camera_pose(model: mujoco.MjModel, data: mujoco.MjData, camera: CameraModel)
         return camera.T_base_camera
     body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, camera.body)
     if body < 0:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"The {camera.name} camera sits on body '{camera.body}', which the model lacks."
-        )
+        raise invalid(f"The {camera.name} camera sits on body '{camera.body}', which the model lacks.")
     return geometry.pose(data.xmat[body].reshape(3, 3), data.xpos[body]) @ camera.T_base_camera
 
 

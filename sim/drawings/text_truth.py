@@ -11,7 +11,7 @@ import numpy as np
 from sim.drawings.lettering import CAPITAL_EM, X_HEIGHT_EM, plain_text
 from tool_nodes.perception.text.layout import reading_order
 from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import TextSpan
 
@@ -40,11 +40,9 @@ class TextNoise:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.confusion_rate <= 1.0:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"confusion_rate must be between 0 and 1, got {self.confusion_rate}."
-            )
+            raise invalid(f"confusion_rate must be between 0 and 1, got {self.confusion_rate}.")
         if not self.fading_px > 0.0:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"fading_px must be above 0, got {self.fading_px}.")
+            raise invalid(f"fading_px must be above 0, got {self.fading_px}.")
 
 
 class SimTextReader:

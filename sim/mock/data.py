@@ -35,7 +35,7 @@ from PIL import Image
 from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from tool_nodes.files import FileRefused, read_file, require_regular
 from tool_nodes.geometry import backproject
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid, unavailable
 from tool_nodes.toolbox.picture_files import PictureFileError, opened
 from tool_nodes.types import FloatArray, Frame
 
@@ -92,7 +92,7 @@ class MockFrame:
         every = frame.size[0] // max(size[0], 1)
         if every < 1 or frame.size != (size[0] * every, size[1] * every):
             (w, h), (width, height) = size, frame.size
-            raise _invalid(f"A frame of {width}x{height} px can have a whole part of that size, not {w}x{h}.")
+            raise invalid(f"A frame of {width}x{height} px can have a whole part of that size, not {w}x{h}.")
         if every == 1:
             return self
         K = frame.K.copy()
@@ -138,7 +138,7 @@ class MockDataset:
             ToolError: INVALID_ARGUMENT for an index out of range or a file that is missing or wrong, naming it.
         """
         if not 0 <= index < self.n:
-            raise _invalid(f"{self.folder.name} has the frames 0 to {self.n - 1}, not {index}.")
+            raise invalid(f"{self.folder.name} has the frames 0 to {self.n - 1}, not {index}.")
         return _read_frame(self.folder / f"{index:03d}")
 
 
@@ -150,13 +150,13 @@ def read_dataset(folder: str | Path = SHIPPED) -> MockDataset:
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise _invalid(f"There is no folder {str(folder)[:200]!r}: a mock data set is a folder with dataset.yaml.")
+        raise invalid(f"There is no folder {str(folder)[:200]!r}: a mock data set is a folder with dataset.yaml.")
     path = folder / "dataset.yaml"
     about = _mapping(path, ("name", "seed", "n", "made"))
     n = _whole(path, about, "n", 1, MAX_FRAMES)
     missing = [folder / f"{k:03d}" for k in range(n) if not (folder / f"{k:03d}").is_dir()]
     if missing:
-        raise _invalid(f"{_shown(missing[0])} is missing: dataset.yaml promises {n} frames.")
+        raise invalid(f"{_shown(missing[0])} is missing: dataset.yaml promises {n} frames.")
     return MockDataset(
         folder, _text(path, about, "name"), _whole(path, about, "seed", 0, MAX_SEED), n, _text(path, about, "made")
     )
@@ -179,7 +179,7 @@ def write_dataset(folder: str | Path, frames: Iterable[MockFrame], n: int, seed:
     part = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.part")
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise _invalid(f"{folder} exists and is not an empty folder; a data set never replaces anything.")
+            raise invalid(f"{folder} exists and is not an empty folder; a data set never replaces anything.")
         part.mkdir(parents=True)
         for index, frame in enumerate(frames):
             _write_frame(part / f"{index:03d}", frame)
@@ -189,9 +189,7 @@ def write_dataset(folder: str | Path, frames: Iterable[MockFrame], n: int, seed:
         part.replace(folder)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise ToolError(
-            ErrorCode.UNAVAILABLE, f"Cannot write {folder}: {reason}.", "Check the folder and its free space."
-        ) from error
+        raise unavailable(f"Cannot write {folder}: {reason}.", "Check the folder and its free space.") from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
@@ -280,7 +278,7 @@ def _is_label(value: Any) -> bool:
 
 def _read_png(path: Path, modes: tuple[str, ...], size: tuple[int, int], what: str) -> NDArray[Any]:
     if not path.is_file():
-        raise _invalid(f"{_shown(path)} is missing.")
+        raise invalid(f"{_shown(path)} is missing.")
     try:
         with opened(path, ("PNG",), SIZES[1]) as picture:
             if picture.mode not in modes:
@@ -317,7 +315,7 @@ def _mapping(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
     try:
         document = load(read_file(path, _LIMITS.size), _LIMITS)
     except FileNotFoundError as error:
-        raise _invalid(f"{_shown(path)} is missing.") from error
+        raise invalid(f"{_shown(path)} is missing.") from error
     except PlainYamlError as error:
         raise _wrong(path, f"it is no readable YAML file ({error})") from error
     except OSError as error:
@@ -360,8 +358,4 @@ def _shown(path: Path) -> str:
 
 
 def _wrong(path: Path, problem: str) -> ToolError:
-    return _invalid(f"{_shown(path)}: {problem}.")
-
-
-def _invalid(sentence: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, sentence)
+    return invalid(f"{_shown(path)}: {problem}.")

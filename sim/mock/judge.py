@@ -28,7 +28,7 @@ from sim.tasks.task import History, Score, Task, Transcript
 from tool_nodes import workspace
 from tool_nodes.geometry import project, quat_wxyz_from_matrix, rotation_z, transform
 from tool_nodes.motion.targets import ray_to_base
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.types import FloatArray
 
 _ABOVE_M = 0.1
@@ -38,8 +38,7 @@ _ABOVE_M = 0.1
 def require_judgeable(task: Task) -> None:
     """Raises ToolError INVALID_ARGUMENT for a task whose truth a recorded frame cannot show."""
     if task.holds_s and not isinstance(_inner(task), PickTask | PlaceTask):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             f"Nothing moves in a recorded frame, so nobody can judge there: {task.goal}.",
             "Give it a pick, a pick and place, or a question; or take the backend physics.",
         )

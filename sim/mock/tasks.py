@@ -12,7 +12,7 @@ from sim.scene.scenes import Scene
 from sim.tasks import sentences
 from sim.tasks.arrangement import one_described
 from sim.tasks.pick import PickTask
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 _STREAM = 16
 """Keeps these random numbers apart from others of the same seed."""
@@ -38,4 +38,4 @@ def recorded_pick(dataset: MockDataset, seed: int) -> PickTask:
         if found is not None:
             target, phrase = found
             return PickTask(sentences.choose(rng, sentences.PICK).format(target=f"the {phrase}"), scene, (target.id,))
-    raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The frames of {dataset.name} have nothing to pick by words.")
+    raise invalid(f"The frames of {dataset.name} have nothing to pick by words.")

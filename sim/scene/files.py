@@ -16,11 +16,11 @@ import yaml
 from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from sim.objects.sets import find_asset
 from sim.scene.generator import generate_scene
-from sim.scene.scenes import TABLE_RGB, PlacedObject, Scene, Vector3, footprint, gap, invalid, object_ids, triple
+from sim.scene.scenes import TABLE_RGB, PlacedObject, Scene, Vector3, footprint, gap, object_ids, triple
 from tool_nodes import workspace
 from tool_nodes.files import read_file
 from tool_nodes.motion.robot_model import ROBOTS, load_robot
-from tool_nodes.results import ToolError
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.types import FloatArray
 
 EXAMPLE_SCENE = Path(__file__).with_name("example_scene.yaml")

@@ -27,12 +27,12 @@ from sim.scene.scenes import (
     gap,
     in_cones,
     in_window,
-    invalid,
     object_ids,
     reachable_grid,
     triple,
 )
 from tool_nodes import workspace
+from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray
 
 

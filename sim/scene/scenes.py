@@ -17,7 +17,7 @@ from scipy.spatial import ConvexHull
 from sim.objects.asset import ObjectAsset
 from sim.objects.sets import find_asset
 from tool_nodes import workspace
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray
 
 Side = Literal["left", "right", "front", "behind"]
@@ -211,8 +211,3 @@ def triple(values: FloatArray) -> Vector3:
     """A plain tuple of three numbers."""
     x, y, z = (float(v) for v in values)
     return x, y, z
-
-
-def invalid(message: str, hint: str = "") -> ToolError:
-    """The error of a malformed scene or an unknown name."""
-    return ToolError(ErrorCode.INVALID_ARGUMENT, message, hint)

@@ -10,7 +10,7 @@ import numpy as np
 from sim.objects.asset import ObjectAsset
 from sim.objects.products import PRODUCTS
 from sim.scene.generator import generate_scene
-from sim.scene.scenes import MIN_GAP, PlacedObject, Scene, footprint, gap, invalid, object_ids
+from sim.scene.scenes import MIN_GAP, PlacedObject, Scene, footprint, gap, object_ids
 from sim.tasks import sentences
 from sim.tasks.arrangement import placeable
 from sim.tasks.pick import PickTask
@@ -18,6 +18,7 @@ from sim.tasks.place import PlaceTask
 from sim.tasks.predicates import Relation
 from sim.tasks.tasks import GeneratedTask
 from tool_nodes import workspace
+from tool_nodes.results import invalid
 
 GAPS_M = (0.0, 0.002, 0.005, 0.010, 0.020)
 """Edge to edge between neighbours of a crowd [m]."""

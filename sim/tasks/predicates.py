@@ -17,7 +17,7 @@ from sim.scene.scenes import Scene, convex_outline, distances, gap
 from sim.snapshot import ObjectState, Snapshot
 from tool_nodes import workspace
 from tool_nodes.geometry import matrix_from_quat_wxyz
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import FloatArray
 
 Relation = Literal["in", "on", "left_of", "right_of", "in_front_of", "behind", "next_to", "between"]
@@ -214,13 +214,13 @@ def relation_fault(
 ) -> str | None:
     """Why a relation does not hold, in one sentence; None if it holds. Arguments as for `relation_holds`."""
     if relation not in RELATIONS:
-        raise _invalid(f'"{relation}" is not a relation, the relations are {", ".join(RELATIONS)}.')
+        raise invalid(f'"{relation}" is not a relation, the relations are {", ".join(RELATIONS)}.')
     wanted = {"in": 1, "on": 1, "between": 2}.get(relation)
     if not reference_ids or (wanted is not None and len(reference_ids) != wanted):
-        raise _invalid(f'"{relation}" takes {wanted or "at least one"} reference(s), not {len(reference_ids)}.')
+        raise invalid(f'"{relation}" takes {wanted or "at least one"} reference(s), not {len(reference_ids)}.')
     for name in (moved_id, *reference_ids):
         if name not in objects:
-            raise _invalid(f'There is no object "{name}", there are {", ".join(objects)}.')
+            raise invalid(f'There is no object "{name}", there are {", ".join(objects)}.')
     view = _View(scene, objects, thresholds)
     if relation == "in":
         return view.fault_in(moved_id, reference_ids[0])
@@ -317,7 +317,7 @@ class _View:
         asset = self.scene.find(container).asset
         inside = asset.cavity
         if inside is None or not asset.container:
-            raise _invalid(f"Nothing can be put in {container}, it is no container.")
+            raise invalid(f"Nothing can be put in {container}, it is no container.")
         margin = self.thresholds.margin_m
         centre, lowest = self._in_frame_of(container, moved)
         if not _inside(inside, centre, margin) or lowest > inside.rim_z - margin:
@@ -404,7 +404,3 @@ def _check(before: Snapshot, history: Sequence[Snapshot], duration: float, thres
 
 def _internal(message: str) -> ToolError:
     return ToolError(ErrorCode.INTERNAL, message)
-
-
-def _invalid(message: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, message)

@@ -49,9 +49,7 @@ def paper_task(index: int, seed: int) -> GeneratedTask:
         ToolError: INVALID_ARGUMENT for an index outside 0..19.
     """
     if not 0 <= index < len(RECIPES):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"The paper's sentences have numbers 0 to {len(RECIPES) - 1}, not {index}."
-        )
+        raise invalid(f"The paper's sentences have numbers 0 to {len(RECIPES) - 1}, not {index}.")
     recipe = RECIPES[index]
     rng = np.random.default_rng([seed, index])
     required = _draw(rng, recipe)
