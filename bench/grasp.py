@@ -5,19 +5,20 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
-from agent_node.console.options import require_at_least
+from agent_node.console.options import PortOptions, require_at_least
 from agent_node.console.terminal import AsJson, say
 from bench.stats import format_report, machine, publish, rate_row, timing_row, with_unscored
 from sim.objects.products import PRODUCTS
 from sim.scene.generator import generate_scene
 from sim.station import Station, StationConfig
 from sim.tasks.predicates import THRESHOLDS, judge_pick
+from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import CallRecord, Session
 from tool_nodes.types import Frame
@@ -31,6 +32,7 @@ class GraspJob:
     item: str
     seed: int
     clutter: bool
+    ports: PortNames = AS_PRESET
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def run_one(job: GraspJob) -> GraspRecord:
     """Grasp one object by the tools alone, no agent: segment, compute_grasp, execute_grasp."""
     scene = generate_scene(job.seed, required=(job.item,), n_objects=None if job.clutter else 1)
     index, target = next((i, p) for i, p in enumerate(scene.objects) if p.item == job.item)
-    station = Station(scene, StationConfig(seed=job.seed))
+    station = Station(scene, StationConfig(seed=job.seed, ports=job.ports))
     before = station.world.snapshot()
     error, generator_s = grasp_by_tools(station, index)
     kind = PRODUCTS[job.item].kind
@@ -139,7 +141,9 @@ def _note(records: Sequence[GraspRecord]) -> str:
     return f"{sum(r.success for r in records)} of {len(records)} succeeded"
 
 
-def bench_grasp(n: int = 200, first_seed: int = 0, jobs: int = 1, as_json: AsJson = False) -> int:
+def bench_grasp(
+    n: int = 200, first_seed: int = 0, ports: PortOptions = AS_PRESET, jobs: int = 1, as_json: AsJson = False
+) -> int:
     """Grasp things of every kind, in turn alone and in clutter; first attempts only.
 
     Args:
@@ -149,13 +153,15 @@ def bench_grasp(n: int = 200, first_seed: int = 0, jobs: int = 1, as_json: AsJso
     """
     require_at_least(1, n=n, jobs=jobs)
     require_at_least(0, first_seed=first_seed)
+    ports.require_known(DEFAULT_PRESET)
     began = time.monotonic()
-    work = jobs_of(n, first_seed)
+    work = [replace(job, ports=ports) for job in jobs_of(n, first_seed)]
     products = len({job.item for job in work})
     say(f"{n} grasps of {products} products, seeds {first_seed}..{first_seed + n - 1}")
     records = run_jobs(run_one, work, jobs, crashed, _note)
     document = {
         "bench": "grasp",
+        "ports": vars(ports.over(DEFAULT_PRESET)),
         "machine": machine(),
         "seeds": [job.seed for job in work],
         "jobs": jobs,

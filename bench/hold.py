@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.console.options import DEFAULT_ROBOT_OPTIONS, RobotOptions, Unprefixed, require_at_least
+from agent_node.console.options import DEFAULT_ROBOT_OPTIONS, PortOptions, RobotOptions, Unprefixed, require_at_least
 from agent_node.console.terminal import AsJson, say
 from bench.grasp import grasp_by_tools
 from bench.stats import machine, publish
@@ -18,6 +18,7 @@ from sim.scene.generator import generate_scene
 from sim.station import Station, StationConfig
 from sim.world import World
 from tool_nodes.geometry import rotation_angle
+from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ToolError, invalid
 from tool_nodes.types import FloatArray
 from training.pool.parallel import run_jobs
@@ -53,6 +54,7 @@ class HoldJob:
     seconds: float
     clutter: bool
     impratio: float | None
+    ports: PortNames = AS_PRESET
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def run_one(job: HoldJob) -> HoldRecord:
     for seed in range(TRIES):
         scene = generate_scene(seed, required=(job.item,), n_objects=None if job.clutter else 1)
         index, target = next((i, placed) for i, placed in enumerate(scene.objects) if placed.item == job.item)
-        station = Station(scene, StationConfig(seed=seed, robot=job.robot))
+        station = Station(scene, StationConfig(seed=seed, robot=job.robot, ports=job.ports))
         error, _ = grasp_by_tools(station, index)
         if error is None:
             return _hold(station.world, target.id, job)
@@ -121,6 +123,7 @@ def bench_hold(
     minutes: float = 20.0,
     items: tuple[str, ...] = HELD,
     robot: Unprefixed[RobotOptions] = DEFAULT_ROBOT_OPTIONS,
+    ports: PortOptions = AS_PRESET,
     clutter: bool = False,
     beside: float | None = None,
     jobs: int = 1,
@@ -136,6 +139,7 @@ def bench_hold(
         jobs: Processes.
     """
     robot.require_known()
+    ports.require_known(DEFAULT_PRESET)
     require_at_least(1, jobs=jobs)
     for name, value in {"minutes": minutes, "beside": beside}.items():
         if value is not None and not 0.0 < value < np.inf:
@@ -146,7 +150,9 @@ def bench_hold(
         find_asset(item)
     began = time.monotonic()
     settings = (None,) if beside is None else (None, beside)
-    work = [HoldJob(item, robot.robot, 60 * minutes, clutter, impratio) for item in items for impratio in settings]
+    work = [
+        HoldJob(item, robot.robot, 60 * minutes, clutter, impratio, ports) for item in items for impratio in settings
+    ]
     say(f"{len(items)} things, each held for {minutes:g} minutes by {robot.robot}")
     records = run_jobs(run_one, work, jobs, lambda job, why: HoldRecord(job, error=why))
     document = {
@@ -154,6 +160,7 @@ def bench_hold(
         "machine": machine(),
         "minutes": minutes,
         "robot": robot.robot,
+        "ports": vars(ports.over(DEFAULT_PRESET)),
         "rows": [_row(record) for record in records],
         "wall_s": round(time.monotonic() - began, 1),
     }

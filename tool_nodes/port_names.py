@@ -57,6 +57,11 @@ class PortNames:
             for part in chosen.parts(port):
                 registry.find(port, part)
 
+    def require_no_robot(self) -> None:
+        """Refuse names that recorded pictures have no use for. Raises ToolError INVALID_ARGUMENT."""
+        if wrong := [port for port in OF_THE_ROBOT if port in self.chosen]:
+            raise invalid(f"The mock robot has no {wrong[0]}: leave it out.")
+
     def parts(self, port: str) -> list[str]:
         """The backend that a port names, and the one for pictures without depth where it names two.
 

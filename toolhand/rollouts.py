@@ -252,10 +252,12 @@ def rollouts_branch(
 
     plan = plan_of(folder)
     if policy is None and ":" in plan.policy:  # a file of somebody else's does not say who is asked with your key
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"The plan names the policy {plan.policy[:60]!r}, which may lead anywhere.",
+        raise invalid(
+            f"The plan names the policy {plan.policy[:60]!r}, which may lead anywhere.",
             "Give it with --policy if the plan is your own.",
-        )  # fmt: skip
+        )
+    if named := [name for name in (plan.planner, plan.sensor) if ":" in name]:
+        raise invalid(f"The plan names {named[0][:60]!r}, which may lead anywhere: its rollouts are not gone on with.")
     plan = plan if policy is None else replace(plan, policy=policy)
     records = branch(plan, group, after, out, n, lambda record: say(f"{record.id}: reward {record.total:.2f}"))
     done = sum(record.true_success for record in records)

@@ -69,6 +69,14 @@ Perception = Annotated[
         "the backends of each port.",
     ),
 ]
+PlannerName = Annotated[str, tyro.conf.arg(metavar="PLANNER", help=f"What plans motions: {installed('planner', {})}.")]
+SensorName = Annotated[
+    str,
+    tyro.conf.arg(
+        metavar="SENSOR",
+        help=f"What simulated cameras measure of the ideal picture: {installed('sensor', {})}.",
+    ),
+]
 POLICY = tyro.conf.arg(metavar="POLICY", help=f"Who decides: {installed('policy', _POLICIES)}.")
 PolicySpec = Annotated[str, POLICY]
 PROTOCOL = tyro.conf.arg(

@@ -9,7 +9,6 @@ from sim.perception import Truth
 from sim.station import StationConfig
 from tool_nodes.backends import make_ports
 from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.port_names import OF_THE_ROBOT
 from tool_nodes.ports import Camera
 from tool_nodes.registry import Setting
 from tool_nodes.results import invalid
@@ -47,8 +46,7 @@ class MockStation:
 
     def __init__(self, recorded: MockFrame, config: StationConfig | None = None) -> None:
         self.config = config = config or StationConfig()
-        if wrong := [port for port in OF_THE_ROBOT if port in config.ports.chosen]:
-            raise invalid(f"The mock robot has no {wrong[0]}: leave it out.")
+        config.ports.require_no_robot()
         self.recorded = recorded
         self.robot = load_robot(config.robot)
         setting = Setting(config.seed, truth=Truth((), config.noise), robot=self.robot)

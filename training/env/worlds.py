@@ -59,7 +59,8 @@ class NamedWorld:
 
     def config(self, config: StationConfig) -> StationConfig:
         """The configuration with this world's perception."""
-        return replace(config, perception=self.perception, ports=self.ports)
+        ports = replace(self.ports, planner=config.ports.planner, sensor=config.ports.sensor)
+        return replace(config, perception=self.perception, ports=ports)
 
     def failures(self, shared: bool = False) -> Failures:
         """Failures on purpose; `shared` as of Failures."""

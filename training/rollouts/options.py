@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 import tyro
 
-from agent_node.console.options import Perception, PictureSize, PolicySpec, listed
+from agent_node.console.options import Perception, PictureSize, PlannerName, PolicySpec, SensorName, listed
 from agent_node.conversation_settings import TURN_BUDGET
 from sim.world import TIMESTEPS_S
-from tool_nodes.port_names import DEFAULT_PRESET
+from tool_nodes.port_names import DEFAULT_PLANNER, DEFAULT_PRESET, DEFAULT_SENSOR
 from tool_nodes.results import invalid
 from training.env.worlds import WORLDS
 
@@ -37,6 +37,8 @@ class RolloutOptions:
     turns: int = TURN_BUDGET
     backend: Annotated[str, tyro.conf.arg(help=f"Where the episodes happen: {listed(BACKENDS_HERE)}.")] = "physics"
     perception: Perception = DEFAULT_PRESET
+    planner: PlannerName = DEFAULT_PLANNER
+    sensor: SensorName = DEFAULT_SENSOR
     image_size: Annotated[PictureSize, tyro.conf.arg(name="size")] = (320, 240)
     timestep: Annotated[
         float, tyro.conf.arg(help=f"Time step of the physics [s]: {', '.join(f'{step:g}' for step in TIMESTEPS_S)}.")

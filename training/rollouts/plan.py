@@ -23,7 +23,7 @@ from sim.tasks.task import Score, Task
 from sim.world import check_timestep
 from tool_nodes import plain_json
 from tool_nodes.files import MIB, open_file, read_file
-from tool_nodes.port_names import DEFAULT_PRESET, PortNames
+from tool_nodes.port_names import DEFAULT_PLANNER, DEFAULT_PRESET, DEFAULT_SENSOR, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.tools.suites import parse_suites
 from training.env.difficulty import Difficulty
@@ -135,7 +135,9 @@ class RolloutPlan(RolloutOptions):
                 f"Rollouts cannot be collected on the backend {self.backend[:60]!r}: it must be "
                 f"{' or '.join(BACKENDS_HERE)}."
             )
-        PortNames().require_known(self.perception)
+        self.ports.require_known(self.perception)
+        if self.backend == "mock":
+            self.ports.require_no_robot()
         self._check_world()
         self.options(0, 0)
         check_timestep(self.timestep)
@@ -148,10 +150,19 @@ class RolloutPlan(RolloutOptions):
         return len(self.tasks) * self.group
 
     @property
+    def ports(self) -> PortNames:
+        """The planner and the sensor, where they are not the usual ones."""
+        return PortNames(
+            planner="" if self.planner == DEFAULT_PLANNER else self.planner,
+            sensor="" if self.sensor == DEFAULT_SENSOR else self.sensor,
+        )
+
+    @property
     def config(self) -> StationConfig:
         """Of the stations; each group has a seed of its own."""
         config = StationConfig(
             perception=self.perception,
+            ports=self.ports,
             suites=self.suites,
             image_size=self.image_size,
             timestep=self.timestep,
@@ -322,7 +333,8 @@ def _require_same(path: Path, plan: RolloutPlan) -> None:
         raise _invalid(f"{path} is no plan that can be read: choose a new folder.") from error
     ours = plan.document()
     if isinstance(there, dict):
-        there.setdefault("world", "")  # plans had none before
+        # Plans of before named none of them.
+        there = {"world": "", "planner": DEFAULT_PLANNER, "sensor": DEFAULT_SENSOR} | there
         tasks = there.get("tasks")
         if isinstance(tasks, list) and tasks and isinstance(tasks[0], dict) and (why := other_version(tasks[0])):
             raise _invalid(f"{path.parent} holds rollouts of another plan: {why}")

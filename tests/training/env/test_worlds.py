@@ -86,10 +86,10 @@ def test_a_world_has_its_own_perception_difficulty_and_physics(other: dict[str, 
         RolloutPlan(PICK, group=2, world="erring", **other)  # type: ignore[arg-type]
 
 
-def test_a_collection_of_the_time_before_worlds_is_gone_on_with(tmp_path: Path) -> None:
+def test_a_collection_of_the_time_before_worlds_and_sensors_is_gone_on_with(tmp_path: Path) -> None:
     plan = RolloutPlan(PICK, group=2)
     older = plan.document()
-    del older["world"]
+    del older["world"], older["planner"], older["sensor"]
     (tmp_path / PLAN_FILE).write_text(json.dumps(older))
     with claimed(tmp_path, plan):
         pass
@@ -133,3 +133,21 @@ def test_the_score_says_what_was_picked_up_and_what_was_meant(session: EpisodeSe
     assert truth.meant == session.task.task.target_ids if hasattr(session.task, "task") else truth.meant
     assert (truth.picked_up, truth.wrong_things) == ((), ())
     assert replace(truth, picked_up=("other_1", *truth.meant)).wrong_things == ("other_1",)
+
+
+@pytest.mark.parametrize("world", ["", "erring"])
+def test_a_plan_names_the_planner_and_the_sensor_of_its_stations(world: str) -> None:
+    plan = RolloutPlan(PICK, group=2, world=world, sensor="ideal", planner="embedded")
+    assert plan.config.ports.over(plan.config.perception).sensor == "ideal"
+    assert RolloutPlan.of_document(plan.document()) == plan
+    for wrong, sentence in (
+        ({"planner": "stars"}, "There is no planner 'stars'"),
+        ({"sensor": "eye"}, "There is no sensor 'eye'"),
+    ):
+        with pytest.raises(ToolError, match=sentence):
+            RolloutPlan(PICK, group=2, world=world, **wrong)  # type: ignore[arg-type]
+
+
+def test_recorded_pictures_have_no_sensor() -> None:
+    with pytest.raises(ToolError, match="The mock robot has no sensor: leave it out"):
+        RolloutPlan(PICK, group=2, backend="mock", sensor="ideal")
