@@ -175,12 +175,12 @@ class Protocol:
     def render_turn(self, thought: str, calls: Sequence[ToolCall], answer: str | None = None) -> str:
         """A turn as the protocol writes it; what `parse` reads back, if the words hold none of its tags."""
         thinking = f"<{self.thought}>{thought}</{self.thought}>" if self.thought else thought
-        parts = [thinking, *(f"<{self.call}>{self._written(call)}</{self.call}>" for call in calls)]
+        parts = [thinking, *(f"<{self.call}>{self._rendered(call)}</{self.call}>" for call in calls)]
         if answer is not None:
             parts.append(f"{BOXED}{{{answer}}}" if self.answer == BOXED else f"<{self.answer}>{answer}</{self.answer}>")
         return "\n".join(part for part in parts if part)
 
-    def _written(self, call: ToolCall) -> str:
+    def _rendered(self, call: ToolCall) -> str:
         """A call as its tag holds it; no string in it can end the tag."""
         if self.syntax == "json":
             return json.dumps({"name": call.name, "arguments": call.arguments}).replace("</", "<\\/")

@@ -1,6 +1,6 @@
 """Your own objects: a set of things that scenes can hold, and that no robot has been told of.
 
-A package gives the set a name by an entry point, and scene files then hold "workshop/mallet". Here each thing is made
+A package gives the set a name by an entry point, and scene files then hold "teachers/mallet". Here each thing is made
 alone, as a scene would make it.
 
     python examples/12_your_own_objects.py

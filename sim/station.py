@@ -257,7 +257,7 @@ class Station:
         self._cameras = [weakref.ref(camera) for camera in found]
         return found
 
-    def things_at(self, frame: Frame, points: Sequence[tuple[float, float]]) -> tuple[str, ...] | None:
+    def object_ids_at(self, frame: Frame, points: Sequence[tuple[float, float]]) -> tuple[str, ...] | None:
         """What points of a picture truly lie on, for a judge alone: no tool and no policy may ask.
 
         Args:

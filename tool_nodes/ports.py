@@ -61,10 +61,10 @@ class Seeded(Protocol):
         """The same backend with another seed; what is dear in it is shared."""
 
 
-class AnswersMany(Protocol):
+class Batched(Protocol):
     """What a backend has beside its port's one method where several requests cost less together."""
 
-    def many(self, requests: Sequence[tuple[Any, ...]]) -> list[Any]:
+    def batch(self, requests: Sequence[tuple[Any, ...]]) -> list[Any]:
         """What the port's method gives for each tuple of its arguments, or the ToolError of that request alone."""
 
 

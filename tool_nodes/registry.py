@@ -110,7 +110,7 @@ def names(port: str) -> tuple[str, ...]:
         ToolError: UNAVAILABLE where this checkout offers some and its installation knows of none.
     """
     known = tuple(_entries(port))
-    if not known and _written(port):
+    if not known and _declared(port):
         raise _stale()
     return known
 
@@ -129,7 +129,7 @@ def find(port: str, spec: str) -> EntryPoint:
     if found:
         packages = " and ".join(entry.dist.name if entry.dist else "?" for entry in found)
         raise invalid(f"Two packages offer a {port} {name!r}: {packages}.")
-    if name in _written(port):
+    if name in _declared(port):
         raise _stale()
     known = names(port)
     allowed = f"it must be {' or '.join(known)}" if known else "there is none to choose"
@@ -137,7 +137,7 @@ def find(port: str, spec: str) -> EntryPoint:
     raise invalid(f"There is no {port} {name[:_SHOWN]!r}: {allowed}.{meant}")
 
 
-def _written(port: str) -> frozenset[str]:
+def _declared(port: str) -> frozenset[str]:
     """What the pyproject.toml of this checkout offers, whether or not it is installed so."""
     try:
         document = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -61,7 +61,7 @@ class ArgumentRules:
     def value(self, schema: Mapping[str, Any]) -> str:
         """An expression for a value; what the schema says in a way that is not known here admits any value."""
         if "enum" in schema or "const" in schema:
-            return _either([quoted(self._written(value)) for value in schema.get("enum", [schema.get("const")])])
+            return _either([quoted(self._rendered(value)) for value in schema.get("enum", [schema.get("const")])])
         if "anyOf" in schema:
             return _either([self.value(part) for part in schema["anyOf"]])
         match schema.get("type"):
@@ -70,9 +70,9 @@ class ArgumentRules:
             case "integer" | "number" as kind:
                 return _number(schema, fraction=kind == "number")
             case "boolean":
-                return _either([quoted(self._written(value)) for value in (True, False)])
+                return _either([quoted(self._rendered(value)) for value in (True, False)])
             case "null":
-                return quoted(self._written(None))
+                return quoted(self._rendered(None))
             case "array":
                 return self._array(schema)
             case "object" if "properties" in schema:
@@ -110,12 +110,12 @@ class ArgumentRules:
 
     def _anything(self) -> str:
         text, number = self._string({}), _number({}, fraction=True)
-        words = _either([quoted(self._written(value)) for value in (True, False, None)])
+        words = _either([quoted(self._rendered(value)) for value in (True, False, None)])
         several = '"[" (anything (", " anything)*)? "]" | "{" (pair (", " pair)*)? "}"'
         self.rules |= {"pair": f'{text} ": " anything', "anything": f"{text} | {number} | {words} | {several}"}
         return "anything"
 
-    def _written(self, value: Any) -> str:
+    def _rendered(self, value: Any) -> str:
         return repr(value) if self.python else json.dumps(value)
 
 
@@ -181,7 +181,7 @@ class Guide:
         turn = self._protocol.parse(self._leader.respond(conversation).text)
         if problem := turn.problem or next((call.problem for call in turn.calls if call.problem), ""):
             raise ToolError(ErrorCode.INTERNAL, f"The leading policy {self._leader.name} wrote a bad turn: {problem}.")
-        return self._grammar(quoted(self._written(turn.calls, turn.answer)), {})
+        return self._grammar(quoted(self._rendered(turn.calls, turn.answer)), {})
 
     def _grammar(self, rest: str, rules: dict[str, str]) -> str:
         protocol = self._protocol
@@ -224,7 +224,7 @@ class Guide:
         call, between = self._protocol.call, "\n" if self._native else ""
         return f"<{call}>{between}", f"{between}</{call}>"
 
-    def _written(self, calls: Sequence[ToolCall], answer: str | None) -> str:
+    def _rendered(self, calls: Sequence[ToolCall], answer: str | None) -> str:
         """Calls and answer as the model is to write them."""
         if not self._native:
             return replace(self._protocol, thought="").render_turn("", calls, answer)

@@ -45,7 +45,7 @@ class Replay:
         """
         turn = sum(message.role == "assistant" for message in conversation) + 1
         for (role, text), message in zip(self._record, conversation, strict=False):
-            said = _written(message.text)
+            said = _recorded_turn(message.text)
             if (role, text) != (message.role, said):
                 at = self._where(conversation, message)
                 raise unavailable(
@@ -95,7 +95,7 @@ def _part(part: Mapping[str, Any]) -> str:
     return f"<image {int(image.group(1))}>"
 
 
-def _written(text: str) -> str:
+def _recorded_turn(text: str) -> str:
     """The text as a file can hold it: half of a surrogate pair became a question mark."""
     return text.encode("utf-8", errors="replace").decode("utf-8")
 

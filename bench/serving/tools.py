@@ -42,7 +42,7 @@ class BusyTool:
 
     backend = BUSY
 
-    def many(self, requests: Sequence[tuple[SessionImage, str]]) -> list[PointsAnswer]:
+    def batch(self, requests: Sequence[tuple[SessionImage, str]]) -> list[PointsAnswer]:
         """The answers to a batch."""
         with _device:
             time.sleep(BATCH_S)
@@ -50,7 +50,7 @@ class BusyTool:
 
     def point(self, image: SessionImage, text: str) -> PointsAnswer:
         """See ports.Pointer."""
-        return self.many([(image, text)])[0]
+        return self.batch([(image, text)])[0]
 
 
 @contextmanager

@@ -34,22 +34,22 @@ _loaded: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
 """Models that an adapter holds, by what and where they are: stations that are made anew read no weights again."""
 
 
-class Batched(ABC, Generic[T]):
-    """Answers requests of a port in batches; `many` is the one way in.
+class BatchingBackend(ABC, Generic[T]):
+    """Answers requests of a port in batches; `batch` is the one way in.
 
     Attributes:
         backend: Signs the answers.
-        batch: Most requests that are computed at once.
+        batch_size: Most requests that are computed at once.
     """
 
     backend: str
-    batch: int
+    batch_size: int
 
-    def many(self, requests: Sequence[tuple[Any, ...]]) -> list[Answer[T] | ToolError]:
-        """See ports.AnswersMany."""
+    def batch(self, requests: Sequence[tuple[Any, ...]]) -> list[Answer[T] | ToolError]:
+        """See ports.Batched."""
         answers: list[Answer[T] | ToolError] = []
-        for start in range(0, len(requests), self.batch):
-            for found in self._answer(requests[start : start + self.batch]):
+        for start in range(0, len(requests), self.batch_size):
+            for found in self._answer(requests[start : start + self.batch_size]):
                 if isinstance(found, ToolError):
                     found.backend = found.backend or self.backend
                     answers.append(found)
@@ -58,18 +58,18 @@ class Batched(ABC, Generic[T]):
         return answers
 
     def one(self, *request: Any) -> Answer[T]:
-        """The answer to one request. Raises the ToolError that `many` gives for it."""
-        answer = self.many([request])[0]
+        """The answer to one request. Raises the ToolError that `batch` gives for it."""
+        answer = self.batch([request])[0]
         if isinstance(answer, ToolError):
             raise answer
         return answer
 
     @abstractmethod
     def _answer(self, requests: Sequence[tuple[Any, ...]]) -> list[T | ToolError]:
-        """The value for each of at most `batch` requests, or why there is none."""
+        """The value for each of at most `batch_size` requests, or why there is none."""
 
 
-class TorchModel(Batched[T]):
+class TorchModel(BatchingBackend[T]):
     """A model of transformers in this process.
 
     Args:
@@ -89,7 +89,7 @@ class TorchModel(Batched[T]):
 
     def __init__(self, model: str) -> None:
         self.spec: ModelSpec = parse_model(self.backend, model, self.OPTIONS)
-        self.batch = self.spec.batch
+        self.batch_size = self.spec.batch
         self._torch = needed("torch")
         self._transformers = needed("transformers")
         self.device = device_of(self._torch, self.spec.device)
@@ -103,10 +103,10 @@ class TorchModel(Batched[T]):
     def _prepare(self) -> None:
         """Load what is needed."""
 
-    def many(self, requests: Sequence[tuple[Any, ...]]) -> list[Answer[T] | ToolError]:
-        """See ports.AnswersMany. One thread computes at a time: two would need twice the memory."""
+    def batch(self, requests: Sequence[tuple[Any, ...]]) -> list[Answer[T] | ToolError]:
+        """See ports.Batched. One thread computes at a time: two would need twice the memory."""
         with self._lock, self._torch.inference_mode():
-            return super().many(requests)
+            return super().batch(requests)
 
     def _load(self, class_name: str) -> Any:
         """A model of a class of transformers. Raises ToolError."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tool_nodes import geometry, workspace
 from tool_nodes.grasp.clearance import SceneHeights
 from tool_nodes.grasp.sampling import checked_mask, object_points
-from tool_nodes.models.batched import Batched
+from tool_nodes.models.batched import BatchingBackend
 from tool_nodes.models.graspgen_wire import UnreadableError, packed, unpacked
 from tool_nodes.models.loading import needed
 from tool_nodes.models.spec import NumberOptions, Option, parse_address
@@ -55,7 +55,7 @@ class _Scene:
     shape: FloatArray
 
 
-class GraspGen(Batched[GraspSet]):
+class GraspGen(BatchingBackend[GraspSet]):
     """A GraspGenerator.
 
     Args:
@@ -69,7 +69,7 @@ class GraspGen(Batched[GraspSet]):
     """
 
     backend = "graspgen"
-    batch = 1
+    batch_size = 1
     OPTIONS: ClassVar[NumberOptions] = {
         "grasps": Option(SAMPLES, 1, MAX_GRASPS),
         "threshold": Option(0.0, 0.0, 1.0),
@@ -87,14 +87,14 @@ class GraspGen(Batched[GraspSet]):
         """See ports.GraspGenerator."""
         return self.one(cloud, mask, T_base_camera).value
 
-    def many(self, requests: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """See ports.AnswersMany; a GraspSet is not signed."""
-        answers = super().many(requests)
+    def batch(self, requests: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """See ports.Batched; a GraspSet is not signed."""
+        answers = super().batch(requests)
         return [answer if isinstance(answer, ToolError) else answer.value for answer in answers]
 
     def one(self, *request: Any) -> Any:
         """One answer, signed. Raises ToolError."""
-        answer = super().many([request])[0]
+        answer = super().batch([request])[0]
         if isinstance(answer, ToolError):
             raise answer
         return answer

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
-from tool_nodes.models.batched import Batched
+from tool_nodes.models.batched import BatchingBackend
 from tool_nodes.models.chat_server import ask
 from tool_nodes.models.points import ModelPoints, any_points, no_points
 from tool_nodes.models.spec import NumberOptions, Option, parse_server
@@ -31,7 +31,7 @@ _PAIRS = (
 )
 
 
-class PointingServer(Batched[ModelPoints]):
+class PointingServer(BatchingBackend[ModelPoints]):
     """A Pointer over a server.
 
     Args:
@@ -51,7 +51,7 @@ class PointingServer(Batched[ModelPoints]):
 
     def __init__(self, model: str) -> None:
         self.spec = parse_server(self.backend, model, self.OPTIONS)
-        self.batch = self.spec.batch
+        self.batch_size = self.spec.batch
 
     def point(self, image: SessionImage, text: str) -> Answer[ModelPoints]:
         """See ports.Pointer."""

@@ -45,7 +45,7 @@ class ModelSpec:
         weights: A folder, or a name of the Hugging Face hub.
         device: "auto" (a GPU where there is one), "cpu", "cuda", "cuda:N" or "mps".
         dtype: One of `DTYPES`.
-        batch: Most requests that are computed at once.
+        batch_size: Most requests that are computed at once.
         numbers: The model's own options.
     """
 
@@ -63,7 +63,7 @@ class ServerSpec:
     Attributes:
         model: Name of the model on the server.
         url: Base URL without a slash at its end, e.g. "http://localhost:8000/v1".
-        batch: Most requests that are sent at once.
+        batch_size: Most requests that are sent at once.
         numbers: Further options.
     """
 

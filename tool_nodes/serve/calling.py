@@ -22,16 +22,16 @@ from typing import Any
 
 from tool_nodes.results import Cause, ErrorCode, ToolError, unavailable
 from tool_nodes.serve import service_file
-from tool_nodes.serve.coalescing import FullLine, Parcels
+from tool_nodes.serve.coalescing import Coalescer, QueueFull
 from tool_nodes.serve.config import ABREAST, ACTOR, Local, ServedEntry, without_ray
-from tool_nodes.serve.metrics_actor import OK, Told
+from tool_nodes.serve.metrics_actor import OK, ReplicaStats
 from tool_nodes.serve.requests import PortRequest, SharedArrays
 from tool_nodes.serve.service_file import ServiceNote, running_service
-from tool_nodes.serve.transport import RayWay, first_line, not_served
+from tool_nodes.serve.transport import RayTransport, first_line, not_served
 from tool_nodes.serve.trust import require_trusted
 
 REPORT_S = 1.0
-"""How often a client tells the ledger what it has met [s]."""
+"""How often a client reports to the metrics actor [s]."""
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
 """The wait before a request is tried again, doubled each time [s]; chosen by hand: a process starts in seconds."""
@@ -52,19 +52,19 @@ class Connection:
 
     def __init__(self, service: ServiceNote) -> None:
         ray = joined(service)
-        from tool_nodes.serve.replicas import LEDGER, NAMESPACE
+        from tool_nodes.serve.replicas import METRICS, NAMESPACE
 
         self.service = service
         self.shared = SharedArrays(ray.put)
         self._ray = ray
-        self._told = _Telling()
+        self._unreported = _Unreported()
         self._left = threading.Event()
         try:
-            self._ledger = ray.get_actor(LEDGER, namespace=NAMESPACE)
-            self.entries: Mapping[str, ServedEntry] = ray.get(self._ledger.entries.remote(), timeout=ANSWER_S)
+            self._metrics = ray.get_actor(METRICS, namespace=NAMESPACE)
+            self.entries: Mapping[str, ServedEntry] = ray.get(self._metrics.entries.remote(), timeout=ANSWER_S)
         except (ValueError, TimeoutError, ray.exceptions.RayError) as error:
             raise not_served(f"Nothing of Toolhand is served at {service.address}.") from error
-        self._roads = {name: _Road(ray, entry) for name, entry in self.entries.items()}
+        self._routes = {name: _Route(ray, entry) for name, entry in self.entries.items()}
         threading.Thread(target=self._report, name="serve reports", daemon=True).start()
 
     def entry(self, name: str) -> ServedEntry:
@@ -77,9 +77,11 @@ class Connection:
     def describe(self, name: str) -> Mapping[str, Any]:
         """What a backend says of itself, see `Runner.describe`. Raises ToolError UNAVAILABLE."""
         entry = self.entry(name)
-        way, until = self._roads[name].way, time.time() + entry.deadline_s
-        told: Mapping[str, Any] = self._until(entry, until, lambda: way.receive(way.start("describe"), until))
-        return told
+        transport, until = self._routes[name].transport, time.time() + entry.deadline_s
+        description: Mapping[str, Any] = self._until(
+            entry, until, lambda: transport.receive(transport.start("describe"), until)
+        )
+        return description
 
     def call(self, name: str, *arguments: Any, seed: int = 0) -> Any:
         """What a served backend answers.
@@ -95,7 +97,7 @@ class Connection:
         entry = self.entry(name)
         started = time.monotonic()
         end = ErrorCode.INTERNAL.lower()
-        with self._told.waiting(name):
+        with self._unreported.waiting(name):
             try:
                 answer = self._answer(entry, arguments, seed)
                 end = OK
@@ -104,28 +106,28 @@ class Connection:
                 end = (error.cause or error.code).lower()
                 raise
             finally:
-                self._told.end(name, end, time.monotonic() - started)
+                self._unreported.end(name, end, time.monotonic() - started)
 
     def rows(self) -> list[dict[str, Any]]:
-        """See `Ledger.rows`. Raises ToolError UNAVAILABLE."""
+        """See `MetricsActor.rows`. Raises ToolError UNAVAILABLE."""
         try:
-            rows: list[dict[str, Any]] = self._ray.get(self._ledger.rows.remote(), timeout=ANSWER_S)
+            rows: list[dict[str, Any]] = self._ray.get(self._metrics.rows.remote(), timeout=ANSWER_S)
         except (TimeoutError, self._ray.exceptions.RayError) as error:
             raise not_served(f"The service at {self.service.address} does not answer.") from error
         return rows
 
-    def tell(self) -> None:
-        """Tell the ledger what was met since it was last told."""
-        told = self._told.take()
-        if told:
-            self._ledger.tell.remote(self._told.client, told)
+    def report(self) -> None:
+        """Report to the metrics actor what was met since the report before."""
+        stats = self._unreported.take()
+        if stats:
+            self._metrics.report.remote(self._unreported.client, stats)
 
     def leave(self) -> None:
         """End what waits, tell what is left to tell, and tell no more."""
         self._close()
         self._left.set()
         with contextlib.suppress(Exception):
-            self.tell()
+            self.report()
 
     def _answer(self, entry: ServedEntry, arguments: tuple[Any, ...], seed: int) -> Any:
         try:
@@ -136,12 +138,12 @@ class Connection:
             ) from error
         # `request` keeps what it refers to until there is an answer.
         request = PortRequest(packed, time.time() + entry.deadline_s, seed)
-        parcels = self._roads[entry.name].parcels
-        return self._until(entry, request.until, lambda: parcels.ask(request))
+        coalescer = self._routes[entry.name].coalescer
+        return self._until(entry, request.until, lambda: coalescer.ask(request))
 
     def _until(self, entry: ServedEntry, until: float, ask: Callable[[], Any]) -> Any:
         """What is asked, as often as the entry says, until it is too late. Raises ToolError."""
-        tries, pause, road = 0, FIRST_PAUSE_S, self._roads[entry.name]
+        tries, pause, route = 0, FIRST_PAUSE_S, self._routes[entry.name]
         while True:
             asked = time.monotonic()
             try:
@@ -149,10 +151,10 @@ class Connection:
                 if not isinstance(answer, ToolError):
                     return answer
                 problem = answer
-            except FullLine:
-                problem = road.way.full()
+            except QueueFull:
+                problem = route.transport.full()
             except Exception as error:
-                problem = road.way.explained(error)
+                problem = route.transport.explained(error)
                 problem.__cause__ = error
             tries += 1
             left = until - time.time()
@@ -161,35 +163,35 @@ class Connection:
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
             if entry.run == ACTOR:
-                self._await_actor(road, asked, until)
+                self._await_actor(route, asked, until)
 
-    def _await_actor(self, road: _Road, since: float, until: float) -> None:
+    def _await_actor(self, route: _Route, since: float, until: float) -> None:
         """Until an actor that died is back: until then every call fails at once. Serve's handles wait by themselves.
 
         Args:
-            road: To it.
+            route: To it.
             since: An answer after this will do, whoever of this process got it [s, monotonic].
             until: The end of the wait [s since 1970].
         """
-        if not road.looking.acquire(timeout=max(0.0, until - time.time())):
+        if not route.looking.acquire(timeout=max(0.0, until - time.time())):
             return
         try:
-            while road.seen < since and (left := until - time.time()) > 0.0:
+            while route.seen < since and (left := until - time.time()) > 0.0:
                 try:
-                    road.way.receive(road.way.start("describe"), until)
-                    road.seen = time.monotonic()
+                    route.transport.receive(route.transport.start("describe"), until)
+                    route.seen = time.monotonic()
                 except (TimeoutError, self._ray.exceptions.RayError):
                     time.sleep(min(FIRST_PAUSE_S, left))
         finally:
-            road.looking.release()
+            route.looking.release()
 
     def _report(self) -> None:
         while not self._left.wait(REPORT_S):
             if self._is_over():
                 self._close()
                 return
-            with contextlib.suppress(Exception):  # a ledger that is being started again misses a second
-                self.tell()
+            with contextlib.suppress(Exception):  # a metrics actor that is being started again misses a second
+                self.report()
 
     def _is_over(self) -> bool:
         """Whether this service was taken down, or another one started in its place."""
@@ -200,23 +202,23 @@ class Connection:
         return noted is None or noted.id != self.service.id
 
     def _close(self) -> None:
-        for road in self._roads.values():
-            road.parcels.close()
+        for route in self._routes.values():
+            route.coalescer.close()
 
 
-class _Road:
+class _Route:
     """What this process has of an entry: the way to it, the calls on it, and when it was last seen alive."""
 
     def __init__(self, ray: Any, entry: ServedEntry) -> None:
-        self.way = RayWay(ray, entry)
+        self.transport = RayTransport(ray, entry)
         size = max(ACTOR_PARCEL, entry.batch) if entry.run == ACTOR else entry.batch
-        self.parcels = Parcels(self.way, ABREAST * entry.replicas_max, size, entry.queue)
+        self.coalescer = Coalescer(self.transport, ABREAST * entry.replicas_max, size, entry.queue)
         self.looking = threading.Lock()
         self.seen = 0.0
 
 
-class _Telling:
-    """What this process has met since the ledger was last told."""
+class _Unreported:
+    """What this process has met since its report before."""
 
     def __init__(self) -> None:
         self.client = uuid.uuid4().hex
@@ -238,11 +240,11 @@ class _Telling:
         with self._lock:
             self._ends[name].append((end, seconds))
 
-    def take(self) -> dict[str, Told]:
-        """What there is to tell; nothing where nothing has happened."""
+    def take(self) -> dict[str, ReplicaStats]:
+        """What there is to report; nothing where nothing has happened."""
         with self._lock:
             names = {name for name, count in self._waiting.items() if count} | set(self._ends)
-            return {name: Told(self._waiting[name], tuple(self._ends.pop(name, ()))) for name in names}
+            return {name: ReplicaStats(self._waiting[name], tuple(self._ends.pop(name, ()))) for name in names}
 
 
 _connections: dict[str, Connection] = {}

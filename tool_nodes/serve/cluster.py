@@ -153,7 +153,7 @@ class Keeper:
         entries = self._config.entries
         self._say(f"Being started: {', '.join(entries)}.")
         replicas.begin()
-        replicas.start_ledger(entries)
+        replicas.start_metrics_actor(entries)
         for entry in entries.values():
             replicas.start(entry)
         until = time.monotonic() + READY_S
@@ -218,7 +218,7 @@ def _withdraw(entries: Any) -> None:
         for entry in entries:
             with contextlib.suppress(Exception):
                 replicas.stop(entry)
-        replicas.stop_actor(replicas.LEDGER)
+        replicas.stop_actor(replicas.METRICS)
 
 
 def _require_free(port: int) -> None:

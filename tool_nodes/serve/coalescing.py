@@ -30,7 +30,7 @@ class Carrier(Protocol):
         """Nobody waits for it any more."""
 
 
-class FullLine(Exception):
+class QueueFull(Exception):
     """As many calls as may wait do."""
 
 
@@ -60,7 +60,7 @@ class _Parcel:
     sent: Any = None
 
 
-class Parcels:
+class Coalescer:
     """The calls of this process to one backend.
 
     Args:
@@ -93,7 +93,7 @@ class Parcels:
         """The reply to a request. What fails together is asked again one by one: only one of it may be the cause.
 
         Raises:
-            FullLine: Nothing was sent.
+            QueueFull: Nothing was sent.
             Closed: See `close`.
             TimeoutError: There is none by `request.until`.
             Exception: What the way raises for this request alone.
@@ -103,7 +103,7 @@ class Parcels:
             if self._closed:
                 raise Closed
             if len(self._line) >= self._queue and self._away >= self._abreast:
-                raise FullLine
+                raise QueueFull
             self._line.append(call)
             self._set_off()
         try:

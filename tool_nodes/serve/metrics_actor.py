@@ -1,4 +1,4 @@
-"""What is served and how it goes: told by clients about once a second, kept for the status. Nothing here knows Ray."""
+"""What is served and how it goes: clients report it about once a second, for the status. Nothing here knows Ray."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ OK = "ok"
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a client tells of one entry since it last did.
+class ReplicaStats:
+    """What a client reports of one entry since its report before.
 
     Attributes:
         waiting: Calls that have no answer yet.
@@ -42,7 +42,7 @@ class _Kept:
     spent_s: float = 0.0
 
 
-class Ledger:
+class MetricsActor:
     """What is served, and what its clients have met.
 
     Args:
@@ -66,12 +66,12 @@ class Ledger:
         """Why it could not be made the last time; empty where it could."""
         return self._failures.get(name, "")
 
-    def tell(self, client: str, told: Mapping[str, Told]) -> None:
-        """Take down what a client has met; what is not served any more is left out."""
-        for name in set(told) & set(self._kept):
+    def report(self, client: str, stats: Mapping[str, ReplicaStats]) -> None:
+        """Note what a client has met; what is not served any more is left out."""
+        for name in set(stats) & set(self._kept):
             kept = self._kept[name]
-            kept.waiting[client] = (time.monotonic(), told[name].waiting)
-            for end, seconds in told[name].ends:
+            kept.waiting[client] = (time.monotonic(), stats[name].waiting)
+            for end, seconds in stats[name].ends:
                 kept.ends[end] += 1
                 kept.spent_s += seconds
                 kept.seconds.append(seconds)

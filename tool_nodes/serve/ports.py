@@ -40,10 +40,10 @@ class _Served:
         entry = connection.entry(self.name)
         if entry.port != self.port:
             raise invalid(f"{self.name!r} is served as a {entry.port}, no {self.port}.")
-        told = connection.describe(self.name)
-        self.backend: str = told["backend"]
-        self.takes: frozenset[type[Prompt]] = told["takes"]
-        self.reads_truth: bool = told["reads_truth"]
+        description = connection.describe(self.name)
+        self.backend: str = description["backend"]
+        self.takes: frozenset[type[Prompt]] = description["takes"]
+        self.reads_truth: bool = description["reads_truth"]
 
     def _call(self, *arguments: Any) -> Any:
         return connect().call(self.name, *arguments, seed=self._seed)

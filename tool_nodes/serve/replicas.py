@@ -1,4 +1,4 @@
-"""Backends on a cluster: deployments of Ray Serve, plain Ray actors, and the ledger that knows what is served.
+"""Backends on a cluster: deployments of Ray Serve, plain Ray actors, and the metrics actor that knows what is served.
 
 Queues, routing, scaling, health checks and replacement are Ray's. The only module beside `cluster` and `calling` that
 knows Ray; it is imported when something is served.
@@ -20,14 +20,14 @@ from ray.serve.schema import ApplicationStatus, LoggingConfig
 
 from tool_nodes.results import Cause, ToolError, unavailable
 from tool_nodes.serve.config import ABREAST, ACTOR, SERVE, ServedEntry
-from tool_nodes.serve.metrics_actor import Ledger
+from tool_nodes.serve.metrics_actor import MetricsActor
 from tool_nodes.serve.requests import PortRequest
 from tool_nodes.serve.runner import Reply, Runner, make_backend
 
 NAMESPACE = "toolhand"
 """Of the actors; applications of Ray Serve have no namespace, so `application` names them likewise."""
 
-LEDGER = "ledger"
+METRICS = "metrics"
 """The actor that is asked what is served."""
 
 HEALTH_PERIOD_S, HEALTH_TIMEOUT_S = 2.0, 10.0
@@ -62,7 +62,7 @@ class _Worker:
             self._runner = Runner(entry, make_backend(entry), ray.get)
         except Exception as error:
             sentence = str(error) if isinstance(error, ToolError) else f"{type(error).__name__}: {error}."
-            ray.get(ray.get_actor(LEDGER, namespace=NAMESPACE).failed.remote(entry.name, sentence))
+            ray.get(ray.get_actor(METRICS, namespace=NAMESPACE).failed.remote(entry.name, sentence))
             raise
 
 
@@ -147,9 +147,9 @@ def start(entry: ServedEntry) -> None:
 def wait_ready(entry: ServedEntry, patience_s: float) -> None:
     """Until an entry answers. Raises ToolError UNAVAILABLE with why it cannot, or where it takes too long."""
     until = time.monotonic() + patience_s
-    ledger = ray.get_actor(LEDGER, namespace=NAMESPACE)
+    metrics = ray.get_actor(METRICS, namespace=NAMESPACE)
     while time.monotonic() < until:
-        sentence = ray.get(ledger.failure.remote(entry.name))
+        sentence = ray.get(metrics.failure.remote(entry.name))
         status = serve.status().applications.get(application(entry.name)) if entry.run == SERVE else None
         if status is not None and status.status == ApplicationStatus.DEPLOY_FAILED:
             sentence = sentence or " ".join(status.message.split())[:300]
@@ -164,7 +164,7 @@ def wait_ready(entry: ServedEntry, patience_s: float) -> None:
                 asked.result(timeout_s=ASKED_S) if entry.run == SERVE else ray.get(asked, timeout=ASKED_S)
                 return
             except (TimeoutError, ray.exceptions.RayError):
-                pass  # it still loads, or has failed, which the ledger will tell
+                pass  # it still loads, or has failed, which the metrics actor says
         time.sleep(POLL_S)
     raise _not_started(entry, f"it was not ready within {patience_s:.0f} s.")
 
@@ -173,11 +173,11 @@ def _not_started(entry: ServedEntry, why: str) -> ToolError:
     return unavailable(f"The {entry.port} {entry.name!r} cannot be started: {why}", cause=Cause.NOT_SERVED)
 
 
-def start_ledger(entries: Mapping[str, ServedEntry]) -> None:
+def start_metrics_actor(entries: Mapping[str, ServedEntry]) -> None:
     """Begin to tell clients what is served."""
-    stop_actor(LEDGER)
-    ray.remote(Ledger).options(
-        name=LEDGER, namespace=NAMESPACE, lifetime="detached", max_restarts=-1, num_cpus=0, max_concurrency=1
+    stop_actor(METRICS)
+    ray.remote(MetricsActor).options(
+        name=METRICS, namespace=NAMESPACE, lifetime="detached", max_restarts=-1, num_cpus=0, max_concurrency=1
     ).remote(dict(entries))
 
 

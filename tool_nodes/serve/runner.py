@@ -123,12 +123,12 @@ class Runner:
         values = dict(zip(wanted, self._fetch(wanted), strict=True)) if wanted else {}
         writes = bool(getattr(self._backend, "writes", False))
         arguments = [unpack(request, values, writes) for request in requests]
-        many = getattr(self._backend, "many", None)
-        if many is None:
+        batch = getattr(self._backend, "batch", None)
+        if batch is None:
             seeded = getattr(self._backend, "seeded", None)
             backends = [self._backend if seeded is None else seeded(request.seed) for request in requests]
             return [self._call(*each) for each in zip(backends, arguments, strict=True)]
-        replies = list(many(arguments))
+        replies = list(batch(arguments))
         if len(replies) != len(requests):
             raise ValueError(f"{len(replies)} answers to {len(requests)} requests")
         return replies

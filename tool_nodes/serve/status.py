@@ -9,7 +9,7 @@ from tool_nodes.serve.calling import connect
 
 
 def rows() -> list[dict[str, Any]]:
-    """Those of `Ledger.rows`, with `replicas` by state, e.g. {"RUNNING": 2}. Raises ToolError UNAVAILABLE."""
+    """Those of `MetricsActor.rows`, with `replicas` by state, e.g. {"RUNNING": 2}. Raises ToolError UNAVAILABLE."""
     connection = connect()
     from tool_nodes.serve.replicas import states
 

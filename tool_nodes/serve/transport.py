@@ -13,7 +13,7 @@ from tool_nodes.serve.config import SERVE, ServedEntry
 from tool_nodes.serve.requests import PortRequest
 
 
-class RayWay:
+class RayTransport:
     """See `parcels.Carrier`; `receive` and `explained` are for other methods of a replica as well.
 
     Args:

@@ -114,7 +114,7 @@ def shared_episodes(settings: Mapping[str, Any] | None = None) -> Episodes:
 
 def require_sound(session: EpisodeSession) -> None:
     """Raises ToolError UNAVAILABLE where something broke or a call ran out of its time: such a rollout is dropped."""
-    if not session.sound:
+    if not session.healthy:
         raise ToolError(ErrorCode.UNAVAILABLE, "A tool broke or ran out of its time: the rollout is dropped.")
 
 

@@ -57,7 +57,7 @@ class EpisodeJudge(Protocol):
         """What came of it. Raises ToolError INTERNAL where it cannot be known: such an episode has no score."""
 
 
-ThingsAt = Callable[[Frame, Sequence[tuple[float, float]]], "tuple[str, ...] | None"]
+ObjectIdsAt = Callable[[Frame, Sequence[tuple[float, float]]], "tuple[str, ...] | None"]
 """(frame, normalized points) -> for each the id of the thing there, or ""."""
 
 
@@ -78,8 +78,9 @@ class StationLease:
         judge: Watches the episode.
         release: Ends the lease; False where the station is not to be trusted any more, and nobody gets it again.
         camera: The scene camera; None where only the tools reach one.
-        things_at: What points of a picture truly lie on, as `sim.station.Station.things_at`; None where nobody knows.
-        save: The station's moment. Raises ToolError INVALID_ARGUMENT where it is not a physics station of the pool.
+        object_ids_at: What points of a picture truly lie on, as `sim.station.Station.object_ids_at`; None where nobody
+            knows.
+        save: The station's snapshot. Raises ToolError INVALID_ARGUMENT where it is not a physics station of the pool.
     """
 
     toolbox: Toolbox
@@ -87,7 +88,7 @@ class StationLease:
     release: Callable[[bool], None]
     camera: Camera | None = None
     save: Callable[[], StationState] = _cannot_save
-    things_at: ThingsAt = _nobody_knows
+    object_ids_at: ObjectIdsAt = _nobody_knows
 
 
 class StationPool(ABC):
@@ -102,11 +103,12 @@ class StationPool(ABC):
                 UNAVAILABLE where there is no station to be had.
         """
 
-    def go_on(self, task: Task, state: StationState, before: Snapshot) -> StationLease:
-        """A station at a saved moment; `before` as of Judge.
+    def resume(self, task: Task, state: StationState, before: Snapshot) -> StationLease:
+        """A station at a saved snapshot; `before` as of Judge.
 
         Raises:
-            ToolError: INVALID_ARGUMENT for a moment of another configuration, or where stations are not the pool's own.
+            ToolError: INVALID_ARGUMENT for a snapshot of another configuration, or where stations are not the pool's
+                own.
         """
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only an environment with stations of its own restores.")
 
@@ -135,7 +137,7 @@ class PhysicsPool(StationPool):
             station.reset(seed, task.scene)
         return self._lend(station, Judge(station))
 
-    def go_on(self, task: Task, state: StationState, before: Snapshot) -> StationLease:
+    def resume(self, task: Task, state: StationState, before: Snapshot) -> StationLease:
         """See StationPool."""
         station = self._pick(task)
         if station is None:
@@ -161,14 +163,14 @@ class PhysicsPool(StationPool):
         return StationLease(
             station.toolbox,
             judge,
-            lambda sound: self._keep(station, sound),
+            lambda healthy: self._keep(station, healthy),
             station.camera,
             station.save,
-            station.things_at,
+            station.object_ids_at,
         )
 
-    def _keep(self, station: Station, sound: bool) -> None:
-        if sound:
+    def _keep(self, station: Station, healthy: bool) -> None:
+        if healthy:
             with self._lock:
                 self._free.append(station)
 
@@ -189,7 +191,7 @@ class CallbackPool(StationPool):
         """See StationPool."""
         station = self._make_station(task, replace(self._config, seed=seed))
         require_scene(station, task)
-        return StationLease(station.toolbox, Judge(station), lambda sound: None, getattr(station, "camera", None))
+        return StationLease(station.toolbox, Judge(station), lambda healthy: None, getattr(station, "camera", None))
 
 
 class MockPool(StationPool):
@@ -219,7 +221,7 @@ class MockPool(StationPool):
         with self._lock:
             recorded = self._frame(task.scene)
         station = MockStation(recorded, config)
-        return StationLease(station.toolbox, PointJudge(station, task.scene), lambda sound: None, station.camera)
+        return StationLease(station.toolbox, PointJudge(station, task.scene), lambda healthy: None, station.camera)
 
     def _frame(self, scene: Scene) -> MockFrame:
         """What the camera sees of a scene."""
@@ -281,10 +283,10 @@ class RosPool(StationPool):
                 self._end(running)
                 raise
 
-        def release(sound: bool) -> None:
+        def release(healthy: bool) -> None:
             link.close()
             with self._lock:
-                if sound:
+                if healthy:
                     self._free.append((graph, running))
                 else:
                     self._end(running)

@@ -108,19 +108,19 @@ class Environment:
 
         return self._session_at(lease, task, seed, rollout, begin)
 
-    def go_on(self, moment: SavedEpisode, rollout: int = 0) -> EpisodeSession:
-        """Go on from a saved moment, here or in another environment: the same turns give the same bytes.
+    def resume(self, snapshot: SavedEpisode, rollout: int = 0) -> EpisodeSession:
+        """Go on from a saved snapshot, here or in another environment: the same turns give the same bytes.
 
         Args:
-            moment: Where to go on.
+            snapshot: Where to go on.
             rollout: As of `open`.
 
         Raises:
-            ToolError: INVALID_ARGUMENT for a moment of another configuration, or where the backend is not `physics`.
+            ToolError: INVALID_ARGUMENT for a snapshot of another configuration, or where the backend is not `physics`.
         """
-        lease = self._pool.go_on(moment.task, moment.station, moment.before)
-        seed = moment.station.config.seed
-        return self._session_at(lease, moment.task, seed, rollout, moment.conversation.fork, moment.turn_ends_s)
+        lease = self._pool.resume(snapshot.task, snapshot.station, snapshot.before)
+        seed = snapshot.station.config.seed
+        return self._session_at(lease, snapshot.task, seed, rollout, snapshot.conversation.fork, snapshot.turn_ends_s)
 
     def _session_at(
         self,
@@ -180,10 +180,10 @@ class Environment:
         """As `EpisodeSession.save`. Raises also ToolError INVALID_ARGUMENT before a reset."""
         return self._begun().save()
 
-    def restore(self, moment: SavedEpisode, rollout: int = 0) -> Observation:
-        """As `go_on`, whatever has become of the episode before."""
+    def restore(self, snapshot: SavedEpisode, rollout: int = 0) -> Observation:
+        """As `resume`, whatever has become of the episode before."""
         self._leave()
-        self._session = self.go_on(moment, rollout)
+        self._session = self.resume(snapshot, rollout)
         return self._session.messages()
 
     def _leave(self) -> None:

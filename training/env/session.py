@@ -174,7 +174,7 @@ class EpisodeSession:
         return self._conversation.done
 
     @property
-    def sound(self) -> bool:
+    def healthy(self) -> bool:
         """The station can still be trusted: no call ran out of its time, and nothing broke."""
         return self._sound
 
@@ -280,7 +280,7 @@ class EpisodeSession:
         grade = self._grader(self.task, episode, truth)
         return EpisodeScore(grade.total, grade.terms, truth)
 
-    def things_at(self, image_index: int, points: Sequence[tuple[float, float]]) -> tuple[str, ...] | None:
+    def object_ids_at(self, image_index: int, points: Sequence[tuple[float, float]]) -> tuple[str, ...] | None:
         """What points of a picture truly lie on, for measuring: no policy may be told.
 
         Args:
@@ -298,7 +298,7 @@ class EpisodeSession:
         in_frame = [(float(x), float(y)) for x, y in image.to_frame(points)]
         if not all(0.0 <= value <= 1.0 for point in in_frame for value in point):
             return None
-        return self._lease.things_at(image.frame, in_frame)
+        return self._lease.object_ids_at(image.frame, in_frame)
 
     def save(self) -> SavedEpisode:
         """The episode so far, between two turns: a whole group can start from it.

@@ -102,7 +102,7 @@ class ExperimentRun:
         start = self.pointer(improved=False) if improved else None  # a step of its own, with its own time
         with self._step(f"stage 1, {'hits' if improved else 'labels'}"):
             weights = self._improved(start) if start else self._labelled()
-            _written(path, lambda: write_weights(weights, path))
+            _saved(path, lambda: write_weights(weights, path))
         return path
 
     def _labelled(self) -> PointerWeights:
@@ -166,7 +166,7 @@ class ExperimentRun:
             say(f"{count} conversations cannot be learned from: {why}")
         if not rows:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "No rollout of the teachers ended well: nothing to learn from.")
-        _written(path, lambda: write_rows(path, rows))
+        _saved(path, lambda: write_rows(path, rows))
         return rows
 
     def _taught(self, use: str, policy: str, count: int, arm: ExperimentArm) -> Path:
@@ -208,7 +208,7 @@ class ExperimentRun:
             )
             with self._step(f"stage 2, SFT{_suffix(arm, rl=False)}"):
                 start = supervise(start, rows, settings, path.with_suffix(""), self.seed)
-        _written(path, lambda: write_tiny(start, path))
+        _saved(path, lambda: write_tiny(start, path))
         return path
 
     def rl(self, arm: ExperimentArm) -> Path:
@@ -239,7 +239,7 @@ class ExperimentRun:
             better = reinforce(
                 read_tiny(begun), lambda k: self._rl_plan(arm, k), settings, path.with_suffix(""), self.seed
             )
-            _written(path, lambda: write_tiny(better, path))
+            _saved(path, lambda: write_tiny(better, path))
         return path
 
     def _rl_plan(self, arm: ExperimentArm, iteration: int) -> RolloutPlan:
@@ -319,7 +319,7 @@ def _suffix(arm: ExperimentArm, rl: bool = True) -> str:
     return "".join(f"-{name}" for name, true in parts.items() if true)
 
 
-def _written(path: Path, write: Callable[[], None]) -> None:
+def _saved(path: Path, write: Callable[[], None]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write()

@@ -43,7 +43,7 @@ _END_S = 2.0
 """How long a process may take to end when it is asked to [s]; then it is killed."""
 
 
-class Distrust(Exception):
+class WorkerUnusable(Exception):
     """Raised by the work on a job: this process is to be replaced, and the job tried again.
 
     Args:
@@ -333,16 +333,16 @@ def _serve(make: Callable[[], Callable[[Any], Any]], connection: Connection) -> 
             connection.send(told)
         except (TypeError, AttributeError, pickle.PicklingError) as error:
             connection.send(("failed", as_tool_error(error)))
-        if told[0] == "distrust":
+        if told[0] == "unusable":
             return
 
 
 def told_of(work: Callable[[Any], Any], job: Any) -> tuple[str, Any]:
-    """What a process tells of a job: "done" and the result, or "failed" or "distrust" and the ToolError."""
+    """What a process tells of a job: "done" and the result, or "failed" or "unusable" and the ToolError."""
     try:
         return "done", work(job)
-    except Distrust as distrust:
-        return "distrust", distrust.error
+    except WorkerUnusable as unusable:
+        return "unusable", unusable.error
     except Exception as error:
         return "failed", as_tool_error(error)
 

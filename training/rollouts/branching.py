@@ -71,11 +71,11 @@ def branch(
     if folder.exists() and any(folder.iterdir()):
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{folder} holds something already: choose a new folder.")
     environment = plan.environment()
-    moment, labels = _moment(environment, plan, group, after)
+    snapshot, labels = _snapshot(environment, plan, group, after)
     store = PictureStore(folder)
     records = []
     for number in range(count):
-        with environment.go_on(moment, number) as session:
+        with environment.resume(snapshot, number) as session:
             play(session, _policy(session, plan, group, number))
             score = session.score()
             record = of_episode(
@@ -98,7 +98,7 @@ def branch(
     return records
 
 
-def _moment(
+def _snapshot(
     environment: Environment, plan: RolloutPlan, group: int, after: int
 ) -> tuple[SavedEpisode, list[Mapping[str, Any]]]:
     """The state after the first turns, and what their points lay on."""

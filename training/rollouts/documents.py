@@ -46,15 +46,15 @@ def document_of(value: Any, keep: KeepText | None = None, longest: int = 0) -> d
     for entry in fields(value):
         content = getattr(value, entry.name)
         if content != _default(entry):
-            found[entry.name] = _written(content, keep, longest)
+            found[entry.name] = _as_plain(content, keep, longest)
     return found
 
 
-def _written(content: Any, keep: KeepText | None, longest: int) -> Any:
+def _as_plain(content: Any, keep: KeepText | None, longest: int) -> Any:
     if is_dataclass(content):
         return document_of(content, keep, longest)
     if isinstance(content, tuple):
-        written = [_written(item, keep, longest) for item in content]
+        written = [_as_plain(item, keep, longest) for item in content]
         numbers = bool(content) and isinstance(content[0], int | float)
         return {HASH: keep(json.dumps(written))} if keep and numbers and len(content) > longest else written
     if isinstance(content, str):

@@ -49,5 +49,5 @@ def _things(session: EpisodeSession, exchange: Exchange) -> list[str] | None:
         return None
     if not all(isinstance(value, int | float) for point in points for value in point):
         return None
-    things = session.things_at(index, points)
+    things = session.object_ids_at(index, points)
     return None if things is None else list(things)

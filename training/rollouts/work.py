@@ -17,7 +17,7 @@ from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from training.env.failures import ran_out_of_time
 from training.env.grading import Grade
 from training.env.session import EpisodeSession
-from training.pool.workers import Distrust
+from training.pool.workers import WorkerUnusable
 from training.rollouts.from_episode import of_episode
 from training.rollouts.labels import things_of
 from training.rollouts.pictures import PictureStore
@@ -38,8 +38,8 @@ def brief_of(record: RolloutRecord) -> RolloutBrief:
 def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], RolloutReply | Halt]:
     """The work of one process on a plan's rollouts: it has an environment of its own, which all of them share.
 
-    The work raises ToolError for a rollout that is to be dropped, and Distrust where a tool ran out of time: what has
-    not ended may still change something.
+    The work raises ToolError for a rollout that is to be dropped, and WorkerUnusable where a tool ran out of time:
+    what has not ended may still change something.
 
     Args:
         plan: What is collected.
@@ -106,7 +106,7 @@ def play(session: EpisodeSession, policy: Policy, clock: Clock | None = None, tu
 
     Raises:
         ToolError: The policy cannot speak, through no fault of its own.
-        Distrust: A tool ran out of its time.
+        WorkerUnusable: A tool ran out of its time.
     """
     clock = clock or Clock()
     last = None if turns is None else len(session.episode.turns) + turns
@@ -126,7 +126,7 @@ def play(session: EpisodeSession, policy: Policy, clock: Clock | None = None, tu
         clock.move(sum(record.wall_s for record in calls), "agent", "tools")
         late = [record.name for record in calls if ran_out_of_time(record)]
         if late:
-            raise Distrust(ToolError(ErrorCode.TIMEOUT, f"{late[0]} ran out of its time."))
+            raise WorkerUnusable(ToolError(ErrorCode.TIMEOUT, f"{late[0]} ran out of its time."))
 
 
 class Clock:

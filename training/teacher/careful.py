@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -42,10 +43,10 @@ _SAME_VIEW = frozenset({ErrorCode.IK_FAILED, ErrorCode.PLAN_FAILED})
 _FINAL = frozenset({ErrorCode.NOT_UNDERSTOOD, ErrorCode.NOT_APPROVED, ErrorCode.CANCELLED})
 """Errors that trying again does not mend."""
 
-Play = Generator[Move, list[Response], None]
-"""Yields moves, receives the responses to their calls."""
-Finding = Generator[Move, list[Response], int]
-"""The same, and returns a register."""
+R = TypeVar("R")
+
+ActionGenerator = Generator[Move, list[Response], R]
+"""Yields moves, receives the responses to their calls, and returns nothing or the number of a register."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ class CarefulPolicy:
             return Move("refuse", why=_reason(error.code))
         if command.target is None:
             return Move("refuse", why=ErrorCode.NOT_UNDERSTOOD)
-        play = _Play(command, self._habits, np.random.default_rng((self._seed, _STREAM))).run()
+        play = _ActionPlan(command, self._habits, np.random.default_rng((self._seed, _STREAM))).run()
         move = next(play)
         for responses in turns:
             move = play.send(responses or [MISSING])
@@ -152,7 +153,7 @@ class _Setback(Exception):
 
 
 @dataclass
-class _Play:
+class _ActionPlan:
     """One command, as moves."""
 
     command: Command
@@ -165,7 +166,7 @@ class _Play:
     holding: bool = False
     empty_grasps: int = 0
 
-    def run(self) -> Play:
+    def run(self) -> ActionGenerator[None]:
         """Moves up to the answer."""
         left = self.habits.retries
         while True:
@@ -197,7 +198,7 @@ class _Play:
     def _words(self) -> tuple[str, ...]:
         return _words_of(self.command)
 
-    def _look(self) -> Play:
+    def _look(self) -> ActionGenerator[None]:
         plan = None if self.planned else plan_of(self.command)
         self.planned = True
         responses = yield Move("look", plan=plan)
@@ -215,7 +216,7 @@ class _Play:
             return list(range(first, first + len(given)))
         return response.error or ErrorCode.OBJECT_NOT_FOUND
 
-    def _find(self, question: Move, doubtful: bool = False) -> Finding:
+    def _find(self, question: Move, doubtful: bool = False) -> ActionGenerator[int]:
         """The register of what a question means, asked of one pointer or of both.
 
         Args:
@@ -263,7 +264,7 @@ class _Play:
         target = self.command.target
         return target is not None and bool(target.selectors or target.relation)
 
-    def _pick(self) -> Play:
+    def _pick(self) -> ActionGenerator[None]:
         if self._sided and self._likely(self.habits.slip):  # asks for too little, and then for what is meant
             target = self.command.target
             assert target is not None
@@ -285,7 +286,7 @@ class _Play:
         if self._likely(self.habits.look_after):
             yield from self._look_after()
 
-    def _grasp(self) -> Play:
+    def _grasp(self) -> ActionGenerator[None]:
         tries = 2
         while True:
             [response, *_] = yield Move("grasp")
@@ -300,7 +301,7 @@ class _Play:
             if not response.ok:
                 raise _Setback(_error(response, ErrorCode.NO_GRASP))
 
-    def _look_after(self) -> Play:
+    def _look_after(self) -> ActionGenerator[None]:
         """Of a thing that there is once: where both pointers still see it on the table, something else is held."""
         if self._sided:
             return
@@ -312,7 +313,7 @@ class _Play:
 
     # -- placing ---------------------------------------------------------------------------------------
 
-    def _place(self) -> Play:
+    def _place(self) -> ActionGenerator[None]:
         relation = self.command.relation or "anywhere"
         question = Move("room", words=_references_of(self.command), relation=relation)
         register = yield from self._find(question)

@@ -65,7 +65,7 @@ def test_boxes_of_many_pictures_are_those_of_each(detector: GroundingDino) -> No
         (picture(80, 60, 2), "the remote"),
         (picture(), "cat"),
     ]
-    for request, answer in zip(requests, detector.many(requests), strict=True):
+    for request, answer in zip(requests, detector.batch(requests), strict=True):
         assert not isinstance(answer, ToolError)
         alone = detector.one(*request).value
         assert [one.box for one in answer.value] == [one.box for one in alone]
@@ -78,7 +78,7 @@ def test_words_decide_what_is_found(detector: GroundingDino) -> None:
 
 def test_no_box_above_the_threshold_and_no_words_are_errors_of_their_own(folder: Folder) -> None:
     strict = GroundingDino(f"{folder('grounding_dino')}?threshold=1")
-    none, silent = strict.many([(picture(), "mug"), (picture(), " . ")])
+    none, silent = strict.batch([(picture(), "mug"), (picture(), " . ")])
     assert isinstance(none, ToolError)
     assert isinstance(silent, ToolError)
     assert (none.code, none.backend) == (ErrorCode.OBJECT_NOT_FOUND, "grounding_dino")
@@ -120,7 +120,7 @@ def test_depth_is_of_every_pixel_and_finite(estimator: DepthPro | DepthAnything)
 
 def test_depth_of_many_pictures_is_that_of_each(estimator: DepthPro | DepthAnything) -> None:
     requests = [(picture(),), (picture(33, 97, 1),), (picture(80, 60, 2),)]
-    for request, answer in zip(requests, estimator.many(requests), strict=True):
+    for request, answer in zip(requests, estimator.batch(requests), strict=True):
         assert not isinstance(answer, ToolError)
         alone = estimator.estimate(*request).value
         np.testing.assert_allclose(answer.value[0], alone[0], rtol=2e-3, atol=1e-4)

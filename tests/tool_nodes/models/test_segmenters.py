@@ -98,9 +98,9 @@ def test_many_at_once_are_answered_as_one_by_one(segmenter: PromptableModel) -> 
     ]
     if TextPrompt in segmenter.takes:
         requests += [(first, TextPrompt("red can")), (second, TextPrompt("mug"))]
-    together = segmenter.many(requests)
+    together = segmenter.batch(requests)
     for request, answer in zip(requests, together, strict=True):
-        alone = segmenter.many([request])[0]
+        alone = segmenter.batch([request])[0]
         assert not isinstance(answer, ToolError)
         assert not isinstance(alone, ToolError)
         assert len(alone.value) == len(answer.value)
@@ -146,7 +146,7 @@ def test_one_request_that_fails_leaves_the_others_alone(sam2: Sam2, monkeypatch:
     monkeypatch.setattr(sam2, "_enlarged", empty_where_white)
     white = picture()
     white.rgb[:] = 255
-    failed, fine = sam2.many([(white, PointPrompt([(0.5, 0.5)])), (picture(), PointPrompt([(0.5, 0.5)]))])
+    failed, fine = sam2.batch([(white, PointPrompt([(0.5, 0.5)])), (picture(), PointPrompt([(0.5, 0.5)]))])
     assert isinstance(failed, ToolError)
     assert (failed.code, failed.backend) == (ErrorCode.EMPTY_MASK, "sam2")
     assert not isinstance(fine, ToolError)

@@ -130,7 +130,7 @@ def test_many_at_once_are_asked_at_once_and_answered_each_on_its_own(server: Cha
 
     server.reply = reply
     pointer = PointingServer(f"m@{server.url}?batch=4")
-    found = pointer.many([(picture(), "can"), (picture(), "mug"), (picture(), "red can"), (picture(), "box")])
+    found = pointer.batch([(picture(), "can"), (picture(), "mug"), (picture(), "red can"), (picture(), "box")])
     assert [None if isinstance(one, ToolError) else one.value for one in found] == [
         [(0.1, 0.2)],
         None,
@@ -346,7 +346,7 @@ def test_each_request_is_answered_on_its_own(graspgen: GraspServer, table: tuple
     cloud, mask, T_base_camera, _ = table
     graspgen.reply = from_above
     generator = GraspGen(f"127.0.0.1:{graspgen.port}")
-    fine, empty = generator.many([(cloud, mask, T_base_camera), (cloud, np.zeros_like(mask), T_base_camera)])
+    fine, empty = generator.batch([(cloud, mask, T_base_camera), (cloud, np.zeros_like(mask), T_base_camera)])
     assert len(fine.scores)
     assert isinstance(empty, ToolError)
     assert empty.code is ErrorCode.EMPTY_MASK

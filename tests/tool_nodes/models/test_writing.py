@@ -43,7 +43,7 @@ def written(model: WritingModel[Any], requests: list[tuple[Any, ...]], monkeypat
     """What the model writes, as it is."""
     with monkeypatch.context() as patched:
         patched.setattr(model, "_understand", lambda request, shown, text: text)
-        return [answer.value for answer in model.many(requests)]  # type: ignore[union-attr]
+        return [answer.value for answer in model.batch(requests)]  # type: ignore[union-attr]
 
 
 def test_many_at_once_are_answered_as_one_by_one(model: WritingModel[Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def test_an_answer_that_is_no_point_is_an_error_of_that_request(models: dict[str
 
 def test_a_picture_that_is_a_line_is_refused_alone(models: dict[str, WritingModel[Any]]) -> None:
     thin = SessionImage(np.zeros((2, 900, 3), np.uint8))
-    refused, other = models["qwen2_5_vl"].many([(thin, "can"), (picture(), "can")])
+    refused, other = models["qwen2_5_vl"].batch([(thin, "can"), (picture(), "can")])
     assert isinstance(refused, ToolError)
     assert "cannot look at this picture" in refused.message
     assert isinstance(other, ToolError)

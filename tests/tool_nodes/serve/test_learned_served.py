@@ -68,7 +68,7 @@ def test_batches_are_answered_as_single_requests_are_and_each_frame_is_looked_at
             self._pointer._seen._compute = lambda: counted
 
     expected = told(alone(LearnedPerception(), asked))
-    assert told(LearnedPointing(Counting()).many(asked)) == expected
+    assert told(LearnedPointing(Counting()).batch(asked)) == expected
     assert sorted(looks) == [float(k) for k in range(FRAMES)]
     assert len({str(each) for each in expected}) > 2
     assert [code for code, _ in expected[-FRAMES:]] == ["NOT_RECOGNISED"] * FRAMES
@@ -87,6 +87,6 @@ def test_a_picture_without_a_frame_has_its_own_error() -> None:
     frame: Frame | None = requests()[0][0].frame
     assert frame is not None
     asked = [(SessionImage(frame.rgb), "cup"), *requests()[:1]]
-    first, second = LearnedPointing(LearnedPerception()).many(asked)
+    first, second = LearnedPointing(LearnedPerception()).batch(asked)
     assert isinstance(first, ToolError)
     assert told([second]) == told(alone(LearnedPerception(), asked[1:]))

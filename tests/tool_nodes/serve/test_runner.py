@@ -36,7 +36,7 @@ class Batches(Echo):
     def __init__(self) -> None:
         self.sizes: list[int] = []
 
-    def many(self, requests: Any) -> list[Any]:
+    def batch(self, requests: Any) -> list[Any]:
         self.sizes.append(len(requests))
         replies: list[Any] = []
         for image, text in requests:
@@ -122,7 +122,7 @@ def test_who_asks_brings_the_seed_of_a_backend_that_has_one() -> None:
 
 def test_an_answer_short_of_one_is_an_error_of_the_backend() -> None:
     class Short(Echo):
-        def many(self, requests: Any) -> list[Any]:
+        def batch(self, requests: Any) -> list[Any]:
             return []
 
     replies = runner(Short()).work(requests("a", "b"))

@@ -6,7 +6,7 @@ import pytest
 
 from tool_nodes.serve import metrics_actor
 from tool_nodes.serve.config import ServedEntry
-from tool_nodes.serve.metrics_actor import Ledger, Told
+from tool_nodes.serve.metrics_actor import MetricsActor, ReplicaStats
 from tool_nodes.serve.status import prometheus, table
 
 ENTRIES = {
@@ -15,14 +15,16 @@ ENTRIES = {
 }
 
 
-def told() -> Ledger:
-    made = Ledger(ENTRIES)
-    made.tell("one", {"pointer": Told(2, (("ok", 0.01), ("ok", 0.03), ("timeout", 1.0))), "gone": Told(5)})
-    made.tell("other", {"pointer": Told(1, (("object_not_found", 0.02),))})
+def told() -> MetricsActor:
+    made = MetricsActor(ENTRIES)
+    made.report(
+        "one", {"pointer": ReplicaStats(2, (("ok", 0.01), ("ok", 0.03), ("timeout", 1.0))), "gone": ReplicaStats(5)}
+    )
+    made.report("other", {"pointer": ReplicaStats(1, (("object_not_found", 0.02),))})
     return made
 
 
-def test_the_ledger_adds_up_what_clients_tell() -> None:
+def test_the_metrics_actor_adds_up_what_clients_report() -> None:
     pointer, depth = told().rows()
     assert (pointer["waiting"], pointer["calls"]) == (3, 4)
     assert pointer["errors"] == {"object_not_found": 1, "timeout": 1}

@@ -20,7 +20,7 @@ from sim.tasks.task import History, Score, Transcript
 from tool_nodes.results import ErrorCode, ToolError
 from training.data.synthesis import checks, evic, last, peria, spacetools, wording
 from training.data.synthesis.attempts import Attempt, attempt
-from training.data.synthesis.teacher_pool import Workshop
+from training.data.synthesis.teacher_pool import TeacherPool
 from training.env.environment import Environment
 from training.env.failures import Failures
 from training.recipes import RECIPES
@@ -324,14 +324,14 @@ def test_a_trajectory_of_three_turns_is_three_instances(environment: Environment
 
 
 def test_environments_are_kept_as_long_as_they_are_used() -> None:
-    workshop = Workshop()
-    kept = workshop.environment("last")
+    teachers = TeacherPool()
+    kept = teachers.environment("last")
     for recipe in ("dirl", "peria", "evic"):
-        workshop.environment(recipe)
-        assert workshop.environment("last") is kept
+        teachers.environment(recipe)
+        assert teachers.environment("last") is kept
     for recipe in RECIPES:
-        workshop.environment(recipe, 0.4)
-    assert workshop.environment("last") is not kept
+        teachers.environment(recipe, 0.4)
+    assert teachers.environment("last") is not kept
 
 
 # -- thoughts ----------------------------------------------------------------------------------------

@@ -148,7 +148,7 @@ def test_misuse_is_told_in_one_sentence() -> None:
         environment.step(DONE)
 
 
-# -- moments ---------------------------------------------------------------------------------------
+# -- snapshots ---------------------------------------------------------------------------------------
 
 
 def roll_on(environment: Environment, observation: Any) -> tuple[Any, ...]:
@@ -167,18 +167,18 @@ FAST = StationConfig(image_size=(320, 240), timestep=0.004, sleep=True)
 def test_groups_from_one_saved_moment_give_the_same_replies_wherever_they_go_on() -> None:
     environment, policy = Environment(FAST), ScriptedPolicy()
     observation = environment.reset(PLACE, seed=5)
-    moments = [(environment.save(), observation)]
+    snapshots = [(environment.save(), observation)]
     while not any(record.name == "robot.execute_grasp" for record in environment.episode.records):
         observation = environment.step(policy.respond(observation)).observation
-    moments.append((environment.save(), observation))
+    snapshots.append((environment.save(), observation))
     expected = roll_on(environment, observation)
     assert environment.score is not None
     assert environment.score.success
     others = [environment, Environment(FAST)]
-    for moment, seen in moments:
+    for snapshot, seen in snapshots:
         for group in others:
             for _ in range(2):
-                assert group.restore(moment) == seen
+                assert group.restore(snapshot) == seen
                 assert roll_on(group, seen) == expected
 
 

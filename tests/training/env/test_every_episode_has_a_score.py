@@ -103,7 +103,7 @@ def failed(perception: str, calls: Sequence[tuple[str, dict[str, Any]]]) -> Erro
     with Environment(config).open(make_task("yes_no", 3), 1) as session:
         codes = [session.call(name, arguments).error_code for name, arguments in calls]
         session.say("<answer>Yes.</answer>")
-        assert session.sound
+        assert session.healthy
         assert session.score().total in (0.0, 1.0)
     return codes[-1]
 

@@ -287,8 +287,8 @@ def test_an_environment_fails_by_seed_and_rollout_and_keeps_its_station_after_a_
     environment.reset(PICK, seed=4)
     for _ in range(4):
         environment.step(look)
-    moment = environment.save()
-    environment.restore(moment)
+    snapshot = environment.save()
+    environment.restore(snapshot)
     for _ in range(4):
         environment.step(look)
     assert failures_of(environment.episode.records) == first

@@ -223,8 +223,8 @@ def test_a_group_goes_on_from_one_moment_side_by_side() -> None:
     environment = Environment(SMALL)
     with environment.open(PICK, seed=1) as first:
         first.call("robot.capture_image", {})
-        moment = first.save()
-        group = [environment.go_on(moment, rollout) for rollout in range(2)]
+        snapshot = first.save()
+        group = [environment.resume(snapshot, rollout) for rollout in range(2)]
         answers = [json.dumps(member.call("robot.get_depth", {}).text) for member in group]
         assert answers[0] == answers[1] == json.dumps(first.call("robot.get_depth", {}).text)
         for member in group:

@@ -124,8 +124,8 @@ def test_labels_say_what_each_point_lay_on_although_the_tools_see_no_ids(session
 
 
 def test_of_a_point_outside_of_every_picture_nobody_knows(session: EpisodeSession) -> None:
-    assert session.things_at(0, [(1.5, 0.5)]) is None
-    assert session.things_at(99, [(0.5, 0.5)]) is None
+    assert session.object_ids_at(0, [(1.5, 0.5)]) is None
+    assert session.object_ids_at(99, [(0.5, 0.5)]) is None
 
 
 def test_the_score_says_what_was_picked_up_and_what_was_meant(session: EpisodeSession) -> None:

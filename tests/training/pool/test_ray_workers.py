@@ -18,7 +18,7 @@ from training.rollouts.plan import RolloutPlan, tasks_of
 
 DIES = "__import__('builtins').exit(3)"
 DISTRUSTS = (
-    "(_ for _ in ()).throw(__import__('training.pool.workers').pool.workers.Distrust("
+    "(_ for _ in ()).throw(__import__('training.pool.workers').pool.workers.WorkerUnusable("
     "__import__('tool_nodes.results').results.ToolError('TIMEOUT', 'Late.')))"
 )
 

@@ -23,7 +23,7 @@ EVALUATES: Callable[[], Callable[[Any], Any]] = functools.partial(eval, "eval")
 DIES = "__import__('os')._exit(3)"
 HANGS = "__import__('time').sleep(600)"
 DISTRUSTS = (
-    "(_ for _ in ()).throw(__import__('training.pool.workers').pool.workers.Distrust("
+    "(_ for _ in ()).throw(__import__('training.pool.workers').pool.workers.WorkerUnusable("
     "__import__('tool_nodes.results').results.ToolError('TIMEOUT', 'Late.')))"
 )
 

@@ -94,7 +94,7 @@ def test_an_episode_knows_when_its_turns_were_over_and_so_does_one_that_goes_on_
     policy, task = ScriptedPolicy(), random_task(3, "pick")
     with environment.open(task, seed=3) as session:
         while not any(call.motion for call in session.episode.records):
-            moment = session.save()
+            snapshot = session.save()
             session.say(policy.respond(session.messages()))
         ends = session.turn_ends_s
         assert ends[-1] is not None
@@ -102,7 +102,7 @@ def test_an_episode_knows_when_its_turns_were_over_and_so_does_one_that_goes_on_
         assert set(ends[:-1]) == {0.0}, "time stands still while nothing moves"
         assert len(ends) == len(session.episode.turns)
         said = session.episode.turns[-1].reply
-    with environment.go_on(moment) as again:
+    with environment.resume(snapshot) as again:
         again.say(said)
         assert again.turn_ends_s == ends
 

@@ -18,7 +18,7 @@ from tool_nodes import registry
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.limits import CallLimiter
 from toolhand.cli import main
-from training.pool.workers import Distrust
+from training.pool.workers import WorkerUnusable
 from training.rollouts.collection import read_rollouts
 from training.rollouts.plan import RolloutPlan, tasks_of
 from training.rollouts.record import RolloutRecord
@@ -133,9 +133,9 @@ def test_a_tool_that_ran_out_of_time_costs_the_process_and_one_that_did_on_purpo
         raise ToolError(ErrorCode.TIMEOUT, "robot.capture_image: no result within 30 s.")
 
     monkeypatch.setattr(CallLimiter, "run", late)
-    with pytest.raises(Distrust) as distrust:
+    with pytest.raises(WorkerUnusable) as unusable:
         make_work(PLAN, tmp_path)(FIRST)
-    assert str(distrust.value.error) == "robot.capture_image ran out of its time."
+    assert str(unusable.value.error) == "robot.capture_image ran out of its time."
 
 
 @pytest.mark.parametrize("code", [ErrorCode.UNAVAILABLE, ErrorCode.INTERNAL])

@@ -37,7 +37,9 @@ class LearnedPointing:
         self.backend = perception.backend
         self.point = perception.point
 
-    def many(self, requests: Sequence[tuple[SessionImage, str]]) -> list[Answer[list[tuple[float, float]]] | ToolError]:
+    def batch(
+        self, requests: Sequence[tuple[SessionImage, str]]
+    ) -> list[Answer[list[tuple[float, float]]] | ToolError]:
         """The answers of `point`, in order.
 
         Requests about one frame are done one after the other, so that each frame is looked at once. The network itself

@@ -12,7 +12,7 @@ from sim.malloc import give_back_free_memory
 from training.data.synthesis import checks
 from training.data.synthesis.attempts import Attempt
 from training.data.synthesis.methods import METHODS, SynthesisJob
-from training.data.synthesis.teacher_pool import Workshop
+from training.data.synthesis.teacher_pool import TeacherPool
 from training.data.synthesis.wording import Templates, Writer, diversified
 from training.env.grading import Grade
 from training.rollouts.from_episode import of_episode
@@ -71,18 +71,18 @@ class Maker:
         folder: Folder of the collection; pictures and long texts are written there.
         split: Split of the tasks.
         writer: Says thoughts in other words; `wording.Templates` where None.
-        policy: Does the tasks in place of the scripted teachers, see `Workshop`.
+        policy: Does the tasks in place of the scripted teachers, see `TeacherPool`.
     """
 
     def __init__(self, folder: Path, split: Split = "train", writer: Writer | None = None, policy: str = "") -> None:
-        self._workshop = Workshop(split, policy)
+        self._teachers = TeacherPool(split, policy)
         self._writer = writer or Templates()
         self._stores = {True: PictureStore(folder), False: PictureStore(folder / REJECTED)}
 
     def __call__(self, job: SynthesisJob) -> JobResult:
         """Do a job. Raises ToolError UNAVAILABLE where its records cannot be written."""
         began = time.process_time()
-        attempts = METHODS[job.method].make(self._workshop, job)
+        attempts = METHODS[job.method].make(self._teachers, job)
         made = [self._made(job, k, attempt) for k, attempt in enumerate(attempts)]
         del attempts  # the episodes with their pictures
         give_back_free_memory()
@@ -103,10 +103,10 @@ class Maker:
             score.truth,
             Grade(score.total, score.terms),
             self._stores[not why],
-            task=task_document(job.kind, job.seed, self._workshop.split),
+            task=task_document(job.kind, job.seed, self._teachers.split),
             schemas=attempt.tools,
             seed=attempt.seed,
-            policy=self._workshop.policy or "scripted",
+            policy=self._teachers.policy or "scripted",
             group=job.number,
             rollout=number,
             seeds={"task": job.seed, "station": attempt.seed, "policy": job.seed},

@@ -25,7 +25,7 @@ import numpy as np
 from tool_nodes.results import ErrorCode, invalid
 from training.data.synthesis import checks, evic, last, peria, spacetools
 from training.data.synthesis.attempts import Attempt, attempt
-from training.data.synthesis.teacher_pool import VIEW, Workshop, kinds_of, schemas_of, suites_of
+from training.data.synthesis.teacher_pool import VIEW, TeacherPool, kinds_of, schemas_of, suites_of
 from training.env.failures import ALL_TOOLS, EMPTY, Failures
 from training.tasks.kinds import MANIPULATION
 
@@ -67,70 +67,70 @@ class Method:
     Attributes:
         recipe: Recipe with the tools, protocol and grader, see `training.recipes`.
         kinds: Kinds of its tasks.
-        make: (workshop, job) -> attempts, the one to be kept first.
+        make: (teachers, job) -> attempts, the one to be kept first.
         why_not: A further reason to reject an attempt that is right, or empty.
     """
 
     recipe: str
     kinds: Callable[[], tuple[str, ...]]
-    make: Callable[[Workshop, SynthesisJob], list[Attempt]]
+    make: Callable[[TeacherPool, SynthesisJob], list[Attempt]]
     why_not: Callable[[Attempt], str] = lambda attempt: ""
 
 
-def _plain(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
-    task = workshop.task(job.kind, job.seed)
+def _plain(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
+    task = teachers.task(job.kind, job.seed)
     recipe = METHODS[job.method].recipe
-    return [attempt(workshop.environment(recipe, ERRING), task, workshop.teacher(task, recipe), job.seed)]
+    return [attempt(teachers.environment(recipe, ERRING), task, teachers.teacher(task, recipe), job.seed)]
 
 
-def _points(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
-    if not workshop.policy:
-        return _plain(workshop, job)
-    environment = workshop.environment("dirl", ERRING, pointing=True)
-    made = attempt(environment, workshop.task(job.kind, job.seed), workshop.expert(), job.seed)
-    return [spacetools.as_student(made, workshop.protocol("dirl"), schemas_of(suites_of("dirl")))]
+def _points(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
+    if not teachers.policy:
+        return _plain(teachers, job)
+    environment = teachers.environment("dirl", ERRING, pointing=True)
+    made = attempt(environment, teachers.task(job.kind, job.seed), teachers.expert(), job.seed)
+    return [spacetools.as_student(made, teachers.protocol("dirl"), schemas_of(suites_of("dirl")))]
 
 
-def _robot(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
-    task = workshop.task(job.kind, job.seed)
-    teacher = workshop.reflecting(task, "dirl", job.seed)
-    return [attempt(workshop.environment("dirl", ERRING), task, teacher, job.seed)]
+def _robot(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
+    task = teachers.task(job.kind, job.seed)
+    teacher = teachers.reflecting(task, "dirl", job.seed)
+    return [attempt(teachers.environment("dirl", ERRING), task, teacher, job.seed)]
 
 
-def _explore(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
-    task = workshop.task(job.kind, job.seed)
-    told = bool(workshop.policy)
-    writing = peria.Writing(workshop.teacher(task, "peria"), workshop.protocol("peria"), told)
-    return peria.explore_and_exploit(workshop.environment("peria", ERRING, UNSURE), task, writing, job.seed)
+def _explore(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
+    task = teachers.task(job.kind, job.seed)
+    told = bool(teachers.policy)
+    writing = peria.Writing(teachers.teacher(task, "peria"), teachers.protocol("peria"), told)
+    return peria.explore_and_exploit(teachers.environment("peria", ERRING, UNSURE), task, writing, job.seed)
 
 
-def _verified(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
-    task = workshop.task(job.kind, job.seed)
-    policies = (workshop.teacher(task, "evic"), workshop.reflecting(task, "evic", job.seed))
+def _verified(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
+    task = teachers.task(job.kind, job.seed)
+    policies = (teachers.teacher(task, "evic"), teachers.reflecting(task, "evic", job.seed))
 
     def tried(policy: int, rollout: int) -> Attempt:
         seed = int(np.random.default_rng([job.seed, rollout]).integers(_SEEDS))
-        environment = workshop.environment("evic", MORE_ERRING)
+        environment = teachers.environment("evic", MORE_ERRING)
         return attempt(environment, task, policies[policy], seed, policy, {"policy": policy, "rollout": rollout})
 
     return evic.verifiable(tried, len(policies))
 
 
-def _views(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
-    task = workshop.task(job.kind, job.seed)
-    return [attempt(workshop.environment("last", views=True), task, workshop.teacher(task, "last"), job.seed)]
+def _views(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
+    task = teachers.task(job.kind, job.seed)
+    return [attempt(teachers.environment("last", views=True), task, teachers.teacher(task, "last"), job.seed)]
 
 
-def _checked(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
-    task = workshop.task(job.kind, job.seed)
-    return [attempt(workshop.environment("last", ERRING), task, workshop.reflecting(task, "last", job.seed), job.seed)]
+def _checked(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
+    task = teachers.task(job.kind, job.seed)
+    return [attempt(teachers.environment("last", ERRING), task, teachers.reflecting(task, "last", job.seed), job.seed)]
 
 
-def _failing(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
-    task = workshop.task(job.kind, job.seed)
+def _failing(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
+    task = teachers.task(job.kind, job.seed)
     teacher, environment = (
-        workshop.reflecting(task, "last", job.seed),
-        workshop.environment("last", 0.0, last.SIMULATED),
+        teachers.reflecting(task, "last", job.seed),
+        teachers.environment("last", 0.0, last.SIMULATED),
     )
     found: list[Attempt] = []
     for rollout in range(_TRIES):

@@ -139,19 +139,19 @@ class _Trajectory:
                 self.labels["rounds"] = number
                 messages = session.messages()
                 look = self._look(session, messages[:head], number, reflect)
-                reply = look or self._written([*messages[:head], *messages[fresh:]], number, reflect)
+                reply = look or self._reply([*messages[:head], *messages[fresh:]], number, reflect)
                 answers = self._writing.protocol.parse(reply.text).answer is not None
                 if answers and number == 1:
                     self.labels["refused"] += 1  # it is not even compared: no tool has been asked
                     continue
-                moment = session.save() if answers and number < self._rounds else None
+                snapshot = session.save() if answers and number < self._rounds else None
                 session.say(reply)
                 fresh = len(session.messages()) if look else fresh
                 reflect = False
-                if moment is not None and not session.score().truth.success:
+                if snapshot is not None and not session.score().truth.success:
                     self.labels["refused"] += 1
                     session.close()
-                    session = self._environment.go_on(moment, self._sample)
+                    session = self._environment.resume(snapshot, self._sample)
                     reflect = True
                     fresh = fresh if self._writing.told else len(session.messages())
                 elif session.done:
@@ -168,7 +168,7 @@ class _Trajectory:
             return None
         looks = looking_calls(session.tools(), bool(session.episode.session.images))
         if not self._writing.told:
-            begins = self._writing.protocol.parse(self._written(head, number, reflect).text).calls
+            begins = self._writing.protocol.parse(self._reply(head, number, reflect).text).calls
             looks = [call for call in looks if call not in begins]  # which it will make by itself
         looks = [call for call in looks if call.name not in self._looked] or looks
         if not looks:
@@ -180,7 +180,7 @@ class _Trajectory:
         thought = _chosen(self._rng, _EXPLORATIONS if explore else _REFLECTIONS).format(tool=call.name)
         return Reply(self._writing.protocol.render_turn(thought, [call]))
 
-    def _written(self, messages: Sequence[Message], number: int, reflect: bool) -> Reply:
+    def _reply(self, messages: Sequence[Message], number: int, reflect: bool) -> Reply:
         writing = self._writing
         if not writing.told:
             return next_turn(writing.policy, messages)

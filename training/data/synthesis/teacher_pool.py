@@ -39,7 +39,7 @@ ENVIRONMENTS_KEPT = 2
 station is made within 0.1 s."""
 
 
-class Workshop:
+class TeacherPool:
     """Tasks, teachers and environments.
 
     Args:

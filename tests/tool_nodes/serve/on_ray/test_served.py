@@ -136,7 +136,7 @@ def test_the_status_counts_calls_and_errors(connection: Connection, running: Run
     ask("pointer", "anything")
     with pytest.raises(ToolError):
         ask("pointer", "absent")
-    connection.tell()
+    connection.report()
     shown = running.toolhand("serve", "status", "--json")
     (row,) = [row for row in json.loads(shown.stdout) if row["name"] == "pointer"]
     assert row["calls"] > row["errors"]["object_not_found"] >= 1

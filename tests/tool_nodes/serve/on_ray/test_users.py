@@ -68,7 +68,7 @@ def told(perception: str, number: int) -> tuple[Any, ...]:
 def test_a_sentence_is_carried_out_as_in_process(number: int) -> None:
     before = sum(row["calls"] for row in rows())
     served = told("served", number)
-    connect().tell()
+    connect().report()
     assert served == told("pixels", number)
     assert served[0]
     assert sum(row["calls"] for row in rows()) > before

@@ -21,9 +21,9 @@ def test_pictures_are_taken_many_at_once_and_answers_without_a_point_are_said(se
     made = np.random.default_rng(0)
     pictures = [SessionImage(made.integers(0, 255, (90, 60 + 40 * k, 3), dtype=np.uint8)) for k in range(8)]
     pointer = getattr(adapter, name)(f"tiny@{server.url}?batch=8&deadline=600&tokens=8")
-    for answer in pointer.many([(picture, "the red can") for picture in pictures]):
+    for answer in pointer.batch([(picture, "the red can") for picture in pictures]):
         assert isinstance(answer, ToolError)
         assert answer.code is ErrorCode.NOT_RECOGNISED, answer
     wrong = getattr(adapter, name)(f"other@{server.url}?deadline=600")
-    (answer,) = wrong.many([(pictures[0], "the red can")])
+    (answer,) = wrong.batch([(pictures[0], "the red can")])
     assert answer.code is ErrorCode.UNAVAILABLE

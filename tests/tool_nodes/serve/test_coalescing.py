@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tool_nodes.serve.coalescing import Closed, FullLine, Parcels
+from tool_nodes.serve.coalescing import Closed, Coalescer, QueueFull
 from tool_nodes.serve.requests import PortRequest
 
 LONG_S = 60.0
@@ -56,12 +56,12 @@ class Talk:
 
     def __init__(self, abreast: int = 1, size: int = 8, queue: int = 100) -> None:
         self.post = Post()
-        self.parcels = Parcels(self.post, abreast, size, queue)
+        self.coalescer = Coalescer(self.post, abreast, size, queue)
         self._threads = ThreadPoolExecutor(20)
 
     def ask(self, word: str, left_s: float = LONG_S) -> Future[str]:
         """Begin a call; it is on its way or in line when this returns."""
-        asked = self._threads.submit(self.parcels.ask, PortRequest((word,), time.time() + left_s))
+        asked = self._threads.submit(self.coalescer.ask, PortRequest((word,), time.time() + left_s))
         until = time.monotonic() + LONG_S
         while not asked.done() and not self._known(word):
             assert time.monotonic() < until
@@ -69,7 +69,7 @@ class Talk:
         return asked
 
     def _known(self, word: str) -> bool:
-        in_line = [call.request.arguments[0] for call in list(self.parcels._line)]
+        in_line = [call.request.arguments[0] for call in list(self.coalescer._line)]
         return word in in_line or any(word in words for words in list(self.post.sent))
 
 
@@ -147,8 +147,8 @@ def test_a_call_whose_time_is_over_in_line_is_never_sent() -> None:
 def test_more_than_may_wait_are_refused() -> None:
     talk = Talk(queue=2)
     asked = [talk.ask(word) for word in "abc"]
-    with pytest.raises(FullLine):
-        talk.parcels.ask(PortRequest(("d",), time.time() + LONG_S))
+    with pytest.raises(QueueFull):
+        talk.coalescer.ask(PortRequest(("d",), time.time() + LONG_S))
     talk.post.reply(0)
     talk.post.reply(1)
     assert [each.result(LONG_S) for each in asked] == list("ABC")
@@ -162,7 +162,7 @@ def test_what_cannot_be_sent_costs_the_others_nothing() -> None:
             return super().send(requests)
 
     talk = Talk()
-    talk.parcels._way = talk.post = Picky()
+    talk.coalescer._way = talk.post = Picky()
     asked = [talk.ask(word) for word in "a?c"]
     talk.post.reply(0)
     talk.post.reply(1)
@@ -174,10 +174,10 @@ def test_what_cannot_be_sent_costs_the_others_nothing() -> None:
 def test_when_there_is_nobody_to_ask_all_calls_end() -> None:
     talk = Talk()
     asked = [talk.ask(word) for word in "abc"]
-    talk.parcels.close()
+    talk.coalescer.close()
     for each in asked:
         with pytest.raises(Closed):
             each.result(LONG_S)
     with pytest.raises(Closed):
-        talk.parcels.ask(PortRequest(("d",), time.time() + LONG_S))
+        talk.coalescer.ask(PortRequest(("d",), time.time() + LONG_S))
     assert talk.post.sent == [["a"]]
