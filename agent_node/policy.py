@@ -85,6 +85,11 @@ def reply_problem(reply: Any) -> str:
     return ""
 
 
+def takes_answers(policy: Policy) -> bool:
+    """Whether a policy goes on with an answer to its question; one that cannot has `takes_answers = False`."""
+    return bool(getattr(policy, "takes_answers", True))
+
+
 class Policy(Protocol):
     """Decides the next turn from the conversation alone."""
 

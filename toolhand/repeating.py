@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import shlex
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
+
+from toolhand.run_command import RunCommand
 
 RECORDED_AS = {"text": "task", "turns": "turn_budget", "runs_dir": "run_dir"}
 """Options that have another name in `result.json`, where `turns` counts those that were taken."""
@@ -17,32 +17,27 @@ UNPREFIXED = frozenset({"ports"})
 """Groups of options that are typed without the group's name, as --segmenter is."""
 
 
-def recorded(given: Mapping[str, Any]) -> dict[str, Any]:
+def recorded(command: RunCommand) -> dict[str, Any]:
     """The options of a run as entries of `result.json`."""
     return {
         RECORDED_AS.get(name, name): asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-        for name, value in given.items()
+        for name, value in command.options().items()
         if name not in NOT_RECORDED
     }
 
 
-def command_line(command: Callable[..., int], given: Mapping[str, Any]) -> str:
-    """The command line, for a shell, that gives a command these options again.
-
-    Args:
-        command: `toolhand.run.run`.
-        given: Its options by name; those that have their default value are left out.
-    """
-    words = ["toolhand", "run", given["text"]]
-    for name, parameter in inspect.signature(command).parameters.items():
-        value, default = given[name], parameter.default
+def command_line(command: RunCommand) -> str:
+    """The command line, for a shell, that gives these options again without those that have their default value."""
+    words = ["toolhand", "run", command.text]
+    for option in fields(command):
+        name, default, value = option.name, option.default, getattr(command, option.name)
         if name in ("text", "as_json") or value == default:
             continue
         if is_dataclass(default) and not isinstance(default, type):
             for entry in fields(default):
                 if getattr(value, entry.name) != getattr(default, entry.name):
-                    option = entry.name if name in UNPREFIXED else f"{name}.{entry.name}"
-                    words += _option(option, getattr(value, entry.name))
+                    option_name = entry.name if name in UNPREFIXED else f"{name}.{entry.name}"
+                    words += _option(option_name, getattr(value, entry.name))
         else:
             words += _option(name, value)
     return shlex.join(words)

@@ -16,7 +16,7 @@ import tyro
 from agent_node.console.narration import Narrator
 from agent_node.console.terminal import AsJson, Interrupt, emit, exit_status_of
 from agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
-from agent_node.events import Listener
+from agent_node.events import Ask, Listener, OperatorAnswer
 from agent_node.runs.index import RESULT_FILE, read_result
 from agent_node.runs.mcap import RUN_FILE
 from tool_nodes.port_names import PORTS, PortNames
@@ -143,6 +143,7 @@ def _pauses(seconds: float) -> Iterator[float]:
 
 def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
     """Carry out the run with the recorded words, and compare; exit status 0 if the same came of it."""
+    from agent_node.agent import Agent
     from agent_node.console.approve import TerminalApprover
     from agent_node.policies.replay import Replay
     from agent_node.protocol import load_protocol
@@ -150,8 +151,8 @@ def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
     from tool_nodes.motion.limits import MotionLimits
     from tool_nodes.motion.robot_model import load_robot
     from toolhand import options as stations
-    from training.env.episode import run_episode, summarize
-    from training.env.goal_from_text import task_from_text
+    from training.env.episode import summarize
+    from training.env.goal_from_text import judged_sentence
 
     if record.result is None:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "The run was interrupted: there is nothing to compare with.")
@@ -159,26 +160,22 @@ def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
     if not trusted:
         _require_at_home(about)
     protocol = load_protocol(about["protocol"])
-    hit: list[Interrupt] = []
-
-    def stopped() -> bool:
-        return bool(hit) and hit[0].hit
-
+    interrupt = Interrupt()
     # What the operator had to approve then has to be approved now: the record of an approval is none.
     limits = MotionLimits(robot=load_robot(about["robot"]))
-    guard = MotionGuard(Mode(about["approval"]), TerminalApprover(interrupted=stopped), limits)
+    guard = MotionGuard(Mode(about["approval"]), TerminalApprover(interrupted=interrupt.is_hit), limits)
     station = stations.named_station(
         about["scene"], about["perception"], about["seed"], suite=about["suite"], guard=guard, role=about["role"],
         ports=about["ports"], robot=about["robot"],
     )  # fmt: skip
     narrator = Narrator(as_json)
     narrator.header(record.task, record.result)
-    with Interrupt(station.arm.stop) as interrupt:
-        hit.append(interrupt)
-        outcome = run_episode(
-            station, Replay(record.folder), task_from_text(record.task, station),
-            ConversationSettings(about["budget"], protocol), stopped=stopped, listener=narrator.hear,
-        )  # fmt: skip
+    with interrupt:
+        interrupt.bind(station.arm.stop)
+        settings = ConversationSettings(about["budget"], protocol)
+        policy, ask = Replay(record.folder), _answers_of(record)
+        agent = Agent(policy, station.toolbox, settings, interrupt.is_hit, narrator.hear, ask)
+        outcome = judged_sentence(station, lambda: agent.run(record.task))
     now = {**record.result, **summarize(outcome, station)}
     narrator.summary(now)
     different = _differences(record.result, now)
@@ -186,6 +183,12 @@ def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
     if as_json:
         emit({**now, "same": not different, "differences": different})
     return 1 if different else 0
+
+
+def _answers_of(record: ReplayedRun) -> Ask:
+    """The operator of a recorded run: gives the answers that were given then, in their order."""
+    said = iter([step.event for step in record.steps if isinstance(step.event, OperatorAnswer)])
+    return lambda question: next(said, None)
 
 
 def _simulated(result: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,9 +9,7 @@ import contextlib
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from agent_node.console.narration import Narrator, say_missing
@@ -22,10 +20,10 @@ from agent_node.runs.report import complete_report
 from sim.animation import animate
 from sim.ros.graph import started_graph
 from sim.station import StationConfig
-from tool_nodes.port_names import PortNames
-from tool_nodes.results import ErrorCode
-from tool_nodes.robot_names import DEFAULT_ROBOT
+from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.ros.client import graph_runs, use_client
+from toolhand import options as stations
+from toolhand.run_command import RunCommand
 from training.env.episode import summarize
 from training.env.goal_from_text import judged_sentence
 
@@ -33,50 +31,27 @@ _OF_THE_CLIENT = ("animation", "began", "version")
 """Options and facts that are the client's own; the rest comes from the graph, where one runs already."""
 
 
-@dataclass(frozen=True)
-class RosRun:
-    """What became of one command.
-
-    Attributes:
-        result: The contents of `result.json`.
-        interrupted: Ctrl-C cancelled it.
-    """
-
-    result: dict[str, Any]
-    success: bool
-    error_code: ErrorCode | None
-    interrupted: bool
-
-
 def run_over_ros(
-    text: str,
-    scene: str,
-    perception: str,
-    ports: PortNames,
-    policy: str,
-    seed: int,
-    suite: str,
-    turns: int,
-    runs_dir: Path,
-    animation: bool,
-    narrator: Narrator,
-    more: Mapping[str, Any],
-    robot: str = DEFAULT_ROBOT,
-    asked: Mapping[str, Any] | None = MappingProxyType({}),
-) -> RosRun:
-    """Send one sentence to the agent's node, judge what came of it, complete its report. Arguments as `toolhand run`.
+    command: RunCommand, narrator: Narrator, about: Mapping[str, Any], interrupt: Interrupt
+) -> dict[str, Any]:
+    """Send the sentence of a command to the agent's node, judge what came of it, complete its report; its result.
 
     A graph that serves run_command on this domain is used as it is; else one is started, in lockstep, and ended.
 
     Args:
-        narrator: Tells every step, and how it ended.
-        more: Further entries of the result; a graph that runs already reports its own.
-        asked: Features that a running graph must have, see `RunningGraph.require`; None to start a graph in any case.
+        command: The options.
+        narrator: Tells every event, and how it ended.
+        about: Further entries of the result; a graph that runs already reports its own.
+        interrupt: Is bound to the command, which it cancels.
 
     Raises:
         ToolError: UNAVAILABLE where there is no graph and none can be started; INVALID_ARGUMENT where one runs that is
             not what was asked for.
     """
+    stations.named_scene(command.scene)
+    command.ports.require_known(command.perception)
+    load_robot(command.robot)
+    asked = command.asked_of_a_graph
     pip_client = use_client()
     from agent_node.ros.operator import Operator
     from sim.ros.running import RunningGraph, domain
@@ -84,10 +59,17 @@ def run_over_ros(
     from tool_nodes.ros.link import RosLink
 
     arguments = {
-        "scene": scene, "perception": perception, "policy": policy, "seed": str(seed), "suites": suite,
-        "turns": str(turns), "runs_dir": str(runs_dir.absolute()), "lockstep": "true", "robot": robot,
-        **ports.chosen,
-    }  # fmt: skip
+        "scene": command.scene,
+        "perception": command.perception,
+        "policy": command.policy,
+        "seed": str(command.seed),
+        "suites": command.suite,
+        "turns": str(command.turns),
+        "runs_dir": str(command.runs_dir.absolute()),
+        "lockstep": "true",
+        "robot": command.robot,
+        **command.ports.chosen,
+    }
     with contextlib.ExitStack() as stack:
         environment: Mapping[str, str] = {}
         joined = asked is not None and graph_runs(pip_client)
@@ -102,28 +84,29 @@ def run_over_ros(
             running = RunningGraph(link, simulated)
             running.require(asked or {})
             say(f"Using the graph that runs on ROS domain {domain()}, as it was started: {running}.")
-            more = {key: value for key, value in more.items() if key in _OF_THE_CLIENT}
+            about = {key: value for key, value in about.items() if key in _OF_THE_CLIENT}
         operator = Operator(link, narrator.hear)
-        station = RosStation(link, StationConfig(seed=seed)) if simulated else None
-        with Interrupt(operator.cancel) as interrupt:
+        station = RosStation(link, StationConfig(seed=command.seed)) if simulated else None
+        with interrupt:
+            interrupt.bind(operator.cancel)
             outcome = None
             if station is not None:
-                outcome = judged_sentence(station, lambda: operator.carry_out(text))
-            episode = operator.carry_out(text) if outcome is None else outcome.episode
+                outcome = judged_sentence(station, lambda: operator.carry_out(command.text))
+            episode = operator.carry_out(command.text) if outcome is None else outcome.episode
             known = summarize_episode(episode)
             if station is not None and outcome is not None:
                 known = summarize(outcome, station)
             judgement = {key: known[key] for key in ("truth", "judged_against") if key in known}
-            result = known | operator.result() | judgement | dict(more)
+            result = known | operator.result() | judgement | dict(about)
             narrator.summary(result)
             if operator.run_dir is not None:
-                film = animate(station, lambda: interrupt.hit) if animation and station is not None else ([], [])
+                film = animate(station, interrupt.is_hit) if command.animation and station is not None else ([], [])
                 missing = Unwritten()
                 with missing.noted():
                     _complete(operator.run_dir, result, film, narrator)
                 say_missing(missing.reasons)
                 result = missing.beside(result)
-    return RosRun(result, episode.success, episode.error_code, interrupt.hit)
+    return result
 
 
 def _complete(run_dir: Path, result: Mapping[str, Any], film: Any, narrator: Narrator) -> None:

@@ -105,15 +105,25 @@ class Interrupt:
     """While entered, the first Ctrl-C stops the arm and lets the result be written; the second ends the program.
 
     Args:
-        stop: Stops the arm; called from the signal handler.
+        stop: Stops the arm; called from the signal handler. It may be bound later, once there is an arm.
 
     Attributes:
         hit: True from the first Ctrl-C on.
     """
 
-    def __init__(self, stop: Callable[[], None]) -> None:
+    def __init__(self, stop: Callable[[], None] = lambda: None) -> None:
         self.hit = False
         self._stop = stop
+
+    def bind(self, stop: Callable[[], None]) -> None:
+        """From now on this is what stops the arm; it is called at once after a Ctrl-C."""
+        self._stop = stop
+        if self.hit:
+            stop()
+
+    def is_hit(self) -> bool:
+        """True from the first Ctrl-C on, for those who poll."""
+        return self.hit
 
     def __enter__(self) -> Interrupt:
         self._previous = signal.signal(signal.SIGINT, self._handle)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import shlex
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,9 @@ from toolhand import cli
 from toolhand.repeating import NOT_RECORDED, RECORDED_AS, command_line, recorded
 from toolhand.replay import replay
 from toolhand.run import run
+from toolhand.run_command import RunCommand
 
-DEFAULTS: dict[str, Any] = {
-    name: parameter.default for name, parameter in inspect.signature(run).parameters.items() if name != "text"
-}
+DEFAULTS: dict[str, Any] = {option.name: option.default for option in fields(RunCommand) if option.name != "text"}
 OTHER: dict[str, Any] = {
     "text": 'don\'t "drop" it; $HOME `ls`',
     "scene": "my scenes/3.yaml",
@@ -48,14 +47,14 @@ OTHER: dict[str, Any] = {
 def observed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """(folder, result.json) of an observer's run."""
     runs = tmp_path_factory.mktemp("runs")
-    run("pick up the red box", role="observer", seed=2, turns=9, animation=False, runs_dir=runs)
+    run(RunCommand("pick up the red box", role="observer", seed=2, turns=9, animation=False, runs_dir=runs))
     (folder,) = runs.iterdir()
     return folder, json.loads((folder / "result.json").read_text())
 
 
 @pytest.mark.parametrize("option", sorted(set(OTHER) - {"as_json"}))
 def test_every_option_of_a_run_is_in_its_result(option: str, observed: tuple[Path, dict[str, Any]]) -> None:
-    assert set(OTHER) == set(inspect.signature(run).parameters)
+    assert list(OTHER) == [option.name for option in fields(RunCommand)]
     assert RECORDED_AS.get(option, option) in observed[1]
 
 
@@ -82,18 +81,18 @@ def test_an_observers_run_is_carried_out_again_as_an_observers(
 
 
 def test_a_command_line_gives_every_option_again() -> None:
-    line = command_line(run, OTHER)
+    line = command_line(RunCommand(**OTHER))
     words = shlex.split(line)
     assert words[:2] == ["toolhand", "run"]
     bound = cli._parse(words[1:])
-    assert bound.args + tuple(bound.keywords.values()) == tuple(OTHER.values())  # type: ignore[attr-defined]
+    assert (*bound.args, *bound.keywords.values()) == (RunCommand(**OTHER),)  # type: ignore[attr-defined]
 
 
 def test_a_command_line_leaves_out_what_is_the_default() -> None:
-    assert command_line(run, {"text": "pick up the can"} | DEFAULTS) == "toolhand run 'pick up the can'"
+    assert command_line(RunCommand("pick up the can", **DEFAULTS)) == "toolhand run 'pick up the can'"
 
 
 def test_options_are_recorded_as_plain_data() -> None:
-    entries = recorded(OTHER)
+    entries = recorded(RunCommand(**OTHER))
     assert json.loads(json.dumps(entries)) == entries
     assert not NOT_RECORDED & set(entries)

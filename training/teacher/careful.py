@@ -104,6 +104,7 @@ class CarefulPolicy:
     """
 
     name = "careful"
+    takes_answers = False
 
     def __init__(
         self,

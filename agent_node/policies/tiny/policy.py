@@ -44,6 +44,7 @@ class TinyPolicy:
     """
 
     name = "tiny"
+    takes_answers = False
 
     def __init__(
         self,

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from agent_node.console.narration import Narrator
+from agent_node.events import Event, Listener
 
 
 class Hearing(Narrator):
-    """Hands each step on."""
+    """Hands each event on."""
 
-    def __init__(self, listener: Callable[[str, Any], None]) -> None:
+    def __init__(self, listener: Listener) -> None:
         super().__init__()
         self._listener = listener
 
-    def step(self, kind: str, payload: Any) -> None:
-        self._listener(kind, payload)
+    def hear(self, event: Event) -> None:
+        self._listener(event)

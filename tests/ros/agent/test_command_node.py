@@ -15,14 +15,16 @@ from action_msgs.msg import GoalStatus
 from PIL import Image
 from rclpy.action.server import ServerGoalHandle
 
+from agent_node.console.terminal import Interrupt
+from agent_node.events import Event, Thought, ToolAnswered, ToolCalled
 from agent_node.policy import Message, Reply
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
 from tests.ros.agent.conftest import DOMAIN, PATIENCE_S, Operator, wait_until
 from tests.ros.agent.hearing import Hearing
-from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.toolbox import Toolbox, tool
+from toolhand.run_command import RunCommand
 from toolhand.run_over_ros import run_over_ros
 
 Agent = Callable[..., Any]
@@ -158,25 +160,14 @@ def test_without_a_simulator_a_run_is_reported_but_not_judged(
     agent(slow.toolbox, {"script": Script()}, policy="script")
     slow.let_go.set()
     monkeypatch.setenv("ROS_DOMAIN_ID", str(DOMAIN))
-    heard: list[str] = []
-    run = run_over_ros(
-        "move",
-        "example",
-        "sim",
-        PortNames(),
-        "scripted",
-        0,
-        "spacetools",
-        24,
-        tmp_path / "elsewhere",
-        animation=True,
-        narrator=Hearing(lambda kind, payload: heard.append(kind)),
-        more={"version": "test"},
-    )
-    assert run.success
-    assert heard == ["thought", "call", "result", "thought"]
-    assert (run.result["truth"], run.result["version"], run.result["tool_calls"]) == (None, "test", 1)
-    assert "Not judged" in (Path(run.result["run_dir"]) / "report.html").read_text()
+    heard: list[type[Event]] = []
+    monkeypatch.chdir(tmp_path)
+    command = RunCommand("move", transport="ros")
+    result = run_over_ros(command, Hearing(lambda event: heard.append(type(event))), {"version": "test"}, Interrupt())
+    assert result["success"]
+    assert heard == [Thought, ToolCalled, ToolAnswered, Thought]
+    assert (result["truth"], result["version"], result["tool_calls"]) == (None, "test", 1)
+    assert "Not judged" in (Path(result["run_dir"]) / "report.html").read_text()
 
 
 def test_a_step_whose_feedback_was_lost_is_told_all_the_same(
@@ -190,23 +181,12 @@ def test_a_step_whose_feedback_was_lost_is_told_all_the_same(
     agent(slow.toolbox, {"script": Script()}, policy="script")
     slow.let_go.set()
     monkeypatch.setenv("ROS_DOMAIN_ID", str(DOMAIN))
-    heard: list[str] = []
-    run = run_over_ros(
-        "move",
-        "example",
-        "sim",
-        PortNames(),
-        "scripted",
-        0,
-        "spacetools",
-        24,
-        tmp_path / "elsewhere",
-        animation=False,
-        narrator=Hearing(lambda kind, payload: heard.append(kind)),
-        more={},
-    )
-    assert run.success
-    assert heard == ["thought", "call", "result", "thought"]
+    heard: list[type[Event]] = []
+    monkeypatch.chdir(tmp_path)
+    command = RunCommand("move", animation=False, transport="ros")
+    result = run_over_ros(command, Hearing(lambda event: heard.append(type(event))), {}, Interrupt())
+    assert result["success"]
+    assert heard == [Thought, ToolCalled, ToolAnswered, Thought]
 
 
 def test_a_sentence_that_is_no_command_ends_with_its_code(agent: Agent, operator: Operators) -> None:

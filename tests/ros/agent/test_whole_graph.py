@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from simulation_interfaces.srv import ResetSimulation
 
+from agent_node.console.terminal import Interrupt
+from agent_node.events import Event, Thought, ToolAnswered, ToolCalled
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.ros.operator import Operator
 from rclpy_zenoh.launch import LaunchedGraph
@@ -24,10 +26,11 @@ from sim.station import Station, StationConfig
 from sim.tasks.tasks import paper_task
 from tests.ros.agent.hearing import Hearing
 from tests.sockets import listening, only_loopback
-from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode
 from tool_nodes.ros.link import RosLink
 from tool_nodes.version import version
+from toolhand.options import DefaultText
+from toolhand.run_command import RunCommand
 from toolhand.run_over_ros import run_over_ros
 from training.env.episode import run_episode
 
@@ -78,12 +81,12 @@ class Heard:
     """Keeps what an operator hears, and does something at the first call of a tool."""
 
     def __init__(self, tool: str = "", then: Any = None) -> None:
-        self.kinds: list[str] = []
+        self.kinds: set[type[Event]] = set()
         self._tool, self._then = tool, then
 
-    def __call__(self, kind: str, payload: Any) -> None:
-        self.kinds.append(kind)
-        if self._then is not None and kind == "call" and payload.name == self._tool:
+    def __call__(self, event: Event) -> None:
+        self.kinds.add(type(event))
+        if self._then is not None and isinstance(event, ToolCalled) and event.call.name == self._tool:
             then, self._then = self._then, None
             then()
 
@@ -98,24 +101,12 @@ def test_a_sentence_is_carried_out_judged_and_reported(tmp_path: Path, monkeypat
     monkeypatch.setenv("RCLPY_ZENOH_ROUTER", "tcp/127.0.0.1:1")  # where nobody listens: a graph must be started
     monkeypatch.setattr("sim.animation.ANIMATION_FRAMES", 3)
     heard = Heard()
-    run = run_over_ros(
-        SENTENCE,
-        "example",
-        "sim",
-        PortNames(),
-        "scripted",
-        0,
-        "spacetools",
-        24,
-        tmp_path,
-        animation=True,
-        narrator=Hearing(heard),
-        more={"scene": "example"},
-    )
-    assert run.success
-    assert run.result["truth"] == {"picked": True, "placed": None, "score": 1}
-    assert {"thought", "call", "result"} <= set(heard.kinds)
-    run_dir = Path(run.result["run_dir"])
+    command = RunCommand(SENTENCE, runs_dir=tmp_path, transport="ros")
+    result = run_over_ros(command, Hearing(heard), {"scene": "example"}, Interrupt())
+    assert result["success"]
+    assert result["truth"] == {"picked": True, "placed": None, "score": 1}
+    assert {Thought, ToolCalled, ToolAnswered} <= heard.kinds
+    run_dir = Path(result["run_dir"])
     assert run_dir.parent == tmp_path
     assert json.loads((run_dir / "result.json").read_text())["truth"]["picked"]
     report = (run_dir / "report.html").read_text()
@@ -163,27 +154,17 @@ def test_a_graph_that_runs_is_used_as_it_is(
 ) -> None:
     for name, value in graph.environment.items():
         monkeypatch.setenv(name, value)
-    run = run_over_ros(
-        "what a lovely day",
-        "3",
-        "sim",
-        PortNames(),
-        "scripted",
-        0,
-        "spacetools",
-        24,
-        tmp_path,
-        animation=False,
-        narrator=Hearing(Heard()),
-        more={"scene": "3", "seed": 5, "approval": "dry-run", "version": version()},
-    )
+    monkeypatch.chdir(tmp_path)
+    command = RunCommand("what a lovely day", scene=DefaultText("3"), animation=False, transport="ros")
+    about = {"scene": "3", "seed": 5, "approval": "dry-run", "version": version()}
+    known = run_over_ros(command, Hearing(Heard()), about, Interrupt())
     assert "as it was started: scene example, robot gen3, perception sim, seed 0" in capsys.readouterr().err
-    assert (run.success, run.error_code) == (False, ErrorCode.NOT_UNDERSTOOD)
+    assert (known["success"], known["error_code"]) == (False, ErrorCode.NOT_UNDERSTOOD)
     assert not list(tmp_path.iterdir())
-    run_dir = Path(run.result["run_dir"])
+    run_dir = Path(known["run_dir"])
     assert not (run_dir / "safety.jsonl").exists()  # what other commands tried is in their folders
     told = json.loads((run_dir / "result.json").read_text())
-    for result in (run.result, told):
+    for result in (known, told):
         assert {key: result[key] for key in ABOUT} == ABOUT
         assert result["command"] == ("toolhand up sim lockstep:=true\ntoolhand run 'what a lovely day' --transport ros")
         assert result["judged_against"]["source"] == "the robot's own reading of the sentence, not independent"

@@ -1,0 +1,147 @@
+"""`toolhand run` with the tools in this process, and the folder that it leaves."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from agent_node.agent import Agent
+from agent_node.console.approve import TerminalApprover
+from agent_node.console.ask import operator_at_terminal
+from agent_node.console.narration import Narrator, say_missing
+from agent_node.console.terminal import Interrupt, chosen_by_the_user
+from agent_node.conversation_settings import ConversationSettings
+from agent_node.policies.options import PolicyOptions
+from agent_node.policies.registry import make_policy
+from agent_node.protocol import load_protocol
+from agent_node.runs.folder import SAFETY_FILE, Unwritten, new_run_dir, write_json, write_trajectory
+from agent_node.runs.mcap.recorder import Recorder
+from agent_node.runs.report import write_report
+from sim.animation import animate
+from tool_nodes.motion.guard import LOG, Mode, MotionGuard
+from tool_nodes.motion.limits import MotionLimits
+from tool_nodes.motion.robot_model import load_robot
+from toolhand import options as stations
+from toolhand.run_command import RunCommand
+from training.env.episode import summarize
+from training.env.goal_from_text import judged_sentence
+from training.env.recorded import motion_log, truth_log
+
+
+def run_in_process(
+    command: RunCommand, narrator: Narrator, about: Mapping[str, Any], interrupt: Interrupt
+) -> dict[str, Any]:
+    """Carry out the sentence of a command on a simulated station of this process; its result.
+
+    Args:
+        command: The options.
+        narrator: Tells every event, and how it ended.
+        about: Further entries of the result.
+        interrupt: Is bound to the arm.
+    """
+    guard = MotionGuard(
+        Mode(command.approval),
+        TerminalApprover(interrupted=interrupt.is_hit),
+        MotionLimits(robot=load_robot(command.robot)),
+    )
+    station = stations.named_station(
+        command.scene,
+        command.perception,
+        command.seed,
+        suite=command.suite,
+        guard=guard,
+        role=command.role,
+        ports=command.ports,
+        robot=command.robot,
+    )
+    form = load_protocol(command.protocol)
+    options = PolicyOptions(**asdict(command.model), seed=command.seed, turns=command.turns, stopped=interrupt.is_hit)
+    policy = make_policy(command.policy, form, station.toolbox.schemas(), options)
+    with chosen_by_the_user():
+        run_dir = new_run_dir(command.runs_dir)
+    recorder = Recorder(command.text, lambda: station.world.time, narrator.hear, depth=command.record_depth)
+    settings = ConversationSettings(command.turns, form)
+    ask = operator_at_terminal(policy, interrupt.is_hit)
+    agent = Agent(policy, station.toolbox, settings, interrupt.is_hit, recorder.hear, ask)
+    result, missing = None, Unwritten()
+    try:
+        with _attempts_logged(run_dir / SAFETY_FILE, missing), interrupt:
+            interrupt.bind(station.arm.stop)
+            narrator.header(command.text, about)
+            guard.begin_command()
+            outcome = judged_sentence(station, lambda: agent.run(command.text))
+            result = summarize(outcome, station) | dict(about) | {"run_dir": str(run_dir)}
+            narrator.summary(result)
+            # The outcome first, and each file by itself: what is left of a disk may hold one and not the other.
+            with missing.noted():
+                write_json(run_dir / "result.json", result)
+            with missing.noted():
+                write_trajectory(run_dir, outcome.episode, station.toolbox.schemas())
+            frames, times = animate(station, cancelled=interrupt.is_hit) if command.animation else ([], [])
+            with missing.noted():
+                write_report(run_dir / "report.html", outcome.episode, result, frames, times)
+                narrator.line(f"  report: {run_dir / 'report.html'}")
+    finally:
+        if recorder.heard:  # also of a run that a second Ctrl-C has ended
+            with missing.noted():
+                recorder.write(run_dir, motion_log(station), result, truth=truth_log(station))
+        say_missing(missing.reasons)
+        with contextlib.suppress(OSError):
+            run_dir.rmdir()  # which only an empty folder allows: nothing is left of a run that never began
+    return missing.beside(result)
+
+
+class _LinesOfAttempts(logging.FileHandler):
+    """Tells once that it cannot write, and lets the motion go on that it writes about."""
+
+    def __init__(self, file: Path, missing: Unwritten) -> None:
+        super().__init__(file, encoding="utf-8", delay=True)
+        self._missing, self._failed = missing, False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self._failed:
+            with self._told():
+                super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            super().handleError(record)
+            return
+        with self._told():
+            raise error
+
+    def close(self) -> None:
+        with self._told():
+            super().close()
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if not self._failed:
+                self._missing.reasons.append(f"Cannot write {self.baseFilename}: {error.strerror}.")
+            self._failed = True
+
+
+@contextlib.contextmanager
+def _attempts_logged(file: Path, missing: Unwritten) -> Iterator[None]:
+    """Every attempt to move becomes a line of a file, which is there only if there was one."""
+    handler = _LinesOfAttempts(file, missing)
+    handler.addFilter(logging.Filter(LOG.name))  # others speak of other things, and not in JSON
+    log = logging.getLogger("toolhand")
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+        handler.close()
