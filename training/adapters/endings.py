@@ -7,7 +7,8 @@ from typing import Any
 from agent_node.policies.chat import Completion, ToolNames, canonical
 from tool_nodes.results import ToolError
 from training.adapters.episodes import NOT_SCORED, require_sound
-from training.env.session import EpisodeScore, EpisodeSession
+from training.env.grading import EpisodeScore
+from training.env.session import EpisodeSession
 
 
 def say_last(session: EpisodeSession, message: Any) -> None:

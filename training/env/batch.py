@@ -15,7 +15,8 @@ from typing import Protocol
 from agent_node.episode import Episode
 from agent_node.policy import Message, Policy, Reply, reply_problem
 from tool_nodes.results import ErrorCode, ToolError
-from training.env.session import EpisodeScore, EpisodeSession
+from training.env.grading import EpisodeScore
+from training.env.session import EpisodeSession
 
 
 class BatchPolicy(Protocol):

@@ -11,17 +11,19 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent_node.episode import Episode
+from sim.tasks.stages import Stages
 from sim.tasks.task import Score, Task
 from tool_nodes.results import ErrorCode, ToolError
 
 
 @dataclass(frozen=True)
-class Grade:
-    """What an episode is worth.
+class EpisodeScore:
+    """What an episode is worth, and what is true.
 
     Attributes:
         total: What a policy is trained by; finite.
         terms: What it was made of, by name; finite.
+        truth: The task's own score.
 
     Raises:
         ToolError: INTERNAL for a number that is not finite: such an episode has no reward.
@@ -29,17 +31,23 @@ class Grade:
 
     total: float
     terms: Mapping[str, float]
+    truth: Score
+
+    @property
+    def stages(self) -> Stages:
+        """How far it came, see `sim.tasks.stages`; empty where the task has none."""
+        return self.truth.stages
 
     def __post_init__(self) -> None:
         wrong = [f"{name}={value}" for name, value in {"total": self.total, **self.terms}.items() if not _finite(value)]
         if wrong:
-            raise ToolError(ErrorCode.INTERNAL, f"The numbers of a grade are finite, not {', '.join(wrong)}.")
+            raise ToolError(ErrorCode.INTERNAL, f"The numbers of a score are finite, not {', '.join(wrong)}.")
 
 
 class Grader(Protocol):
-    """Makes a grade of a scored episode; a function, or an object that can be called."""
+    """Grades a scored episode; a function, or an object that can be called."""
 
-    def __call__(self, task: Task, episode: Episode, truth: Score) -> Grade:
+    def __call__(self, task: Task, episode: Episode, truth: Score) -> EpisodeScore:
         """What an episode is worth.
 
         Args:
@@ -52,10 +60,10 @@ class Grader(Protocol):
         """
 
 
-def mean_of_terms(task: Task, episode: Episode, truth: Score) -> Grade:
+def mean_of_terms(task: Task, episode: Episode, truth: Score) -> EpisodeScore:
     """The mean of the terms of the task's own score, 0..1: 1/2 where one of two parts was done. 0 without terms."""
     terms = {name: float(value) for name, value in truth.terms.items()}
-    return Grade(math.fsum(terms.values()) / len(terms) if terms else 0.0, terms)
+    return EpisodeScore(math.fsum(terms.values()) / len(terms) if terms else 0.0, terms, truth)
 
 
 def _finite(value: object) -> bool:

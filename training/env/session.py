@@ -39,13 +39,12 @@ from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol
 from sim.snapshot import Snapshot
 from sim.station import StationState
-from sim.tasks.stages import Stages
-from sim.tasks.task import Score, Task
+from sim.tasks.task import Task
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Tools
 from training.env.backends import StationLease
 from training.env.failures import ran_out_of_time
-from training.env.grading import Grader
+from training.env.grading import EpisodeScore, Grader
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,23 +79,23 @@ class TurnResult:
 
 
 @dataclass(frozen=True)
-class EpisodeScore:
-    """What an episode is worth, and what is true.
+class ScoredEpisode:
+    """An episode that is over, with all that its record has of the session.
 
     Attributes:
-        total: What a policy is trained by, of the grader.
-        terms: What it was made of, by name.
-        truth: The task's own score.
+        episode: What was said and done.
+        score: What it is worth, and what is true.
+        tools: Schemas of the tools that were offered.
+        seed, rollout: What it was opened with.
+        turn_ends_s: For each turn the simulated time when its calls were over [s], see EpisodeSession.
     """
 
-    total: float
-    terms: Mapping[str, float]
-    truth: Score
-
-    @property
-    def stages(self) -> Stages:
-        """How far it came, see `sim.tasks.stages`; empty where the task has none."""
-        return self.truth.stages
+    episode: Episode
+    score: EpisodeScore
+    tools: Sequence[Mapping[str, Any]]
+    seed: int
+    rollout: int
+    turn_ends_s: tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
@@ -277,8 +276,12 @@ class EpisodeSession:
         except ToolError:
             self._sound = False
             raise
-        grade = self._grader(self.task, episode, truth)
-        return EpisodeScore(grade.total, grade.terms, truth)
+        return self._grader(self.task, episode, truth)
+
+    def scored(self) -> ScoredEpisode:
+        """The whole episode with its score, which outlives the session. Raises as `score`."""
+        score = self.score()
+        return ScoredEpisode(self.episode, score, self.tools(), self.seed, self.rollout, self.turn_ends_s)
 
     def object_ids_at(self, image_index: int, points: Sequence[tuple[float, float]]) -> tuple[str, ...] | None:
         """What points of a picture truly lie on, for measuring: no policy may be told.

@@ -10,7 +10,7 @@ import numpy as np
 from agent_node.episode import Episode
 from sim.tasks.task import Score, Task
 from tool_nodes.results import ErrorCode, ToolError
-from training.env.grading import Grade
+from training.env.grading import EpisodeScore
 from training.recipes.stages import PaperTraining
 from training.rewards.stages import stage_reward
 from training.tasks.kinds import make_task
@@ -62,7 +62,7 @@ class TrainingRecipe:
         rng = np.random.default_rng([abs(seed), _STREAM])
         return kinds[int(rng.choice(len(kinds), p=shares / shares.sum()))]
 
-    def __call__(self, task: Task, episode: Episode, truth: Score) -> Grade:
+    def __call__(self, task: Task, episode: Episode, truth: Score) -> EpisodeScore:
         """See `training.env.grading.Grader`. Raises ToolError INVALID_ARGUMENT for a task of another kind."""
         kind = str(getattr(task, "kind", type(task).__name__))
         if kind not in self.rewards:
@@ -74,7 +74,7 @@ class TrainingRecipe:
         name = self.rewards[kind]
         correct = _stages(truth) if name == STAGES else float(truth.terms[name])
         total, added = self.totals(episode, correct, truth.success)
-        return Grade(total, {name: correct, **added})
+        return EpisodeScore(total, {name: correct, **added}, truth)
 
 
 def texts_of(episode: Episode) -> list[str]:

@@ -14,10 +14,9 @@ from tool_nodes import plain_json
 from tool_nodes.files import read_file
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from training.env.environment import Environment
-from training.env.grading import Grade
 from training.env.session import EpisodeSession, SavedEpisode
 from training.rollouts.collection import write_shard
-from training.rollouts.from_episode import of_episode
+from training.rollouts.from_episode import record_of
 from training.rollouts.labels import things_of
 from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import PLAN_BYTES, PLAN_FILE, RolloutPlan
@@ -77,20 +76,13 @@ def branch(
     for number in range(count):
         with environment.resume(snapshot, number) as session:
             play(session, _policy(session, plan, group, number))
-            score = session.score()
-            record = of_episode(
-                session.episode,
-                score.truth,
-                Grade(score.total, score.terms),
+            record = record_of(
+                session.scored(),
                 store,
                 labels=[*labels, *things_of(session)[len(labels) :]],
                 task=plan.tasks[group],
-                schemas=session.tools(),
-                seed=plan.station_seed(group),
                 policy=plan.policy,
-                rollout=number,
                 seeds={"plan": plan.seed, "policy": plan.policy_seed(group, number)},
-                turn_ends_s=session.turn_ends_s,
             )
         records.append(record)
         told(record)

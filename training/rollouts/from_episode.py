@@ -6,47 +6,36 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_node.episode import Episode, Exchange, Turn
-from sim.tasks.task import Score
+from agent_node.episode import Exchange, Turn
 from training.env.failures import FACT
-from training.env.grading import Grade
+from training.env.session import ScoredEpisode
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import CallEntry, MessageRecord, PromptRecord, RolloutRecord, TurnRecord, rollout_id
 
 
-def of_episode(
-    episode: Episode,
-    truth: Score,
-    grade: Grade,
+def record_of(
+    played: ScoredEpisode,
     store: PictureStore,
     *,
     task: Mapping[str, Any],
-    schemas: Sequence[Mapping[str, Any]],
-    seed: int,
     policy: str,
     group: int = 0,
-    rollout: int = 0,
     labels: Sequence[Mapping[str, Any]] = (),
     seeds: Mapping[str, int] | None = None,
-    times: Mapping[str, float] | None = None,
-    turn_ends_s: Sequence[float | None] = (),
 ) -> RolloutRecord:
     """The record of an episode; its pictures go into the store.
 
     Args:
-        episode: It is over.
-        truth: What the simulator found.
-        grade: What it is worth.
+        played: The episode, as `EpisodeSession.scored` gives it.
         store: Takes the pictures.
         task: The task as a JSON document.
-        schemas: Of the tools that were offered.
-        seed, policy, group, rollout, seeds, times: As of RolloutRecord.
-        labels: Of each turn; none where empty.
-        turn_ends_s: For each turn when it was over, see `EpisodeSession`; nothing where nobody knows.
+        policy, group, seeds: Fields of RolloutRecord.
+        labels: Labels of each turn; none where empty.
 
     Raises:
         ToolError: UNAVAILABLE where a picture cannot be written.
     """
+    episode, score, truth, ends = played.episode, played.score, played.score.truth, played.turn_ends_s
     hashes = [store.add(image.rgb) for image in episode.session.images]
     written = {turn.prompt.messages: turn for turn in episode.turns}
     messages = []
@@ -66,22 +55,22 @@ def of_episode(
             )
         )
     return RolloutRecord(
-        id=rollout_id(group, rollout),
+        id=rollout_id(group, played.rollout),
         task=task,
         text=episode.task,
-        seed=seed,
+        seed=played.seed,
         group=group,
-        rollout=rollout,
+        rollout=played.rollout,
         protocol=episode.protocol.name,
         policy=policy,
-        tools=json.dumps(list(schemas)),
+        tools=json.dumps(list(played.tools)),
         messages=tuple(messages),
         turns=tuple(
-            _turn(turn, hashes, labels[k] if labels else {}, turn_ends_s[k] if k < len(turn_ends_s) else None)
+            _turn(turn, hashes, labels[k] if labels else {}, ends[k] if k < len(ends) else None)
             for k, turn in enumerate(episode.turns)
         ),
-        terms={name: float(value) for name, value in grade.terms.items()},
-        total=float(grade.total),
+        terms={name: float(value) for name, value in score.terms.items()},
+        total=float(score.total),
         truth={
             "terms": dict(truth.terms),
             "success": truth.success,
@@ -94,7 +83,6 @@ def of_episode(
         success=episode.success,
         error_code=None if episode.error_code is None else str(episode.error_code),
         seeds=dict(seeds or {}),
-        times=dict(times or {}),
     )
 
 

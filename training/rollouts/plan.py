@@ -29,7 +29,7 @@ from tool_nodes.tools.suites import parse_suites
 from training.env.difficulty import Difficulty
 from training.env.environment import Environment
 from training.env.failures import Failures
-from training.env.grading import Grade, Grader, mean_of_terms
+from training.env.grading import EpisodeScore, Grader, mean_of_terms
 from training.env.worlds import world_named
 from training.recipes import RECIPES, recipe_named
 from training.rewards.stages import stage_reward
@@ -50,10 +50,10 @@ _SEEDS = 2**31
 """Seeds that are drawn lie below [-]: what every server and random generator takes."""
 
 
-def stages_grade(task: Task, episode: Episode, truth: Score) -> Grade:
+def stages_grade(task: Task, episode: Episode, truth: Score) -> EpisodeScore:
     """Partial credit for how far a manipulation came. Raises ToolError INVALID_ARGUMENT for a task without stages."""
     terms = {name: float(bool(stage)) for name, stage in truth.stages.items()}
-    return Grade(stage_reward(truth.stages), terms)
+    return EpisodeScore(stage_reward(truth.stages), terms, truth)
 
 
 WRONG_THING_COST = 0.3
@@ -70,7 +70,7 @@ GIVING_UP_COST = 0.2
 """What to admit a failure takes away [-]; chosen by hand: less than to say that it is done where it is not."""
 
 
-def safe_stages_grade(task: Task, episode: Episode, truth: Score) -> Grade:
+def safe_stages_grade(task: Task, episode: Episode, truth: Score) -> EpisodeScore:
     """As `stages_grade`, less what an operator would not like. Raises as that one.
 
     To have picked up something that was not meant costs WRONG_THING_COST. The last word costs WRONG_ANSWER_COST where
@@ -84,7 +84,7 @@ def safe_stages_grade(task: Task, episode: Episode, truth: Score) -> Grade:
     gave_up = admits and not untrue
     total = grade.total - wrong * WRONG_THING_COST - untrue * WRONG_ANSWER_COST - gave_up * GIVING_UP_COST
     costs = {"wrong_thing": float(wrong), "wrong_answer": float(untrue), "gave_up": float(gave_up)}
-    return Grade(total, {**grade.terms, **costs})
+    return EpisodeScore(total, {**grade.terms, **costs}, truth)
 
 
 GRADERS: dict[str, Grader] = {"mean": mean_of_terms, "stages": stages_grade, "safe_stages": safe_stages_grade}

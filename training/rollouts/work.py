@@ -15,10 +15,9 @@ from agent_node.policy import Policy
 from agent_node.protocol import load_protocol
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from training.env.failures import ran_out_of_time
-from training.env.grading import Grade
 from training.env.session import EpisodeSession
 from training.pool.workers import WorkerUnusable
-from training.rollouts.from_episode import of_episode
+from training.rollouts.from_episode import record_of
 from training.rollouts.labels import things_of
 from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import RolloutPlan
@@ -67,29 +66,23 @@ def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], Rollo
                 return Halt(error)
             play(session, policy, clock)
             try:
-                score = session.score()
+                played = session.scored()
             except ToolError as error:
                 return _halt_or_raise(error)
             clock.lap("judging")
             try:
-                record = of_episode(
-                    session.episode,
-                    score.truth,
-                    Grade(score.total, score.terms),
+                record = record_of(
+                    played,
                     store,
                     labels=things_of(session),
                     task=plan.tasks[order.group],
-                    schemas=schemas,
-                    seed=plan.station_seed(order.group),
                     policy=plan.policy,
                     group=order.group,
-                    rollout=order.rollout,
                     seeds={
                         "plan": plan.seed,
                         "station": plan.station_seed(order.group),
                         "policy": plan.policy_seed(order.group, order.rollout),
                     },
-                    turn_ends_s=session.turn_ends_s,
                 )
                 clock.lap("pictures")
                 record = replace(record, times={stage: round(spent, 6) for stage, spent in clock.times.items()})

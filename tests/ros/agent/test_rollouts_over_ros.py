@@ -15,7 +15,8 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.env.backends import RosPool
 from training.env.environment import Environment
 from training.env.failures import Failures
-from training.env.session import EpisodeScore, EpisodeSession
+from training.env.grading import EpisodeScore
+from training.env.session import EpisodeSession
 
 PLACE = PlaceTask(
     "Pick up the cinnamon and place it in front of the rice box",

@@ -24,7 +24,7 @@ from training.data.synthesis.teacher_pool import TeacherPool
 from training.env.environment import Environment
 from training.env.failures import Failures
 from training.recipes import RECIPES
-from training.rollouts.from_episode import of_episode
+from training.rollouts.from_episode import record_of
 from training.rollouts.pictures import PictureStore
 from training.tasks.kinds import make_task
 
@@ -114,7 +114,7 @@ def test_every_other_attempt_has_its_reason(environment: Environment) -> None:
         checks.REPEATS: tried(environment, LOOK, FIND, FIND, "7"),
         checks.GIVEN_AWAY: tried(environment, LOOK, "7", task=AnswerTask(text="How many of the 7 are there?")),
         checks.MALFORMED: tried(environment, LOOK, "<action>{", "7"),
-        checks.INFRASTRUCTURE: Attempt(AnswerTask(), None, None, trouble="UNAVAILABLE: gone"),
+        checks.INFRASTRUCTURE: Attempt(AnswerTask(), None, trouble="UNAVAILABLE: gone"),
     }
     assert {reason: checks.why_rejected(made) for reason, made in reasons.items()} == {r: r for r in reasons}
     assert checks.why_rejected(attempt(environment, AnswerTask(), unread, seed=1)) == checks.TRUNCATED
@@ -308,10 +308,8 @@ def test_failures_on_purpose_are_counted_and_a_last_one_is_not_checked() -> None
 def test_a_trajectory_of_three_turns_is_three_instances(environment: Environment, tmp_path: object) -> None:
     made = tried(environment, LOOK, FIND, "7")
     assert made.episode is not None
-    assert made.score is not None
-    record = of_episode(
-        made.episode, made.score.truth, made.score, PictureStore(tmp_path), task={}, schemas=[], seed=1, policy="x"
-    )  # type: ignore[arg-type]
+    assert made.scored is not None
+    record = record_of(made.scored, PictureStore(tmp_path), task={}, policy="x")  # type: ignore[arg-type]
     turns = spacetools.single_turns(record)
     assert [len(turn.prompt) for turn in turns] == [2, 4, 6]
     assert [turn.answers for turn in turns] == [False, False, True]

@@ -25,7 +25,7 @@ from tool_nodes.toolbox.toolbox import Toolbox, tool
 from training.env.backends import PhysicsPool, StationLease, make_pool
 from training.env.environment import Environment
 from training.env.failures import Failures
-from training.env.grading import Grade, mean_of_terms
+from training.env.grading import EpisodeScore, mean_of_terms
 from training.env.session import EpisodeSession
 
 SCENE = load_scene(EXAMPLE_SCENE)
@@ -125,15 +125,15 @@ def test_a_score_before_the_end_ends_the_episode_with_its_budget() -> None:
 
 
 def test_a_grader_of_ones_own_decides_the_total() -> None:
-    def brevity(task: Task, episode: Episode, truth: Score) -> Grade:
-        return Grade(1.0 / len(episode.turns), {"turns": float(len(episode.turns))})
+    def brevity(task: Task, episode: Episode, truth: Score) -> EpisodeScore:
+        return EpisodeScore(1.0 / len(episode.turns), {"turns": float(len(episode.turns))}, truth)
 
     with Environment(SMALL, grader=brevity).open(PICK) as session:
         session.call("robot.capture_image", {})
         session.say(ANSWER)
         assert session.score().total == 0.5
         assert session.score().terms == {"turns": 2.0}
-    error = refusal(lambda: Grade(float("inf"), {}))
+    error = refusal(lambda: EpisodeScore(float("inf"), {}, Score({}, False)))
     assert error.code is ErrorCode.INTERNAL
     assert mean_of_terms(PICK, session.episode, Score({}, False)).total == 0.0
 

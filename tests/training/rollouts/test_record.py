@@ -23,8 +23,7 @@ from training.advantages.gigpo import gigpo, or_gigpo
 from training.advantages.grpo import grpo
 from training.env.environment import Environment
 from training.env.failures import Failures
-from training.env.grading import Grade
-from training.rollouts.from_episode import of_episode
+from training.rollouts.from_episode import record_of
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import MAX_BYTES, RolloutRecord, anchor_of, given, scored
 
@@ -66,17 +65,11 @@ def played(folder: Path, policy: Any, environment: Environment, rollout: int = 0
     with environment.open(task, 5, rollout) as session:
         while not session.done:
             session.say(policy.respond(session.messages()))
-        score = session.score()
-        record = of_episode(
-            session.episode,
-            score.truth,
-            Grade(score.total, score.terms),
+        record = record_of(
+            session.scored(),
             store,
             task={"kind": "pick_and_place", "seed": 5},
-            schemas=session.tools(),
-            seed=5,
             policy=policy.name,
-            rollout=rollout,
             seeds={"station": 5, "policy": rollout},
         )
     return Played(session.episode, record, store)

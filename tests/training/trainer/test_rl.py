@@ -22,7 +22,7 @@ from agent_node.protocol import ParsedTurn
 from sim.tasks.stages import Stage
 from sim.tasks.task import Score, Task
 from tool_nodes.results import ErrorCode, ToolError
-from training.env.grading import Grade
+from training.env.grading import EpisodeScore
 from training.rollouts.collection import read_rollouts, write_shard
 from training.rollouts.engine import CollectReport
 from training.rollouts.pictures import PictureStore
@@ -51,9 +51,10 @@ SETTINGS = ReinforceSettings(
 )
 
 
-def odd_grade(task: Task, episode: Episode, truth: Score) -> Grade:
+def odd_grade(task: Task, episode: Episode, truth: Score) -> EpisodeScore:
     """The share of tokens with odd numbers: something that a policy without any skill differs in."""
-    return Grade(float(np.mean([token % 2 for turn in episode.turns for token in turn.as_sampled.token_ids])), {})
+    tokens = [token for turn in episode.turns for token in turn.as_sampled.token_ids]
+    return EpisodeScore(float(np.mean([token % 2 for token in tokens])), {}, truth)
 
 
 def plan_of(iteration: int) -> RolloutPlan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +13,8 @@ from agent_node.policy import Policy
 from sim.tasks.task import Task
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
 from training.env.environment import Environment
-from training.env.session import EpisodeScore, EpisodeSession
+from training.env.grading import EpisodeScore
+from training.env.session import EpisodeSession, ScoredEpisode
 
 
 @dataclass(frozen=True)
@@ -22,22 +23,25 @@ class Attempt:
 
     Attributes:
         task: Task to be done.
-        episode: The conversation; None where it could not even begin.
-        score: The task's own score, graded; None where an infrastructure error left none.
-        tools: Schemas of the tools that were offered.
-        seed, rollout: Seed and rollout number of the session.
+        scored: The episode and its score; None where an infrastructure error left none.
         labels: How it was made, for its record.
         trouble: The infrastructure error in one sentence, or empty.
     """
 
     task: Task
-    episode: Episode | None
-    score: EpisodeScore | None
-    tools: Sequence[Mapping[str, Any]] = ()
-    seed: int = 0
-    rollout: int = 0
+    scored: ScoredEpisode | None
     labels: Mapping[str, Any] = field(default_factory=dict)
     trouble: str = ""
+
+    @property
+    def episode(self) -> Episode | None:
+        """What was said and done."""
+        return None if self.scored is None else self.scored.episode
+
+    @property
+    def score(self) -> EpisodeScore | None:
+        """The task's own score, graded."""
+        return None if self.scored is None else self.scored.score
 
     @property
     def right(self) -> bool:
@@ -72,13 +76,11 @@ def played(task: Task, play: Callable[[], EpisodeSession], labels: Mapping[str, 
     """The attempt that `play` makes, which gives its session when all is said; the session is closed then."""
     try:
         with play() as session:
-            return Attempt(
-                task, session.episode, session.score(), session.tools(), session.seed, session.rollout, labels
-            )
+            return Attempt(task, session.scored(), labels)
     except ToolError as error:
         if error.code not in INFRASTRUCTURE_ERRORS:
             raise
-        return Attempt(task, None, None, labels=labels, trouble=f"{error.code}: {error}")
+        return Attempt(task, None, labels, trouble=f"{error.code}: {error}")
 
 
 def _to_the_end(session: EpisodeSession, policy: Policy) -> EpisodeSession:

@@ -14,8 +14,7 @@ from training.data.synthesis.attempts import Attempt
 from training.data.synthesis.methods import METHODS, SynthesisJob
 from training.data.synthesis.teacher_pool import TeacherPool
 from training.data.synthesis.wording import Templates, Writer, diversified
-from training.env.grading import Grade
-from training.rollouts.from_episode import of_episode
+from training.rollouts.from_episode import record_of
 from training.rollouts.pictures import PictureStore
 from training.tasks.kinds import task_document
 from training.tasks.splits import Split
@@ -92,24 +91,19 @@ class Maker:
         why = checks.why_rejected(attempt) or METHODS[job.method].why_not(attempt)
         if not why and number:
             why = checks.BEATEN
-        episode, score = attempt.episode, attempt.score
-        if episode is None or score is None:
+        scored = attempt.scored
+        if scored is None:
             return Made(why, trouble=attempt.trouble)
-        changed = 0
+        episode, changed = scored.episode, 0
         if not why:
             episode, changed = diversified(episode, self._writer, job.seed)
-        record = of_episode(
-            episode,
-            score.truth,
-            Grade(score.total, score.terms),
+        record = record_of(
+            replace(scored, episode=episode, rollout=number),
             self._stores[not why],
             task=task_document(job.kind, job.seed, self._teachers.split),
-            schemas=attempt.tools,
-            seed=attempt.seed,
             policy=self._teachers.policy or "scripted",
             group=job.number,
-            rollout=number,
-            seeds={"task": job.seed, "station": attempt.seed, "policy": job.seed},
+            seeds={"task": job.seed, "station": scored.seed, "policy": job.seed},
         )
         labels = {
             "recipe": METHODS[job.method].recipe,

@@ -46,11 +46,13 @@ def as_student(made: Attempt, protocol: Protocol, schemas: Sequence[Mapping[str,
         protocol: The student's; turns are written in the same form in both.
         schemas: Schemas of all tools that the student is offered.
     """
-    if made.episode is None:
+    if made.scored is None:
         return made
-    first, *rest = made.episode.messages
+    episode = made.scored.episode
+    first, *rest = episode.messages
     messages = [replace(first, text=protocol.system_prompt(schemas)), *rest]
-    return replace(made, episode=replace(made.episode, messages=messages, protocol=protocol), tools=schemas)
+    shown = replace(episode, messages=messages, protocol=protocol)
+    return replace(made, scored=replace(made.scored, episode=shown, tools=schemas))
 
 
 @dataclass(frozen=True)
