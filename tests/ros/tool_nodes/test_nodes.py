@@ -24,7 +24,9 @@ from toolhand_interfaces.srv import (
 from vision_msgs.msg import BoundingBox2D, Point2D
 
 from sim.station import Station
+from tool_nodes import registry
 from tool_nodes.geometry import backproject
+from tool_nodes.registry import Setting
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines, Service
 from tool_nodes.ros.messages import (
@@ -309,3 +311,9 @@ def test_a_picture_that_the_simulator_did_not_make_is_told_so(ask: Ask, fake_cam
     assert error.code is ErrorCode.UNAVAILABLE
     assert "no object ids for the picture of 99.000 s" in error.message
     assert "pixels" in error.hint
+
+
+def test_another_node_sees_through_the_cameras_of_the_camera_node(node: Node, camera: Any) -> None:
+    seen = registry.make("camera", "camera_node", Setting(node=node), camera="scene", deadline_s=5.0).capture()
+    assert seen.rgb.tobytes() == camera.frame.rgb.tobytes()
+    assert np.array_equal(seen.depth, camera.frame.depth, equal_nan=True)
