@@ -50,7 +50,7 @@ class PerceptionNoise:
         depth_noise: k of the depth noise, sigma = k * z^2 [1/m].
         confusion_rate: Probability in [0, 1] that a visible product is not sure to be itself and not a look-alike, a
             product of its kind or colour that is drawn. It is taken for one of the two with a probability p, even in
-            0.5..1 and told as the score, and p is how often that is right.
+            0.5..1 and given as the score, and p is how often that is right.
     """
 
     miss_rate: float = 0.0

@@ -1,4 +1,4 @@
-"""Things that no robot has been told of: convex solids and their unions, drawn at random; the set "foreign"."""
+"""Things that are in no catalogue: convex solids and their unions, drawn at random; the set "foreign"."""
 
 from __future__ import annotations
 
@@ -121,10 +121,13 @@ def _superquadric(rng: np.random.Generator) -> tuple[FloatArray, ...]:
     half = np.array([min(half[0], 0.032), half[2], half[1]])
     bend = rng.uniform(0.25, 1.3, 2)
     along, around = np.meshgrid(np.linspace(-np.pi / 2, np.pi / 2, 9), np.arange(_RING) * 2 * np.pi / _RING)
-    power = [np.sign(w) * np.abs(w) ** e for w, e in (
-        (np.cos(along), bend[0]), (np.sin(along), bend[0]), (np.cos(around), bend[1]), (np.sin(around), bend[1])
-    )]  # fmt: skip
-    points = np.stack([power[0] * power[2], power[0] * power[3], power[1]], axis=-1).reshape(-1, 3) * half
+
+    def power(wave: FloatArray, exponent: float) -> FloatArray:
+        return np.sign(wave) * np.abs(wave) ** exponent
+
+    ring = power(np.cos(along), bend[0])
+    x, y = ring * power(np.cos(around), bend[1]), ring * power(np.sin(around), bend[1])
+    points = np.stack([x, y, power(np.sin(along), bend[0])], axis=-1).reshape(-1, 3) * half
     return (_corners(points),)
 
 
@@ -166,5 +169,9 @@ def _corners(points: FloatArray) -> FloatArray:
 
 
 _FAMILIES: dict[str, Callable[[np.random.Generator], tuple[FloatArray, ...]]] = {
-    "lathe": _lathe, "superquadric": _superquadric, "extruded": _extruded, "blob": _blob, "bars": _bars,
-}  # fmt: skip
+    "lathe": _lathe,
+    "superquadric": _superquadric,
+    "extruded": _extruded,
+    "blob": _blob,
+    "bars": _bars,
+}

@@ -31,7 +31,7 @@ _LINE = "__line__"
 _SCENE_KEYS = ("objects", "seed", "name", "light", "table_rgb", "camera_offset", "camera_turn")
 _OBJECT_KEYS = ("name", "position", "id", "yaw_deg", "yaw", "grip", "weight")
 _FACTORS = {"grip": (0.001, 10.0), "weight": (0.001, 100.0)}
-"""What an object may have times the friction and the mass of its kind; chosen by hand."""
+"""Least and greatest factors of the friction and the mass of a kind [-]: the physics is sound between them."""
 _RESERVED_IDS = ("table", "floor", "gripper", "arm", "world")
 _TABLE_X = (0.10, workspace.TABLE_X[1])
 """Towards the robot the table goes on beyond the area that is worked on; large containers may reach there [m]."""
@@ -41,9 +41,9 @@ _MAX_OBJECTS = 100
 _LIMITS = Limits(size=100_000, depth=8, nodes=10_000)
 """Of a scene file. The simulator reads one that is sent to it while its physics wait."""
 _MAX_ID = 64
-"""Longest id of an object [characters]; chosen by hand."""
+"""Longest id of an object [characters]: a line of a report holds it."""
 _MAX_NAME = 200
-"""Longest name of a scene [characters]; chosen by hand."""
+"""Longest name of a scene [characters]: a line or two of a report hold it."""
 _LONGEST_PATH = 4096
 """Linux takes no longer one [bytes]."""
 _MAX_SEED = 2**63 - 1

@@ -108,9 +108,9 @@ def _choose_items(
 
 
 _RESTARTS = 400
-"""Arrangements that are tried before a scene is given up; chosen by hand."""
+"""Arrangements that are tried before a scene is refused [-]."""
 _PROPOSALS = 60
-"""Poses that are tried for one object; chosen by hand."""
+"""Poses that are tried for one object [-]; an arrangement without room for it begins again."""
 
 
 def _arrange(

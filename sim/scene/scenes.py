@@ -43,15 +43,15 @@ MIN_GAP = 0.05
 """Least edge-to-edge gap between generated objects, so that fingers fit [m]."""
 
 TALL = 0.12
-"""Things above this height hide what is behind them [m]; chosen by hand."""
+"""Things above this height hide what is behind them from the scene camera [m]: it looks down, over lower ones."""
 SHADOW = 0.12
-"""Nothing taller than TALL stands within this on the camera's side of something lower [m]; chosen by hand."""
+"""Nothing taller than TALL stands within this on the camera's side of something lower, its shadow [m]."""
 
 PAIR_DISTANCE = (0.10, 0.145)
 """Distance between the centres of two objects that stand as a group [m]."""
 
 MAX_OBJECTS = 9
-"""Objects of a generated scene: more seldom find room on the table with the promised gaps; chosen by hand."""
+"""Objects of a generated scene: more seldom find room on the table with the promised gaps."""
 _CONE = math.radians(44.0)
 """Half angle of the cone that is one side of an object [rad]: of the 45 degrees that keep four sides apart, less
 one."""
