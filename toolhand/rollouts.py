@@ -33,7 +33,7 @@ class CollectOptions(RolloutOptions):
     """What is collected.
 
     Attributes:
-        n: Rollouts of all groups together; a multiple of --group.
+        n: Rollouts of all groups together; a multiple of --group-size.
         evaluate: One rollout of each task instead, to measure the policy: nothing can be learned from them.
     """
 
@@ -63,9 +63,9 @@ class CollectOptions(RolloutOptions):
 
     def plan(self) -> RolloutPlan:
         """The plan that these options describe. Raises ToolError INVALID_ARGUMENT."""
-        group = 1 if self.evaluate else self.group
+        group = 1 if self.evaluate else self.group_size
         if group > 0 and (self.n < 1 or self.n % group):
-            raise invalid(f"--n must be a multiple of --group, got {self.n} and {group}.")
+            raise invalid(f"--n must be a multiple of --group-size, got {self.n} and {group}.")
         groups = self.n // max(group, 1)
         followed = None if self.recipe is None else recipe_named(self.recipe)
         tasks = (
@@ -73,7 +73,7 @@ class CollectOptions(RolloutOptions):
             if self.recipe is None
             else tasks_of_recipe(self.recipe, groups, self.seed, self.split)
         )
-        shared = {entry.name: getattr(self, entry.name) for entry in fields(RolloutOptions)} | {"group": group}
+        shared = {entry.name: getattr(self, entry.name) for entry in fields(RolloutOptions)} | {"group_size": group}
         return (EvaluationPlan if self.evaluate else RolloutPlan)(
             tasks,
             settings={k: v for k, v in asdict(self.model).items() if v != getattr(_DEFAULT_MODEL, k)},

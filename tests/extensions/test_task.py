@@ -14,7 +14,20 @@ def test_a_task_of_another_package_is_collected_and_measured_on_the_command_line
     package = install_guide(tmp_path / "site", "task")
     assert promised("task") == f"{package.files} file, {package.lines} line"
     out, small = tmp_path / "rollouts", ("--turns", "2", "--size", "160x120", "--policy", "scripted")
-    plan = ("rollouts", "collect", "--out", str(out), "--tasks", "count_red", "--n", "2", "--group", "2", "--seed", "3")
+    plan = (
+        "rollouts",
+        "collect",
+        "--out",
+        str(out),
+        "--tasks",
+        "count_red",
+        "--n",
+        "2",
+        "--group-size",
+        "2",
+        "--seed",
+        "3",
+    )
     ended = package.toolhand(*plan, *small, "--json")
     assert ended.returncode == 0, ended.stderr
     records = list(read_rollouts(out))
@@ -36,7 +49,7 @@ def test_a_task_of_another_package_is_collected_and_measured_on_the_command_line
 def test_a_task_whose_package_is_gone_is_told_in_a_sentence_and_its_rollouts_are_still_read(tmp_path: Path) -> None:
     package = install_guide(tmp_path / "site", "task")
     out = tmp_path / "rollouts"
-    plan = ("rollouts", "collect", "--out", str(out), "--tasks", "count_red", "--n", "2", "--group", "2")
+    plan = ("rollouts", "collect", "--out", str(out), "--tasks", "count_red", "--n", "2", "--group-size", "2")
     assert package.toolhand(*plan, "--turns", "1", "--size", "160x120").returncode == 0
     (package.folder / "my_package-1.2.dist-info" / "entry_points.txt").unlink()
     refused = package.toolhand(*plan, "--turns", "1", "--size", "160x120")

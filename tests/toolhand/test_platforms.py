@@ -77,7 +77,7 @@ def test_a_run_in_process_works(tmp_path: Path) -> None:
     ("words", "needs"),
     [
         (("run", "pick up the red box", "--approval", "ask-motion", "--no-animation"), "nobody can be asked"),
-        (("rollouts", "collect", "--out", "there", "--recipe", "dirl", "--n", "2", "--group", "2"), "fcntl"),
+        (("rollouts", "collect", "--out", "there", "--recipe", "dirl", "--n", "2", "--group-size", "2"), "fcntl"),
     ],
 )
 def test_what_needs_unix_says_so_in_one_sentence(words: tuple[str, ...], needs: str, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ EVERYTHING = Memory(pictures=1_000_000, shown=1_000_000)
 """A memory that lets no picture go: engines append tokens, so a prompt begins with the one before [pictures]."""
 
 _PLACEHOLDER = task_document("pick", 0)
-_OWN = frozenset({"tasks", "group", "seed", "policy", "settings"})
+_OWN = frozenset({"tasks", "group_size", "seed", "policy", "settings"})
 """Fields of a plan that are the row's or the engine's own."""
 
 

@@ -172,7 +172,7 @@ class ExperimentRun:
     def _taught(self, use: str, policy: str, count: int, arm: ExperimentArm) -> Path:
         folder = self.folder / "teacher" / f"{use}{'' if arm.stage1 else '-start'}"
         with self._step(f"teacher data, {use}"):
-            plan = self.plan(use, policy, -(-count // 2), self.pointer(arm.stage1), group=2)
+            plan = self.plan(use, policy, -(-count // 2), self.pointer(arm.stage1), group_size=2)
             collect(plan, folder, WorkerOptions(self.workers), stops=NEVER)
         return folder
 
@@ -259,7 +259,7 @@ class ExperimentRun:
                 "reward": "safe_stages",
                 "shared_failures": True,
             },
-            group=self.sizes.rl_group,
+            group_size=self.sizes.rl_group,
         )
 
     # -- measuring -------------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ class ExperimentRun:
             with suppress(KeyError, TypeError, ValueError, OSError):
                 return Measures.of_document(plain_json.load(read_file(path, NOTES_BYTES, folder)))
         plan = EvaluationPlan(
-            **self._fields("evaluation", policy, count, pointer), group=1, settings={"temperature": temperature}
+            **self._fields("evaluation", policy, count, pointer), group_size=1, settings={"temperature": temperature}
         )
         with self._step(f"measure {name}"):
             report = collect(plan, folder / "rollouts", WorkerOptions(self.workers), stops=NEVER)

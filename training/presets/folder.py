@@ -242,7 +242,7 @@ def plan_of(
     where = where or StageWorld()
     return RolloutPlan(
         tasks=tasks_of_kinds(recipe, stage.kinds, count, seed, split),
-        group=stage.group_size.value,
+        group_size=stage.group_size.value,
         seed=seed,
         protocol=stage.protocol or recipe.protocol,
         reward=recipe.name,

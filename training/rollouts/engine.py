@@ -1,6 +1,6 @@
 """Collects the rollouts of a plan with several processes, into a folder that a second call goes on with.
 
-    report = collect(RolloutPlan(tasks_of(["pick_and_place"], 8), group=4, difficulty=0.5), Path("rollouts"))
+    report = collect(RolloutPlan(tasks_of(["pick_and_place"], 8), group_size=4, difficulty=0.5), Path("rollouts"))
 
 | what happens | what becomes of it |
 |---|---|
@@ -201,7 +201,7 @@ class _Collecting:
         store = PictureStore(self._folder)
         for number in range(len(self._plan.tasks)):
             there = self._there(number, store, bad_rows)
-            missing = [RolloutOrder(number, k) for k in range(self._plan.group) if k not in there]
+            missing = [RolloutOrder(number, k) for k in range(self._plan.group_size) if k not in there]
             group = _Group(len(missing))
             for k, record in there.items():
                 group.briefs[k] = brief_of(record)
@@ -220,7 +220,7 @@ class _Collecting:
             return {}
         found = {}
         for record in read_shard(path, store, lambda error: bad_rows.append(str(error))):
-            ours = record.group == number and 0 <= record.rollout < self._plan.group
+            ours = record.group == number and 0 <= record.rollout < self._plan.group_size
             lacking = [m.picture for m in record.messages if m.picture and not store.path(m.picture).is_file()]
             if not ours or lacking:
                 why = f"its picture {lacking[0][:12]} is gone" if lacking else "it is not of this group"
@@ -279,7 +279,7 @@ class _Collecting:
         while self._watched < len(self._groups) and self._groups[self._watched].over:
             group = self._groups[self._watched]
             self._watched += 1
-            report.groups += len(group.briefs) == self._plan.group
+            report.groups += len(group.briefs) == self._plan.group_size
             report.zero_variance += group.zero_variance
             if len(group.briefs) > 1:
                 row["zero_variance"] = row["zero_variance"] + 1 if group.zero_variance else 0

@@ -23,7 +23,7 @@ class RolloutOptions:
     """How every rollout is run.
 
     Attributes:
-        group: Rollouts of each task, 2 or more: in a group of one nothing can be better than anything else.
+        group_size: Rollouts of each task, 2 or more: in a group of one nothing can be better than anything else.
         seed: Seed of the first task, noise, failures on purpose and the policy's own sampling; 0 or more.
         policy: Who decides. A policy is made anew for every rollout, with a seed of its own.
         turns: Assistant turns of an episode, at most.
@@ -31,7 +31,7 @@ class RolloutOptions:
         shared_failures: The rollouts of a group fail alike; else each fails by itself.
     """
 
-    group: int = 4
+    group_size: int = 4
     seed: int = 0
     policy: PolicySpec = "scripted"
     turns: int = TURN_BUDGET

@@ -111,15 +111,15 @@ class RolloutPlan(RolloutOptions):
     protocol: str = "spacetools"
     reward: str = "mean"
     suites: tuple[str, ...] = ("spacetools",)
-    least_group: ClassVar[int] = 2
+    least_group_size: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         if not self.tasks:
             raise _invalid("A plan needs a task or more.")
-        if self.group < self.least_group:
+        if self.group_size < self.least_group_size:
             raise _invalid(
-                f"A group must have {self.least_group} rollouts or more, not {self.group}: advantages compare those "
-                "of one task."
+                f"A group must have {self.least_group_size} rollouts or more, not {self.group_size}: advantages "
+                "compare those of one task."
             )
         if self.seed < 0:
             raise _invalid(f"The seed must be 0 or more, got {self.seed}.")
@@ -147,7 +147,7 @@ class RolloutPlan(RolloutOptions):
     @property
     def rollouts(self) -> int:
         """Of all groups together."""
-        return len(self.tasks) * self.group
+        return len(self.tasks) * self.group_size
 
     @property
     def ports(self) -> PortNames:
@@ -252,7 +252,7 @@ class RolloutPlan(RolloutOptions):
         Raises:
             ToolError: INVALID_ARGUMENT for something else, and as the class.
         """
-        return dataclass_of(cls, document)
+        return dataclass_of(cls, _renamed(document) if isinstance(document, Mapping) else document)
 
     def document(self) -> dict[str, Any]:
         """The plan as JSON has it, with every field."""
@@ -263,7 +263,7 @@ class RolloutPlan(RolloutOptions):
 class EvaluationPlan(RolloutPlan):
     """A plan of single rollouts: nothing is compared within a group, and every one is of another task."""
 
-    least_group: ClassVar[int] = 1
+    least_group_size: ClassVar[int] = 1
 
 
 def tasks_of(kinds: Sequence[str], count: int, seed: int = 0, split: str = "train") -> tuple[Mapping[str, Any], ...]:
@@ -322,8 +322,16 @@ def planned_in(folder: Path) -> int | None:
         document = plain_json.load(read_file(folder / PLAN_FILE, PLAN_BYTES, folder))
     except (OSError, ValueError):
         return None
-    tasks, group = (document.get(key) if isinstance(document, Mapping) else None for key in ("tasks", "group"))
-    return len(tasks) * group if isinstance(tasks, list) and type(group) is int and group > 0 else None
+    document = _renamed(document) if isinstance(document, Mapping) else {}
+    tasks, size = document.get("tasks"), document.get("group_size")
+    return len(tasks) * size if isinstance(tasks, list) and type(size) is int and size > 0 else None
+
+
+def _renamed(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A plan's document with the field names of now; plans of before 0.2.0 said "group" for "group_size"."""
+    if "group" not in document or "group_size" in document:
+        return dict(document)
+    return {"group_size" if name == "group" else name: value for name, value in document.items()}
 
 
 def _require_same(path: Path, plan: RolloutPlan) -> None:
@@ -334,7 +342,7 @@ def _require_same(path: Path, plan: RolloutPlan) -> None:
     ours = plan.document()
     if isinstance(there, dict):
         # Plans of before named none of them.
-        there = {"world": "", "planner": DEFAULT_PLANNER, "sensor": DEFAULT_SENSOR} | there
+        there = {"world": "", "planner": DEFAULT_PLANNER, "sensor": DEFAULT_SENSOR} | _renamed(there)
         tasks = there.get("tasks")
         if isinstance(tasks, list) and tasks and isinstance(tasks[0], dict) and (why := other_version(tasks[0])):
             raise _invalid(f"{path.parent} holds rollouts of another plan: {why}")

@@ -170,7 +170,7 @@ def _draw(
     file = folder / POLICY
     weights = _saved(learner, file, f"RL, before iteration {iteration + 1}")
     own = {**plan.settings, "temperature": 1.0}
-    plan = replace(plan, policy=f"tiny:{file}", settings=own, group=settings.group_size)
+    plan = replace(plan, policy=f"tiny:{file}", settings=own, group_size=settings.group_size)
 
     def seen(report: CollectReport) -> None:
         share = report.whole / max(report.planned, 1)

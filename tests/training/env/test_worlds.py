@@ -57,12 +57,12 @@ def test_a_second_pointer_has_to_be_known_and_a_graph_of_ros_has_none() -> None:
 
 
 def test_the_erring_world_has_two_pointers_failures_by_tool_and_things_that_slip() -> None:
-    plan = RolloutPlan(PICK, group=2, world="erring")
+    plan = RolloutPlan(PICK, group_size=2, world="erring")
     station = Station(plan.task(0).scene, plan.config)
     assert (station.ports.pointer.backend, station.ports.second_pointer.backend) == ("learned", "pixels")
     assert plan.failures.rates == ERRING_RATES
     FailingToolbox(station.toolbox, plan.failures, 0)  # every rate is of a tool that can fail so
-    before = RolloutPlan(PICK, group=2).task(0).scene
+    before = RolloutPlan(PICK, group_size=2).task(0).scene
     assert [placed.id for placed in plan.task(0).scene.objects] == [placed.id for placed in before.objects]
     assert all(placed.grip < 1.0 for placed in plan.task(0).scene.objects)
     assert plan.task(0) == plan.task(0)
@@ -76,18 +76,18 @@ def test_a_world_takes_a_pointer_of_its_own() -> None:
 @pytest.mark.parametrize("wrong", ["mars", "erring:", "Erring"])
 def test_a_world_that_there_is_not_is_refused(wrong: str) -> None:
     with pytest.raises(ToolError, match="it must be erring or erring:FILE") as caught:
-        RolloutPlan(PICK, group=2, world=wrong)
+        RolloutPlan(PICK, group_size=2, world=wrong)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 @pytest.mark.parametrize("other", [{"difficulty": 0.5}, {"perception": "pixels"}, {"backend": "mock"}])
 def test_a_world_has_its_own_perception_difficulty_and_physics(other: dict[str, object]) -> None:
     with pytest.raises(ToolError, match="leave out all three"):
-        RolloutPlan(PICK, group=2, world="erring", **other)  # type: ignore[arg-type]
+        RolloutPlan(PICK, group_size=2, world="erring", **other)  # type: ignore[arg-type]
 
 
 def test_a_collection_of_the_time_before_worlds_and_sensors_is_gone_on_with(tmp_path: Path) -> None:
-    plan = RolloutPlan(PICK, group=2)
+    plan = RolloutPlan(PICK, group_size=2)
     older = plan.document()
     del older["world"], older["planner"], older["sensor"]
     (tmp_path / PLAN_FILE).write_text(json.dumps(older))
@@ -137,7 +137,7 @@ def test_the_score_says_what_was_picked_up_and_what_was_meant(session: EpisodeSe
 
 @pytest.mark.parametrize("world", ["", "erring"])
 def test_a_plan_names_the_planner_and_the_sensor_of_its_stations(world: str) -> None:
-    plan = RolloutPlan(PICK, group=2, world=world, sensor="ideal", planner="embedded")
+    plan = RolloutPlan(PICK, group_size=2, world=world, sensor="ideal", planner="embedded")
     assert plan.config.ports.over(plan.config.perception).sensor == "ideal"
     assert RolloutPlan.of_document(plan.document()) == plan
     for wrong, sentence in (
@@ -145,9 +145,9 @@ def test_a_plan_names_the_planner_and_the_sensor_of_its_stations(world: str) -> 
         ({"sensor": "eye"}, "There is no sensor 'eye'"),
     ):
         with pytest.raises(ToolError, match=sentence):
-            RolloutPlan(PICK, group=2, world=world, **wrong)  # type: ignore[arg-type]
+            RolloutPlan(PICK, group_size=2, world=world, **wrong)  # type: ignore[arg-type]
 
 
 def test_recorded_pictures_have_no_sensor() -> None:
     with pytest.raises(ToolError, match="The mock robot has no sensor: leave it out"):
-        RolloutPlan(PICK, group=2, backend="mock", sensor="ideal")
+        RolloutPlan(PICK, group_size=2, backend="mock", sensor="ideal")

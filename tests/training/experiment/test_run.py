@@ -38,7 +38,7 @@ def collect_here(plan: RolloutPlan, folder: Path, workers: int = 1, **more: Any)
         if shard_path(folder, group).exists():
             continue
         lines = []
-        for number in range(plan.group):
+        for number in range(plan.group_size):
             if isinstance(plan, EvaluationPlan) and plan.policy.startswith("careful"):
                 lines.append(rollout(store, number, group=group).to_json(store))
                 continue

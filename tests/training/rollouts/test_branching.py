@@ -16,7 +16,7 @@ from training.rollouts.plan import PLAN_FILE, RolloutPlan, tasks_of
 
 PLAN = RolloutPlan(
     tasks_of(["pick"], 1, seed=3),
-    group=2,
+    group_size=2,
     policy="careful:varied",
     perception="pixels",
     image_size=(160, 120),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import json
 import multiprocessing
 import os
 from collections.abc import Callable
@@ -19,14 +20,14 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.rollouts.collection import read_rollouts, shard_path
 from training.rollouts.engine import CollectReport, collect
 from training.rollouts.options import StopRules, WorkerOptions
-from training.rollouts.plan import RolloutPlan, tasks_of
+from training.rollouts.plan import PLAN_FILE, RolloutPlan, claimed, planned_in, tasks_of
 from training.rollouts.record import CallEntry, MessageRecord, PromptRecord, RolloutRecord, TurnRecord, rollout_id
 from training.rollouts.replies import Halt, RolloutReply
 from training.rollouts.work import brief_of
 from training.tasks.kinds import task_document
 
 TWO = WorkerOptions(2)
-PLAN = RolloutPlan(tasks_of(["pick"], 4), group=2)
+PLAN = RolloutPlan(tasks_of(["pick"], 4), group_size=2)
 NEVER = StopRules(0, 0, 0)
 DIES, HANGS = "__import__('os')._exit(3)", "__import__('time').sleep(600)"
 
@@ -65,7 +66,7 @@ def work(
     """Let the processes give prepared records, after doing something; no simulator is loaded in them."""
     told: Orders = {}
     for group in range(len(PLAN.tasks)):
-        for rollout in range(PLAN.group):
+        for rollout in range(PLAN.group_size):
             record = record_of(group, rollout, totals(group, rollout), calls)
             told[group, rollout] = RolloutReply(record.to_json(), brief_of(record), 0.1, 100.0)
     names = {"acts": acts or {}, "told": told | (replies or {})}
@@ -246,8 +247,8 @@ def test_a_folder_of_another_plan_or_of_other_things_is_refused(
     folder = tmp_path / "out"
     collect(PLAN, folder)
     before = files(folder)
-    with pytest.raises(ToolError, match="holds rollouts of another plan, which differs in group, seed"):
-        collect(replace(PLAN, group=3, seed=1), folder)
+    with pytest.raises(ToolError, match="holds rollouts of another plan, which differs in group_size, seed"):
+        collect(replace(PLAN, group_size=3, seed=1), folder)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "letter.txt").write_text("dear")
     with pytest.raises(ToolError, match=r"holds other things, such as letter\.txt"):
@@ -278,7 +279,7 @@ def test_two_collections_never_work_in_one_folder(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"group": 1}, "A group must have 2 rollouts or more, not 1"),
+        ({"group_size": 1}, "A group must have 2 rollouts or more, not 1"),
         ({"tasks": ()}, "needs a task or more"),
         ({"tasks": (task_document("dance", 0),)}, "There is no task 'dance': it must be "),
         ({"tasks": (task_document("pick", -1),)}, "must be a whole number from 0"),
@@ -313,3 +314,13 @@ def test_numbers_that_make_no_sense_are_refused(wrong: dict[str, Any], tmp_path:
     assert not (tmp_path / "out").exists()
     with pytest.raises(ToolError, match="0 or more"):
         StopRules(zero_variance=-1)
+
+
+def test_a_plan_of_before_with_group_for_group_size_is_read(tmp_path: Path) -> None:
+    document = PLAN.document()
+    older = {("group" if name == "group_size" else name): value for name, value in document.items()}
+    assert RolloutPlan.of_document(older) == PLAN
+    (tmp_path / PLAN_FILE).write_text(json.dumps(older), encoding="utf-8")
+    assert planned_in(tmp_path) == 8
+    with claimed(tmp_path, PLAN):
+        pass

@@ -26,7 +26,7 @@ from training.rollouts.replies import Halt, RolloutOrder, RolloutReply
 from training.rollouts.work import make_work
 from training.tasks.kinds import task_document
 
-PLAN = RolloutPlan(tasks_of(["pick"], 2, seed=3), group=2, seed=5, image_size=(64, 64), timestep=0.004)
+PLAN = RolloutPlan(tasks_of(["pick"], 2, seed=3), group_size=2, seed=5, image_size=(64, 64), timestep=0.004)
 LOOK = '<think>Look.</think><tool_call>{"name": "robot.capture_image", "arguments": {}}</tool_call>'
 FIRST = RolloutOrder(0, 0)
 
@@ -205,7 +205,8 @@ def test_the_command_collects_what_one_process_alone_would_although_one_dies(
     monkeypatch.syspath_prepend(str(package))
     registry._entries.cache_clear()
     policy = f"dying:{tmp_path / 'mark'}"
-    words = f"--tasks pick --n 4 --group 2 --seed 3 --workers 1 --size 64x64 --timestep 0.004 --policy {policy}".split()
+    words = f"--tasks pick --n 4 --group-size 2 --seed 3 --workers 1 --size 64x64 --policy {policy}".split()
+    words += ["--timestep", "0.004"]
     try:
         with pytest.raises(SystemExit) as end:
             main(["rollouts", "collect", "--out", str(out), *words, "--json"])
@@ -255,10 +256,10 @@ def test_a_policy_is_measured_by_one_rollout_of_each_task_of_a_split(
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ("--n 5", "--n must be a multiple of --group, got 5 and 4."),
-        ("--n 0", "--n must be a multiple of --group, got 0 and 4."),
-        ("--group 1", "A group must have 2 rollouts or more, not 1"),
-        ("--group 0", "A group must have 2 rollouts or more, not 0"),
+        ("--n 5", "--n must be a multiple of --group-size, got 5 and 4."),
+        ("--n 0", "--n must be a multiple of --group-size, got 0 and 4."),
+        ("--group-size 1", "A group must have 2 rollouts or more, not 1"),
+        ("--group-size 0", "A group must have 2 rollouts or more, not 0"),
         ("--workers 0", "workers must be 1 or more, got 0."),
         ("--size 1x1,2x2", "size must be WIDTHxHEIGHT"),
         ("--reward fun", "There is no reward 'fun'"),

@@ -66,7 +66,7 @@ def collect_here(plan: RolloutPlan, folder: Path, *arguments: Any, **more: Any) 
     """What the engine does, in this process; what the folder has already stays."""
     work, report = make_work(plan, folder), CollectReport(plan.rollouts)
     for group in range(len(plan.tasks)):
-        made = [work(RolloutOrder(group, k)) for k in range(plan.group)]
+        made = [work(RolloutOrder(group, k)) for k in range(plan.group_size)]
         write_shard(folder, group, [reply.line for reply in made if isinstance(reply, RolloutReply)])
         report.done += len(made)
     return report

@@ -75,7 +75,7 @@ def test_a_sentence_is_carried_out_as_in_process(number: int) -> None:
 
 
 def test_rollouts_on_actors_are_those_of_processes(tmp_path: Path) -> None:
-    plan = RolloutPlan(tasks_of(["pick", "pick_and_place"], 3), group=2, perception="pixels")
+    plan = RolloutPlan(tasks_of(["pick", "pick_and_place"], 3), group_size=2, perception="pixels")
     collected = []
     for on, perception in ((PROCESSES, "pixels"), (RAY, "served")):
         folder = tmp_path / on
