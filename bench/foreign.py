@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions, Unprefixed, require_at_least
 from agent_node.console.terminal import AsJson, say
+from bench.grasping import grasp_calls, middle_of
 from bench.stats import format_report, machine, publish, rate_row, timing_row
 from sim.objects.foreign import LAYOUTS, ForeignLayout
 from sim.scene.foreign import foreign_scene, settle
@@ -20,7 +20,6 @@ from sim.snapshot import Snapshot
 from sim.station import Station, StationConfig
 from sim.tasks.predicates import THRESHOLDS, judge_pick, lifted_ids
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import CallRecord, Session
 from training.pool.parallel import run_jobs
 
 LEAST_PIXELS = 300
@@ -76,7 +75,7 @@ def run_one(job: ForeignJob) -> ForeignRecord:
     family = station.scene.objects[target].asset.kind
     before = station.world.snapshot()
     try:
-        record = grasp(station, point)
+        *_, record = grasp_calls(station, lambda: point)
     except ToolError as error:
         if error.code in INFRASTRUCTURE_ERRORS:
             return ForeignRecord(job, family, error.code, error.message)
@@ -113,38 +112,9 @@ def pointed_at(station: Station, seed: int) -> tuple[int, tuple[float, float]]:
     if not visible:
         raise ToolError(ErrorCode.OBJECT_NOT_FOUND, "Nothing of the scene is well visible.")
     target = int(np.random.default_rng([seed, 0xF2]).choice(visible))
-    return target, middle_of(ids, target)
-
-
-def middle_of(ids: NDArray[np.int32], index: int) -> tuple[float, float]:
-    """Normalized point in the middle of the visible pixels of a thing, which is one of them."""
-    rows, columns = np.nonzero(ids == index)
-    middle = np.argmin((rows - np.median(rows)) ** 2 + (columns - np.median(columns)) ** 2)
-    height, width = ids.shape
-    return float((columns[middle] + 0.5) / width), float((rows[middle] + 0.5) / height)
-
-
-def grasp(station: Station, point: tuple[float, float]) -> CallRecord:
-    """The call of execute_grasp that was led up to by the other tools. Raises the ToolError of the first that fails."""
-    session = Session()
-
-    def call(name: str, **arguments: object) -> CallRecord:
-        record = station.toolbox.call(name, arguments, session)
-        if record.result.error is not None:
-            raise record.result.error
-        return record
-
-    call("robot.capture_image")
-    call("robot.get_depth_with_pointcloud")
-    call("sam2.segment_from_point", x=point[0], y=point[1], image_index=0)
-    call(
-        "grasp_generator.compute_grasp",
-        point_cloud="$point_cloud",
-        mask="$segmentation_mask",
-        focal_length_px="$focal_length_px",
-        image_index=0,
-    )
-    return call("robot.execute_grasp", grasp_pose="$grasp_pose")
+    point = middle_of(ids, target)
+    assert point is not None
+    return target, point
 
 
 def crashed(job: ForeignJob, why: str) -> ForeignRecord:

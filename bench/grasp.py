@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-import numpy as np
-
 from agent_node.console.options import PortOptions, require_at_least
 from agent_node.console.terminal import AsJson, say
+from bench.grasping import grasp_calls, middle_of
 from bench.stats import format_report, machine, publish, rate_row, timing_row, with_unscored
 from sim.objects.products import PRODUCTS
 from sim.scene.generator import generate_scene
@@ -20,7 +19,6 @@ from sim.station import Station, StationConfig
 from sim.tasks.predicates import THRESHOLDS, judge_pick
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import CallRecord, Session
 from tool_nodes.types import Frame
 from training.pool.parallel import run_jobs
 
@@ -56,15 +54,13 @@ class GraspRecord:
     generator_s: float | None
 
 
-def _visible_point(frame: Frame, index: int) -> list[float]:
+def _visible_point(frame: Frame, index: int) -> tuple[float, float]:
     """Normalized point in the middle of the object's visible pixels."""
     assert frame.ids is not None
-    rows, columns = np.nonzero(frame.ids == index)
-    if not rows.size:
+    point = middle_of(frame.ids, index)
+    if point is None:
         raise ToolError(ErrorCode.OBJECT_NOT_FOUND, "The object is hidden from the camera.")
-    middle = np.argmin((rows - np.median(rows)) ** 2 + (columns - np.median(columns)) ** 2)
-    width, height = frame.size
-    return [float((columns[middle] + 0.5) / width), float((rows[middle] + 0.5) / height)]
+    return point
 
 
 def run_one(job: GraspJob) -> GraspRecord:
@@ -88,28 +84,11 @@ def grasp_by_tools(station: Station, index: int) -> tuple[ToolError | None, floa
     Returns:
         What the tools reported, None for success; and how long the grasp generator took [s], None if it gave no grasp.
     """
-    session = Session()
-
-    def call(name: str, **arguments: object) -> CallRecord:
-        record = station.toolbox.call(name, arguments, session)
-        if record.result.error is not None:
-            raise record.result.error
-        return record
-
     generator_s = None
     try:
-        call("robot.capture_image")
-        call("robot.get_depth_with_pointcloud")
-        x, y = _visible_point(station.camera.capture(), index)
-        call("sam2.segment_from_point", x=x, y=y, image_index=0)
-        generator_s = call(
-            "grasp_generator.compute_grasp",
-            point_cloud="$point_cloud",
-            mask="$segmentation_mask",
-            focal_length_px="$focal_length_px",
-            image_index=0,
-        ).wall_s
-        call("robot.execute_grasp", grasp_pose="$grasp_pose")
+        for record in grasp_calls(station, lambda: _visible_point(station.camera.capture(), index)):
+            if record.name == "grasp_generator.compute_grasp":
+                generator_s = record.wall_s
     except ToolError as error:
         return error, generator_s
     return None, generator_s
