@@ -186,3 +186,11 @@ def test_away_from_the_checkout_a_run_over_ros_starts_its_own_graph(installed: P
     said = toolhand(installed, "run", "pick up the red box", "--transport", "ros", "--own-graph", "--no-animation")
     assert "Started a graph of" in said
     assert "Picked up the red box." in said
+
+
+def test_the_version_is_the_same_everywhere_and_the_newest_of_the_changelog() -> None:
+    (version,) = re.findall(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert re.findall(r"^## (\d\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)[0] == version
+    files = [*ROOT.glob("ros2_ws/src/toolhand_*/package.xml"), *ROOT.glob("ros2_ws/src/toolhand_*/setup.py")]
+    texts = [path.read_text(encoding="utf-8").replace("<?xml version", "") for path in files]
+    assert [re.findall(r"(?:<version>| version=\")([\d.]+)", text) for text in texts] == [[version]] * 3

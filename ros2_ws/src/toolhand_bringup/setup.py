@@ -15,7 +15,7 @@ ROBOTS = sorted(os.path.dirname(file) for file in glob("urdf/*/robot.yaml"))
 
 setup(
     name=NAME,
-    version="0.1.0",
+    version="0.2.0",
     packages=[NAME],
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
