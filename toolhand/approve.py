@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agent_node.console.approve import TerminalApprover
 from agent_node.console.terminal import say
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.ros.client import use_client
 
 TOKEN_VARIABLE = "TOOLHAND_APPROVAL_TOKEN"
@@ -27,9 +27,7 @@ def approve(token_file: Path | None = None, once: bool = False) -> int:
         once: End with the first answer; exit status 1 if it was not taken.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, "Motions are approved at a terminal, and this is none.", "Run it in one."
-        )
+        raise invalid("Motions are approved at a terminal, and this is none.", "Run it in one.")
     use_client()
     from agent_node.ros.approve import approve_motions
     from tool_nodes.ros.link import RosLink
@@ -38,7 +36,7 @@ def approve(token_file: Path | None = None, once: bool = False) -> int:
     token = os.environ.get(TOKEN_VARIABLE, "").strip() if token_file is None else read_token(token_file)
     token = token or getpass.getpass("approval token (as the motion node has shown it): ").strip()
     if not token:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "There is no token.", "The motion node shows it when it starts.")
+        raise invalid("There is no token.", "The motion node shows it when it starts.")
     with RosLink({}) as link:
         taken = approve_motions(
             link,

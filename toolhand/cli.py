@@ -21,7 +21,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from agent_node.console.terminal import INTERRUPTED, emit, exit_status, say
 from tool_nodes.names import did_you_mean
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from toolhand.commands import COMMANDS, CliCommand, Program
 
 BROKEN_PIPE = 141
@@ -68,10 +68,7 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
         commands, description = entry.commands, entry.summary
         if words and not words[0].startswith("-") and words[0] not in commands:
             meant = did_you_mean(words[0], commands)
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"There is no {prog} {words[0][:60]!r}, only {', '.join(commands)}.{meant}",
-            )
+            raise invalid(f"There is no {prog} {words[0][:60]!r}, only {', '.join(commands)}.{meant}")
     overview = tyro.extras.SubcommandApp()
     for name, entry in commands.items():
         overview.command(name=name, help=entry.summary)(lambda: None)
@@ -103,18 +100,19 @@ def _parse_or_complain(arguments: list[str], as_json: bool) -> Callable[[], int]
         text = re.sub("[│╭╮╰╯]", " ", complaint.getvalue())
         parts = [" ".join(part.split()) for part in re.split("[─-]{5,}", text)[1:]]
         sentence = "; ".join(part for part in parts if part and not part.startswith(("For full", "Perhaps")))
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{sentence.rstrip('.')}.", "See toolhand --help.") from None
+        raise invalid(f"{sentence.rstrip('.')}.", "See toolhand --help.") from None
 
 
 def _no_quotes(words: list[str]) -> ToolError:
     """What to say to somebody who has typed a sentence as so many words: a shell would change some of them."""
     first_option = next((k for k, word in enumerate(words) if word.startswith("-")), len(words))
     sentence = " ".join(words[:first_option])[:MAX_SHOWN]
-    return ToolError(
-        ErrorCode.INVALID_ARGUMENT, "The sentence must be one argument, in quotes.",
+    return invalid(
+        "The sentence must be one argument, in quotes.",
         f"For example: {shlex.join(['toolhand', 'run', sentence, *words[first_option:][:8]])}"
-        if len(words[:first_option]) > 1 else 'For example: toolhand run "pick up the red box"',
-    )  # fmt: skip
+        if len(words[:first_option]) > 1
+        else 'For example: toolhand run "pick up the red box"',
+    )
 
 
 def _no_command(word: str) -> ToolError:
@@ -123,7 +121,7 @@ def _no_command(word: str) -> ToolError:
     if " " in word.strip():
         allowed = f"A sentence is carried out by {shlex.join(['toolhand', 'run', word[:MAX_SHOWN]])}. {allowed}"
     meant = did_you_mean(word, COMMANDS)
-    return ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no command {word[:60]!r}.{meant}", allowed)
+    return invalid(f"There is no command {word[:60]!r}.{meant}", allowed)
 
 
 def _run_command(arguments: list[str], as_json: bool) -> int:
@@ -163,12 +161,12 @@ def _failure_inside(error: Exception) -> ToolError:
     from toolhand.shadowed import explanation
 
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        return ToolError(ErrorCode.INVALID_ARGUMENT, f"The name {str(error.filename)[:60]!r} is too long for a file.")
+        return invalid(f"The name {str(error.filename)[:60]!r} is too long for a file.")
     if missing := platforms.missing(error):
         message = f"This needs {missing}, which {platform.system()} lacks."
-        return ToolError(ErrorCode.UNAVAILABLE, message, platforms.note())
+        return unavailable(message, platforms.note())
     if isinstance(error, AttributeError | ImportError) and (why := explanation()):
-        return ToolError(ErrorCode.UNAVAILABLE, why)
+        return unavailable(why)
     message = f"Something is wrong inside: {type(error).__name__}: {error}."
     hint = f"TOOLHAND_DEBUG=1 in the environment shows where. {platforms.note()}".rstrip()
     return ToolError(ErrorCode.INTERNAL, message, hint)

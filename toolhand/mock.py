@@ -12,7 +12,7 @@ from agent_node.console.options import parse_size
 from agent_node.console.terminal import AsJson, emit, say
 from sim.mock.data import MAX_FRAMES, MAX_SEED, SIZES, MockFrame, read_dataset, write_dataset
 from sim.mock.recording import record_frames
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 
 def mock_record(
@@ -34,10 +34,10 @@ def mock_record(
     """
     width, height = parse_size(size, SIZES)
     if not 1 <= n <= MAX_FRAMES:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"n must be from 1 to {MAX_FRAMES}, got {n}.")
+        raise invalid(f"n must be from 1 to {MAX_FRAMES}, got {n}.")
     most = MAX_SEED - n + 1  # each frame counts one further
     if not 0 <= seed <= most:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The seed must be from 0 to {most}, got {seed}.")
+        raise invalid(f"The seed must be from 0 to {most}, got {seed}.")
     made = f"toolhand mock record --n {n} --seed {seed} --size {width}x{height}"
     write_dataset(folder, _told(record_frames(n, seed, (width, height)), n), n, seed, made)
     dataset = read_dataset(folder)

@@ -13,7 +13,7 @@ import tyro
 
 from agent_node.console.options import DEFAULT_BACKENDS, BackendOptions, Suite, Unprefixed
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.results import invalid
 from tool_nodes.robot_names import DEFAULT_ROBOT
 
 if TYPE_CHECKING:
@@ -66,13 +66,10 @@ def named_scene(name: str) -> Scene:
         return load_scene(EXAMPLE_SCENE)
     if re.fullmatch(r"-?[0-9]{1,19}", name):
         if int(name) < 0:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"A scene seed must be 0 or greater, got {name}.")
+            raise invalid(f"A scene seed must be 0 or greater, got {name}.")
         return generate_scene(int(name))
     if not os.path.isfile(name):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"There is no scene {name[:200]!r}: give a seed such as 3, the path of a YAML file, or example.",
-        )
+        raise invalid(f"There is no scene {name[:200]!r}: give a seed such as 3, the path of a YAML file, or example.")
     return load_scene(Path(name))
 
 

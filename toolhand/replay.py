@@ -20,7 +20,7 @@ from agent_node.events import Ask, Listener, OperatorAnswer
 from agent_node.runs.index import RESULT_FILE, read_result
 from agent_node.runs.mcap import RUN_FILE
 from tool_nodes.port_names import PORTS, PortNames
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, invalid
 from tool_nodes.robot_names import DEFAULT_ROBOT
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def replay(
         trusted: With --again: the run is your own, and the models, servers and robot folders that it names are used.
     """
     if speed is not None and not (math.isfinite(speed) and 0.0 < speed <= MAX_SPEED):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"speed must be above 0, at most {MAX_SPEED:.0f}, got {speed}.")
+        raise invalid(f"speed must be above 0, at most {MAX_SPEED:.0f}, got {speed}.")
     record = load(run)
     if again:
         return _again(record, as_json, trusted)
@@ -101,16 +101,14 @@ def load(run: Path) -> ReplayedRun:
     from agent_node.runs.mcap.reading import read_run
 
     if not run.exists():
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no run {run}.", "`toolhand runs` lists the runs.")
+        raise invalid(f"There is no run {run}.", "`toolhand runs` lists the runs.")
     folder = run if run.is_dir() else run.parent
     recorded = read_run(folder / RUN_FILE if run.is_dir() else run)
     result = recorded.result
     if (folder / RESULT_FILE).is_file():
         written = read_result(folder / RESULT_FILE)
         if written.get("task") != recorded.task or _differences(result or written, written, ("truth",)):
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"{folder / RESULT_FILE} and the recording are not of the same run."
-            )
+            raise invalid(f"{folder / RESULT_FILE} and the recording are not of the same run.")
         result = written
     return ReplayedRun(folder, recorded.task, result, recorded.steps)
 
@@ -155,7 +153,7 @@ def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
     from training.env.goal_from_text import judged_sentence
 
     if record.result is None:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "The run was interrupted: there is nothing to compare with.")
+        raise invalid("The run was interrupted: there is nothing to compare with.")
     about = _simulated(record.result)
     if not trusted:
         _require_at_home(about)
@@ -213,10 +211,10 @@ def _simulated(result: Mapping[str, Any]) -> dict[str, Any]:
     wrong = wrong or [key for key, values in allowed.items() if about[key] not in values]
     ports = result.get("ports", {})
     if wrong or not about["perception"] or not isinstance(ports, Mapping) or not set(ports) <= set(PORTS):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, "Only a run in the simulator of this process can be carried out again.",
+        raise invalid(
+            "Only a run in the simulator of this process can be carried out again.",
             f"Its result.json does not say: {', '.join(wrong) or 'the perception'}.",
-        )  # fmt: skip
+        )
     about["ports"] = PortNames(**{port: str(name) for port, name in ports.items()})
     about["ports"].require_known(about["perception"])
     return about
@@ -234,10 +232,10 @@ def _require_at_home(about: Mapping[str, Any]) -> None:
     if about["robot"] != DEFAULT_ROBOT and not _ROBOT.fullmatch(about["robot"]):
         named.append(f"the robot {about['robot'][:60]!r}")
     if named:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"The record names {' and '.join(named)[:300]}, which may lead anywhere.",
+        raise invalid(
+            f"The record names {' and '.join(named)[:300]}, which may lead anywhere.",
             "Add --trusted if the run is your own.",
-        )  # fmt: skip
+        )
 
 
 def _differences(recorded: Mapping[str, Any], now: Mapping[str, Any], but: tuple[str, ...] = ()) -> list[str]:

@@ -12,7 +12,7 @@ import tyro
 from agent_node.console.options import POLICY, PROTOCOL, SUITE, Unprefixed, installed, listed
 from agent_node.console.terminal import INTERRUPTED, AsJson, emit, say
 from agent_node.policies.options import ModelSettings
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.results import invalid
 from tool_nodes.tools.suites import parse_suites
 from training.recipes import RECIPES, recipe_named
 from training.rollouts.options import ONE_PROCESS, STOPS, RolloutOptions, StopRules, WorkerOptions
@@ -183,7 +183,7 @@ def rollouts_show(
     if rollout:
         records = [record for record in records if record.id == rollout]
         if not records:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no rollout {rollout[:40]!r} in {folder}.")
+            raise invalid(f"There is no rollout {rollout[:40]!r} in {folder}.")
     for sentence in bad:
         say(f"Passed over: {sentence}")
     if older := sorted({why for record in records if (why := other_version(record.task))}):
@@ -218,7 +218,7 @@ def rollouts_measure(
     from training.rollouts.plan import planned_in
 
     if not folders:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Give one folder of rollouts or more.")
+        raise invalid("Give one folder of rollouts or more.")
     rows = [
         (folder.name, summarise(read_rollouts(folder, lambda error: say(f"Passed over: {error}")), planned_in(folder)))
         for folder in folders
@@ -286,9 +286,7 @@ def rollouts_group(
 
     path, count = shard_path(folder, max(group, 0)), len(shard_paths(folder))
     if group < 0 or not path.is_file():
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"There is no group {group} in {folder}, which has {count} groups, from 0."
-        )
+        raise invalid(f"There is no group {group} in {folder}, which has {count} groups, from 0.")
     store = PictureStore(folder)
     records = list(read_shard(path, store, lambda error: say(f"Passed over: {error}")))
     write_group_page(records, store, out, anchor)

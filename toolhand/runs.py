@@ -9,7 +9,7 @@ import tyro
 
 from agent_node.console.terminal import AsJson, emit
 from agent_node.runs.index import RunEntry, RunFilter, list_runs, parse_since
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, invalid
 
 _TASK_CHARACTERS = 60
 
@@ -47,7 +47,7 @@ def _code(name: str | None) -> ErrorCode | None:
         return None
     known = {str(code): code for code in ErrorCode}
     if name.upper() not in known:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no error code {name[:40]!r}.", f"{', '.join(known)}.")
+        raise invalid(f"There is no error code {name[:40]!r}.", f"{', '.join(known)}.")
     return known[name.upper()]
 
 

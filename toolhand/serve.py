@@ -11,7 +11,7 @@ from typing import Annotated
 import tyro
 
 from agent_node.console.terminal import AsJson, emit, say
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, unavailable
 from tool_nodes.serve import processes, service_file
 from tool_nodes.serve.cluster import DOWN_S, READY_S, START_S, Keeper, require_ray, take_down, until_signal
 from tool_nodes.serve.config import read_config
@@ -108,7 +108,7 @@ def _start_detached(file: Path, address: str) -> ServiceNote:
             if keeper.poll() is not None:
                 raise _complaint(log.read_text(encoding="utf-8", errors="replace"))
             time.sleep(_POLL_S)
-        raise ToolError(ErrorCode.UNAVAILABLE, "It does not become ready.", f"See {log}.")
+        raise unavailable("It does not become ready.", f"See {log}.")
     except BaseException:
         processes.end(keeper.pid, processes.began(keeper.pid), DOWN_S)
         raise

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tool_nodes.files import write_whole
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 
 FOLDER = Path(".engines")
 """Where environments are made, in the folder that one stands in."""
@@ -99,7 +99,7 @@ _STAMP = "made-of.txt"
 def engine_named(name: str) -> Engine:
     """The engine of a name. Raises ToolError INVALID_ARGUMENT for an unknown one."""
     if name not in ENGINES:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"An engine is one of {', '.join(ENGINES)}, not {name[:40]!r}.")
+        raise invalid(f"An engine is one of {', '.join(ENGINES)}, not {name[:40]!r}.")
     return ENGINES[name]
 
 
@@ -117,8 +117,7 @@ def require_engine(name: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
+        raise unavailable(
             f"This Python cannot import {engine.package}: {error}.",
             f"Make its environment, `toolhand engines make {name}`, and run this with {engine.python()}.",
         ) from error
@@ -142,7 +141,7 @@ def make_environment(engine: Engine, folder: Path = FOLDER, again: bool = False)
         ToolError: UNAVAILABLE where this project is no checkout, the disk is too full, or pip cannot do it.
     """
     if not (_ROOT / "pyproject.toml").is_file():
-        raise ToolError(ErrorCode.UNAVAILABLE, "An engine's environment is made from a checkout of this project.")
+        raise unavailable("An engine's environment is made from a checkout of this project.")
     home, python = folder / engine.name, engine.python(folder)
     if again:
         shutil.rmtree(home, ignore_errors=True)
@@ -152,9 +151,7 @@ def make_environment(engine: Engine, folder: Path = FOLDER, again: bool = False)
     (home / _STAMP).unlink(missing_ok=True)
     free_gb = shutil.disk_usage(home).free / 1e9
     if free_gb < engine.disk_gb:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE, f"{engine.name} needs {engine.disk_gb:g} GB of free disk, there are {free_gb:.1f}."
-        )
+        raise unavailable(f"{engine.name} needs {engine.disk_gb:g} GB of free disk, there are {free_gb:.1f}.")
     if not python.is_file():
         _run([sys.executable, "-m", "venv", str(home)], engine)
     install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -168,8 +165,7 @@ def make_environment(engine: Engine, folder: Path = FOLDER, again: bool = False)
 def _run(command: list[str], engine: Engine) -> None:
     status = subprocess.run(command, check=False).returncode
     if status:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
+        raise unavailable(
             f"The environment of {engine.name} was not made: `{shlex.join(command)}` ended with status {status}.",
             "The same command goes on where it was broken off.",
         )

@@ -23,7 +23,7 @@ from agent_node.context_window import Memory
 from agent_node.policies.chat import ContentPart, picture_words
 from agent_node.policies.chat import NativeResult as _Result
 from agent_node.protocol import load_protocol
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, invalid, unavailable
 from training.env.environment import Environment
 from training.env.session import EpisodeSession, TurnResult
 from training.recipes import recipe_named
@@ -56,7 +56,7 @@ class Episodes:
         given = dict(settings or {})
         allowed = sorted({entry.name for entry in fields(RolloutPlan)} - _OWN | {"recipe"})
         if unknown := sorted(set(given) - set(allowed)):
-            raise _invalid(f"There is no setting {str(unknown[0])[:60]!r} of episodes, only {', '.join(allowed)}.")
+            raise invalid(f"There is no setting {str(unknown[0])[:60]!r} of episodes, only {', '.join(allowed)}.")
         if recipe := given.pop("recipe", None):
             followed = recipe_named(str(recipe))
             own = {"protocol": followed.protocol, "suites": followed.suites, "reward": followed.name}
@@ -90,7 +90,7 @@ class Episodes:
         if isinstance(document, str):
             document = _read(document)
         if not isinstance(document, Mapping):
-            raise _invalid('A row of an episode has a "task", as task_document of training.tasks.kinds writes it.')
+            raise invalid('A row of an episode has a "task", as task_document of training.tasks.kinds writes it.')
         task = self._plan.as_hard(task_from_document(document), int(seed))
         return self.environment.open(task, int(seed), int(rollout))
 
@@ -115,7 +115,7 @@ def shared_episodes(settings: Mapping[str, Any] | None = None) -> Episodes:
 def require_sound(session: EpisodeSession) -> None:
     """Raises ToolError UNAVAILABLE where something broke or a call ran out of its time: such a rollout is dropped."""
     if not session.healthy:
-        raise ToolError(ErrorCode.UNAVAILABLE, "A tool broke or ran out of its time: the rollout is dropped.")
+        raise unavailable("A tool broke or ran out of its time: the rollout is dropped.")
 
 
 def words_of(result: TurnResult) -> str:
@@ -132,8 +132,4 @@ def _read(document: str) -> Any:
     try:
         return json.loads(document)
     except ValueError as error:
-        raise _invalid(f"The task of a row is no JSON ({error}).") from error
-
-
-def _invalid(message: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, message)
+        raise invalid(f"The task of a row is no JSON ({error}).") from error

@@ -24,7 +24,7 @@ from typing import Any
 from agent_node.policies.chat import Pictures, ToolNames
 from agent_node.policy import Message
 from tool_nodes.files import MIB
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from training.adapters.endings import say_last, scored_or_dropped
 from training.adapters.environments import require_engine
 from training.adapters.episodes import NOT_SCORED, Episodes, words_of
@@ -210,9 +210,9 @@ class EpisodeEnvironment(ServedEnvironment[EpisodeAction, EpisodeObservation, St
         """
         session = self._session
         if session is None:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "The environment has no episode.", "Reset it first.")
+            raise invalid("The environment has no episode.", "Reset it first.")
         if bool(action.turn) == bool(action.tool):
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "An action has a turn, or a tool with its arguments.")
+            raise invalid("An action has a turn, or a tool with its arguments.")
         result = session.call(action.tool, action.arguments) if action.tool else session.say(action.turn)
         self._state.step_count += 1
         code = None if result.error_code is None else str(result.error_code)
@@ -286,9 +286,9 @@ def server_of(episodes: Episodes, port: int, at_once: int = MOST_AT_ONCE) -> uvi
 def opened(episodes: Episodes, row: Any, seed: int | None) -> EpisodeSession:
     """The episode of a row, with another seed where one is given. Raises ToolError as `Episodes.open`."""
     if not isinstance(row, Mapping):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"A row of an episode is a mapping, not {type(row).__name__}.")
+        raise invalid(f"A row of an episode is a mapping, not {type(row).__name__}.")
     row = dict(row) if seed is None else {**row, "seed": seed}
     rollout = row.get("rollout", 0)
     if type(rollout) is not int or not 0 <= rollout < 2**31:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "A row's rollout is a whole number, 0 or more.")
+        raise invalid("A row's rollout is a whole number, 0 or more.")
     return episodes.open(row, rollout)

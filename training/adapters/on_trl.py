@@ -31,7 +31,7 @@ from PIL import Image
 from agent_node.policies.chat import NativeResult, picture_words, without_control
 from agent_node.policy import Message
 from agent_node.protocol import as_data
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid, unavailable
 from training.adapters.endings import say_last, scored_or_dropped
 from training.adapters.environments import require_engine
 from training.adapters.episodes import NOT_SCORED, Episodes
@@ -98,7 +98,7 @@ class TrlEpisode:
                 self._close()
             self._reward = None if score is None else float(score.total)
         elif self._reward is None and self._fault is None:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "The environment has no episode.", "Call reset(**row) first.")
+            raise invalid("The environment has no episode.", "Call reset(**row) first.")
         return self._reward
 
     def _call(self, name: str, arguments: Mapping[str, Any]) -> str | list[Part]:
@@ -130,9 +130,8 @@ def environment_factory(episodes: Episodes, row: Mapping[str, Any]) -> Callable[
         ToolError: INVALID_ARGUMENT for another protocol, and as of `Episodes.open`.
     """
     if episodes.protocol.tools != "none":
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"TRL offers the tools in its model's own form: the protocol must be native, not {episodes.protocol.name}.",
+        raise invalid(
+            f"TRL offers the tools in its model's own form: the protocol must be native, not {episodes.protocol.name}."
         )
     with episodes.open(row) as session:
         made = class_of_tools("Episode", TrlEpisode, session.tools())
@@ -228,7 +227,7 @@ def step_trainer(advantages: StepAdvantages = or_gigpo) -> Any:
             every = gather_object(self._scored)
             kept = [rollout for rollout in every if rollout is not None]
             if not kept:
-                raise ToolError(ErrorCode.UNAVAILABLE, f"All {len(every)} rollouts of a step broke: none has a reward.")
+                raise unavailable(f"All {len(every)} rollouts of a step broke: none has a reward.")
             found = advantages(kept)
             metrics = self._metrics["train" if self.model.training else "eval"]
             metrics["episodes/dropped"].append(1.0 - len(kept) / len(every))

@@ -27,7 +27,7 @@ from PIL import Image
 
 from agent_node.policies.chat import ToolNames, text_turns
 from agent_node.policy import Message, Reply
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid, unavailable
 from training.adapters.endings import say_last
 from training.adapters.environments import require_engine
 from training.adapters.episodes import NOT_SCORED, Episodes, require_sound, shared_episodes, words_of
@@ -127,7 +127,7 @@ class EpisodeLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
             )
             metrics["generate_sequences"] += time.monotonic() - began
             if not output.token_ids:
-                raise ToolError(ErrorCode.UNAVAILABLE, f"The model server gave no token ({output.stop_reason}).")
+                raise unavailable(f"The model server gave no token ({output.stop_reason}).")
             versions = dict(output.extra_fields) | {
                 name: versions[name] for name in ("min_global_steps",) if versions.get(name) is not None
             }
@@ -160,8 +160,7 @@ class EpisodeLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
         ids = await asyncio.to_thread(lambda: builder.build_initial_tokens(messages, images=images or None))
         longest = int(self.rollout_config.prompt_length)
         if len(ids) > longest:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 f"The prompt has {len(ids)} tokens, data.max_prompt_length allows {longest}.",
                 "Raise it, or give fewer suites or smaller pictures.",
             )
@@ -225,9 +224,8 @@ class ToolEpisodeLoop(ToolAgentLoop):  # type: ignore[misc, unused-ignore]
         super().__init__(*args, **kwargs)
         self._episodes = shared_episodes({"protocol": "native"} | _plain(settings))
         if self._episodes.protocol.tools != "none":
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"The chat template lists the tools: the protocol must be native, not {self._episodes.protocol.name}.",
+            raise invalid(
+                f"The chat template lists the tools: the protocol must be native, not {self._episodes.protocol.name}."
             )
         self._sees = self.processor is not None and self.continuous_token_builder.supports_multimodal()
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from training.adapters.environments import require_engine
 from training.adapters.turns import TokenRollout, or_gigpo_tokens
 
@@ -42,9 +42,8 @@ class OrGigpoTrainer(PPOTrainerSync):  # type: ignore[misc, unused-ignore]
     def __init__(self, config: Any) -> None:
         super().__init__(config)
         if self.use_critic or self.config.algorithm.use_kl_in_reward:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                "OR-GIGPO compares whole turns: set algorithm.adv_estimator=grpo and algorithm.use_kl_in_reward=False.",
+            raise invalid(
+                "OR-GIGPO compares whole turns: set algorithm.adv_estimator=grpo and algorithm.use_kl_in_reward=False."
             )
 
     def _build_replay_buffer(self) -> Any:
@@ -81,9 +80,7 @@ def credited(batch: Any, settings: dict[str, Any]) -> tuple[TensorDict, dict[str
     carried, uids = plain(data["extra_fields"]), plain(data["uid"])
     real = [k for k, tag in enumerate(batch.tags) if not tag.get("is_padding", False)]
     if any(not (carried[k] or {}).get("turns") for k in real):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, "OR-GIGPO needs rollouts that carry their turns: set agent_name to toolhand."
-        )
+        raise invalid("OR-GIGPO needs rollouts that carry their turns: set agent_name to toolhand.")
     rollouts = [TokenRollout(str(uids[k]), carried[k]["turns"], totals[k], lengths[k]) for k in real]
     values, found = or_gigpo_tokens(rollouts, settings)
     rows = [torch.zeros(length, dtype=torch.float32) for length in lengths]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from agent_node.policies.chat import ToolNames
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 _PLAIN: Mapping[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool, "object": dict}
 
@@ -35,7 +35,7 @@ def class_of_tools(name: str, base: type, schemas: Sequence[Mapping[str, Any]]) 
     for schema in schemas:
         method = names.sent(schema["function"]["name"])
         if not method.isidentifier() or hasattr(base, method):
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The tool {method!r} cannot be a method of {name}.")
+            raise invalid(f"The tool {method!r} cannot be a method of {name}.")
         methods[method] = _method(schema["function"], method)
     return type(name, (base,), methods)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_node.policy import Message
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray
 from training.advantages.gigpo import TurnAdvantages, or_gigpo
 from training.advantages.steps import Anchor, ScoredRollout
@@ -50,7 +50,7 @@ class TokenRollout:
         """
         for turn in self.turns:
             if not isinstance(turn, Mapping) or set(turn) != _KEYS:
-                raise ToolError(ErrorCode.INVALID_ARGUMENT, f"A turn has the keys {', '.join(sorted(_KEYS))}.")
+                raise invalid(f"A turn has the keys {', '.join(sorted(_KEYS))}.")
         anchors = [Anchor(str(turn["digest"]), turn["text"]) for turn in self.turns]
         return ScoredRollout.of_outcome(self.prompt, anchors, self.total)
 
@@ -85,6 +85,6 @@ def or_gigpo_tokens(
     try:
         found = or_gigpo([rollout.scored() for rollout in rollouts], **dict(settings or {}))
     except TypeError as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"A setting of OR-GIGPO is wrong: {error}.") from error
+        raise invalid(f"A setting of OR-GIGPO is wrong: {error}.") from error
     tokens = [of_turns(found.total[k], rollout.spans, rollout.length) for k, rollout in enumerate(rollouts)]
     return tokens, found

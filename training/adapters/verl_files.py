@@ -16,7 +16,7 @@ import yaml
 
 from agent_node.policies.chat import ToolNames
 from tool_nodes.files import write_whole
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import unavailable
 from training.adapters.episodes import Episodes
 
 LOOP, TOOL_LOOP = "toolhand", "toolhand_tools"
@@ -111,7 +111,7 @@ def write_files(
         write_whole(files["agent_loops"], _yaml(agent_loops(settings, turn_tokens)))
         write_whole(files["tools"], _yaml(tools))
     except OSError as error:
-        raise ToolError(ErrorCode.UNAVAILABLE, f"{folder} cannot be written: {error.strerror}.") from error
+        raise unavailable(f"{folder} cannot be written: {error.strerror}.") from error
     return files
 
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.types import BoolArray, FloatArray
 from training.advantages.grpo import members
 
@@ -31,7 +31,7 @@ def informative(rewards: Sequence[float] | FloatArray, groups: Sequence[Hashable
     """
     values = np.asarray(rewards, dtype=np.float64)
     if len(values) != len(groups) or not np.isfinite(values).all():
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Each rollout needs one finite reward and one group.")
+        raise invalid("Each rollout needs one finite reward and one group.")
     kept = np.zeros(len(values), dtype=bool)
     for indices in members(groups):
         kept[indices] = np.ptp(values[indices]) > 0
@@ -54,7 +54,7 @@ def clipped(ratio: FloatArray, advantage: FloatArray, low: float = CLIP, high: f
         high: Epsilon above 1, 0 or more.
     """
     if not 0 <= low <= 1 or not high >= 0:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"low must be in 0..1 and high 0 or more, got {low} and {high}.")
+        raise invalid(f"low must be in 0..1 and high 0 or more, got {low} and {high}.")
     return np.minimum(ratio * advantage, np.clip(ratio, 1 - low, 1 + high) * advantage)
 
 
@@ -92,7 +92,7 @@ def sum_by_rollouts(values: Sequence[FloatArray], masks: Sequence[BoolArray]) ->
 
 def _paired(values: Sequence[FloatArray], masks: Sequence[BoolArray]) -> Sequence[BoolArray]:
     if [v.shape for v in values] != [m.shape for m in masks]:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Each rollout needs a mask as long as its values.")
+        raise invalid("Each rollout needs a mask as long as its values.")
     return masks
 
 

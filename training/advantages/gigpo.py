@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray
 from training.advantages.grouping import DELTA, observation_groups
 from training.advantages.grpo import DDOF, EPSILON, grpo, grpo_by_group, members
@@ -87,9 +87,8 @@ def or_gigpo(
         ToolError: INVALID_ARGUMENT for a parameter out of range.
     """
     if not 0 <= gamma <= 1 or not np.isfinite(omega) or anchor not in ("answered", "returned"):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f'gamma must be in 0..1, omega finite, anchor "answered" or "returned"; got {gamma}, {omega}, "{anchor}".',
+        raise invalid(
+            f'gamma must be in 0..1, omega finite, anchor "answered" or "returned"; got {gamma}, {omega}, "{anchor}".'
         )
     prompts = [rollout.prompt for rollout in rollouts]
     episode = grpo_by_group([rollout.total for rollout in rollouts], prompts, with_std, epsilon, ddof)

@@ -19,7 +19,7 @@ from difflib import SequenceMatcher
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from training.advantages.steps import Anchor
 
 DELTA = 0.9
@@ -58,7 +58,7 @@ def observation_groups(anchors: Sequence[Anchor], delta: float | None = DELTA) -
         ToolError: INVALID_ARGUMENT for another delta.
     """
     if delta is not None and not 0 < delta <= 1:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"delta must be above 0 and at most 1, or None, got {delta}.")
+        raise invalid(f"delta must be above 0 and at most 1, or None, got {delta}.")
     first: dict[str, int] = {}
     exact = [first.setdefault(anchor.digest, k) for k, anchor in enumerate(anchors)]
     sets = _Sets(len(anchors))

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray
 
 EPSILON = 1e-6
@@ -40,10 +40,10 @@ def grpo(
     """
     values = np.asarray(rewards, dtype=np.float64)
     if values.ndim != 1 or not np.isfinite(values).all():
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Rewards of a group must be a list of finite numbers.")
+        raise invalid("Rewards of a group must be a list of finite numbers.")
     if ddof not in (0, 1) or not epsilon >= 0:
         message = f"ddof must be 0 or 1 and epsilon 0 or more, got {ddof} and {epsilon}."
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
+        raise invalid(message)
     if len(values) < 2 or np.ptp(values) == 0:
         return np.zeros(len(values))
     centred = values - values.mean()
@@ -80,7 +80,7 @@ def grpo_by_group(
     """
     values = np.asarray(rewards, dtype=np.float64)
     if len(values) != len(groups):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{len(values)} rewards cannot belong to {len(groups)} groups.")
+        raise invalid(f"{len(values)} rewards cannot belong to {len(groups)} groups.")
     advantages = np.zeros(len(values))
     for indices in members(groups):
         advantages[indices] = grpo(values[indices], with_std, epsilon, ddof)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray
 
 
@@ -67,9 +67,7 @@ class ScoredRollout:
     def __post_init__(self) -> None:
         rewards = [turn.reward for turn in self.turns]
         if not self.turns or not np.isfinite([*rewards, self.total]).all():
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f'A rollout of "{self.prompt}" needs a turn or more and finite rewards.'
-            )
+            raise invalid(f'A rollout of "{self.prompt}" needs a turn or more and finite rewards.')
 
     @classmethod
     def of_outcome(cls, prompt: str, anchors: Sequence[Anchor], reward: float) -> ScoredRollout:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.types import BoolArray, FloatArray
 
 
@@ -33,9 +33,7 @@ def of_turns(advantages: FloatArray, spans: Sequence[tuple[int, int]], length: i
     """
     edges = np.array([0, *(edge for span in spans for edge in span), length])
     if len(spans) != len(advantages) or (np.diff(edges) < 0).any():
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"{len(advantages)} turns need as many spans, in order, within {length} tokens."
-        )
+        raise invalid(f"{len(advantages)} turns need as many spans, in order, within {length} tokens.")
     tokens = np.zeros(length)
     for advantage, (start, end) in zip(advantages, spans, strict=True):
         tokens[start:end] = advantage

@@ -29,7 +29,7 @@ from sim.station import Station, StationConfig, StationState
 from sim.tasks.judge import Judge, JudgedStation
 from sim.tasks.task import Score, Task, Transcript
 from tool_nodes.ports import Camera
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.toolbox.toolbox import Toolbox
 from tool_nodes.types import Frame
 from training.env.episode import require_scene
@@ -66,7 +66,7 @@ def _nobody_knows(frame: Frame, points: Sequence[tuple[float, float]]) -> None:
 
 
 def _cannot_save() -> StationState:
-    raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only an episode on physics in this process can be saved.")
+    raise invalid("Only an episode on physics in this process can be saved.")
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class StationPool(ABC):
             ToolError: INVALID_ARGUMENT for a snapshot of another configuration, or where stations are not the pool's
                 own.
         """
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only an environment with stations of its own restores.")
+        raise invalid("Only an environment with stations of its own restores.")
 
     def close(self) -> None:  # noqa: B027 - most pools have started nothing
         """End what the pool has started; a session that is still open finds its tools gone."""
@@ -258,11 +258,9 @@ class RosPool(StationPool):
     def __init__(self, config: StationConfig, graphs: int = 1) -> None:
         for name in ("renderer", "arm", "noise", "image_size", "timestep", "sleep"):
             if getattr(config, name) != getattr(StationConfig(), name):
-                raise ToolError(
-                    ErrorCode.INVALID_ARGUMENT, f"A graph of ROS 2 has its own {name}: leave it as it is by default."
-                )
+                raise invalid(f"A graph of ROS 2 has its own {name}: leave it as it is by default.")
         if graphs < 1:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There must be 1 graph or more, got {graphs}.")
+            raise invalid(f"There must be 1 graph or more, got {graphs}.")
         self._config = config
         self._most = graphs
         self._free: list[tuple[LaunchedGraph, ExitStack]] = []
@@ -302,9 +300,7 @@ class RosPool(StationPool):
 
     def _start(self) -> tuple[LaunchedGraph, ExitStack]:
         if len(self._running) >= self._most:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"All {self._most} graphs are in use: close a session before the next."
-            )
+            raise invalid(f"All {self._most} graphs are in use: close a session before the next.")
         running = ExitStack()
         graph = running.enter_context(lockstep_graph(self._config))
         self._running.append(running)
@@ -327,7 +323,5 @@ BACKENDS: Mapping[str, Callable[[StationConfig], StationPool]] = {
 def make_pool(name: str, config: StationConfig) -> StationPool:
     """The stations of a backend. Raises ToolError INVALID_ARGUMENT for another name than those of BACKENDS."""
     if name not in BACKENDS:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"There is no backend {name[:60]!r}: it must be one of {', '.join(BACKENDS)}."
-        )
+        raise invalid(f"There is no backend {name[:60]!r}: it must be one of {', '.join(BACKENDS)}.")
     return BACKENDS[name](config)

@@ -19,7 +19,7 @@ from sim.perception import PerceptionNoise
 from sim.scene.scenes import Scene
 from sim.station import StationConfig
 from sim.tasks.tasks import GeneratedTask
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, invalid
 from training.env.failures import ALL_TOOLS, EMPTY, WRONG_POINT, Failures
 
 AnyTask = TypeVar("AnyTask", bound=GeneratedTask)
@@ -63,7 +63,7 @@ class Difficulty:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.level <= 1.0:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The difficulty must be from 0 to 1, got {self.level}.")
+            raise invalid(f"The difficulty must be from 0 to 1, got {self.level}.")
 
     def noise(self) -> PerceptionNoise:
         """Noise of the simulator's perception; backends that look at pixels have their own."""
@@ -106,9 +106,8 @@ def slippery(scene: Scene, seed: int, least_grip: float, most_weight: float = 1.
         ToolError: INVALID_ARGUMENT for other bounds.
     """
     if not 0.0 < least_grip <= 1.0 <= most_weight < np.inf:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"least_grip must be above 0 and at most 1, and most_weight 1 or more, got {least_grip} and {most_weight}.",
+        raise invalid(
+            f"least_grip must be above 0 and at most 1, and most_weight 1 or more, got {least_grip} and {most_weight}."
         )
     drawn = np.random.default_rng((seed, _STREAM)).random((len(scene.objects), 2))
     return replace(

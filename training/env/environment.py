@@ -23,7 +23,7 @@ from agent_node.policy import Message, Reply
 from sim.station import StationConfig
 from sim.tasks.judge import JudgedStation
 from sim.tasks.task import Score, Task
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.toolbox.toolbox import Tools
 from tool_nodes.tools.suites import require_installed
 from training.env.backends import CallbackPool, StationLease, StationPool, make_pool
@@ -193,5 +193,5 @@ class Environment:
 
     def _begun(self) -> EpisodeSession:
         if self._session is None:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "The environment has no episode.", "Call reset(task) first.")
+            raise invalid("The environment has no episode.", "Call reset(task) first.")
         return self._session

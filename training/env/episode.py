@@ -15,7 +15,7 @@ from agent_node.events import Listener, ignore
 from agent_node.policy import Policy
 from sim.tasks.judge import Judge, JudgedStation
 from sim.tasks.task import Score, Task
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
 from tool_nodes.toolbox.toolbox import Tools
 from training.tasks.shown import asked_in, shown_pictures
 
@@ -100,15 +100,13 @@ def judged(station: JudgedStation, carry_out: Callable[[], Episode], task_of: Ca
 def require_scene(station: JudgedStation, task: Task) -> None:
     """Raises ToolError INVALID_ARGUMENT where the station shows other things than the task's scene has."""
     if isinstance(task, str):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             "A sentence alone is no task: nothing says what it means.",
             "Take one of sim.tasks, or make one with training.env.goal_from_text.task_from_text.",
         )
     shown, needed = ({(placed.id, placed.item) for placed in scene.objects} for scene in (station.scene, task.scene))
     if shown != needed:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             f"The station shows {station.scene.name or 'a scene'} with other things than the task's scene.",
             "Make it with Station(task.scene).",
         )

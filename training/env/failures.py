@@ -44,7 +44,7 @@ import numpy as np
 from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from tool_nodes.files import read_file
 from tool_nodes.ports import Answer
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, ToolResult
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, ToolResult, invalid
 from tool_nodes.stop_latch import StopWatch
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.limits import CallHistory
@@ -325,4 +325,4 @@ def _shown(value: object) -> str:
 
 
 def _invalid(message: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, f"Failures on purpose: {message}")
+    return invalid(f"Failures on purpose: {message}")

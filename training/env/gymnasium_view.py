@@ -23,7 +23,7 @@ from sim.station import StationConfig
 from sim.tasks.task import Task
 from sim.tasks.tasks import random_task
 from tool_nodes.extras import install_extra
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from training.env.environment import Environment
 from training.env.session import EpisodeSession
 
@@ -31,8 +31,8 @@ try:
     import gymnasium
     from gymnasium import spaces
 except ImportError as error:
-    raise ToolError(
-        ErrorCode.UNAVAILABLE, "The Gymnasium view needs the package gymnasium.", f"Install it: {install_extra('gym')}"
+    raise unavailable(
+        "The Gymnasium view needs the package gymnasium.", f"Install it: {install_extra('gym')}"
     ) from error
 
 ENV_ID = "Toolhand-v0"
@@ -100,7 +100,7 @@ class ToolhandEnv(gymnasium.Env[GymObservation, str]):
     def session(self) -> EpisodeSession:
         """The episode. Raises ToolError INVALID_ARGUMENT before the first reset."""
         if self._session is None:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "The environment has no episode.", "Call reset() first.")
+            raise invalid("The environment has no episode.", "Call reset() first.")
         return self._session
 
     def reset(
@@ -120,9 +120,7 @@ class ToolhandEnv(gymnasium.Env[GymObservation, str]):
         drawn = int(self.np_random.integers(_SEEDS)) if seed is None else seed
         task, rollout = options.pop("task", None), options.pop("rollout", 0)
         if options:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"The options of a reset are task and rollout, not {', '.join(options)}."
-            )
+            raise invalid(f"The options of a reset are task and rollout, not {', '.join(options)}.")
         self._leave()
         task = self._make_task(drawn) if task is None else task
         self._session = self._environment.open(task, drawn, rollout)

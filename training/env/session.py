@@ -40,7 +40,7 @@ from agent_node.protocol import Protocol
 from sim.snapshot import Snapshot
 from sim.station import StationState
 from sim.tasks.task import Task
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, invalid, unavailable
 from tool_nodes.toolbox.toolbox import Tools
 from training.env.backends import StationLease
 from training.env.failures import ran_out_of_time
@@ -202,9 +202,7 @@ class EpisodeSession:
         try:
             json.dumps(arguments)
         except (TypeError, ValueError, RecursionError) as error:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"The arguments of a call are JSON values by name: {error}."
-            ) from error
+            raise invalid(f"The arguments of a call are JSON values by name: {error}.") from error
         return self.say(protocol.render_turn("", (ToolCall(str(name), arguments),)))
 
     def say(self, turn: str | Reply) -> TurnResult:
@@ -312,9 +310,7 @@ class EpisodeSession:
         """
         conversation = self._open()
         if not self._sound:
-            raise ToolError(
-                ErrorCode.UNAVAILABLE, "A call ran out of its time or broke: this station can no longer be saved."
-            )
+            raise unavailable("A call ran out of its time or broke: this station can no longer be saved.")
         return SavedEpisode(
             self._lease.save(), conversation.fork(), self.task, self._lease.judge.before, self.turn_ends_s
         )
@@ -335,7 +331,7 @@ class EpisodeSession:
 
     def _open(self) -> Conversation:
         if self._closed:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "The session is closed.", "Open another one.")
+            raise invalid("The session is closed.", "Open another one.")
         return self._conversation
 
 

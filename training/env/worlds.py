@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from sim.scene.scenes import Scene
 from sim.station import StationConfig
 from tool_nodes.port_names import PortNames
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, invalid
 from training.env.difficulty import slippery
 from training.env.failures import PARTIAL, WRONG_POINT, Failures
 
@@ -84,7 +84,7 @@ def world_named(spec: str) -> NamedWorld:
     name, colon, file = spec.partition(":")
     if name not in WORLDS or (colon and not file):
         forms = " or ".join(f"{known} or {known}:FILE" for known in WORLDS)
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no world {spec[:60]!r}: it must be {forms}.")
+        raise invalid(f"There is no world {spec[:60]!r}: it must be {forms}.")
     world = WORLDS[name]
     if not file:
         return world

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from training.advantages.gigpo import PRINTED, AnchorChoice
 
 Advantage = Literal["grpo", "or_gigpo"]
@@ -68,17 +68,14 @@ def arms_named(names: tuple[str, ...]) -> tuple[str, ...]:
     """Names of arms, all of them where none is given. Raises ToolError INVALID_ARGUMENT for another name."""
     unknown = [name for name in names if name not in ARMS]
     if unknown:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"There is no arm {unknown[0][:40]!r}: it must be {', '.join(ARMS)}."
-        )
+        raise invalid(f"There is no arm {unknown[0][:40]!r}: it must be {', '.join(ARMS)}.")
     return names or tuple(ARMS)
 
 
 def arm_of_recipe(name: str) -> ExperimentArm:
     """What a recipe does on two cores. Raises ToolError INVALID_ARGUMENT for one that the small policy cannot do."""
     if name not in OF_RECIPE:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             f"The preset tiny cannot be trained by the recipe {name[:40]!r}, only by {', '.join(OF_RECIPE)}: the small "
             "policy works the tools of SpaceTools.",
             "Every other --preset writes the recipe's stages, tasks and numbers into a folder.",

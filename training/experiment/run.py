@@ -18,7 +18,7 @@ from agent_node.runs.folder import write_atomically, write_json
 from sim.tasks.generation import TASKS_VERSION
 from tool_nodes import plain_json
 from tool_nodes.files import NOTES_BYTES, read_file
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from training.experiment.arms import ARMS, ExperimentArm, arm_of_recipe, arms_named
 from training.experiment.measures import Measures, markdown_table, pooled
 from training.experiment.sizes import Sizes, scaled
@@ -122,7 +122,7 @@ def run_arms(
     """
     chosen = arms_named(names)
     if not seeds or len(set(seeds)) != len(seeds):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "There must be a seed or more, each once.")
+        raise invalid("There must be a seed or more, each once.")
     fixed = _checked(min(seeds), workers, scaled(sizes or Sizes(), scale, evaluated))
     about = {"seeds": list(seeds), "sizes": fixed.document(), "constants": CONSTANTS}
     _claim(folder, about, {name: ARMS[name] for name in chosen})
@@ -197,25 +197,21 @@ def _claim(folder: Path, about: Mapping[str, Any], arms: Mapping[str, Experiment
             there = dict(plain_json.load(read_file(path, NOTES_BYTES, folder)))
             begun = dict(there.pop("rates", {}))
         except (OSError, ValueError, TypeError) as error:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} cannot be read: choose a new folder.") from error
+            raise invalid(f"{path} cannot be read: choose a new folder.") from error
     elif folder.exists() and any(folder.iterdir()):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{folder} holds other things and no {ABOUT}: choose a new folder.")
+        raise invalid(f"{folder} holds other things and no {ABOUT}: choose a new folder.")
     noted = there.get("constants")
     made_by = noted.get("tasks_version", 1) if isinstance(noted, Mapping) else TASKS_VERSION
     if made_by != TASKS_VERSION:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             f"{folder} holds a run on tasks of version {str(made_by)[:20]} of the task generator; version "
-            f"{TASKS_VERSION} makes others: choose a new folder.",
+            f"{TASKS_VERSION} makes others: choose a new folder."
         )
     rates = {**begun, **{name: arm.rate for name, arm in arms.items() if arm.rl}}
     different = [name for name in about if there.get(name) != about[name]]
     different += [f"learning rates ({name})" for name in begun if begun[name] != rates[name]]
     if different or there != about:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"{folder} holds a run of other {', '.join(different) or 'settings'}: choose a new folder.",
-        )
+        raise invalid(f"{folder} holds a run of other {', '.join(different) or 'settings'}: choose a new folder.")
     write_json(path, {**about, "rates": rates})
 
 
@@ -225,7 +221,7 @@ def _times(folder: Path) -> dict[str, float]:
     try:
         return dict(plain_json.load(read_file(path, NOTES_BYTES, folder))) if path.exists() else {}
     except (OSError, ValueError, TypeError) as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} cannot be read: choose a new folder.") from error
+        raise invalid(f"{path} cannot be read: choose a new folder.") from error
 
 
 def _write_tables(path: Path, tables: Mapping[str, TableRows], times: Mapping[str, float] | None = None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from training.rollouts.plan import tasks_of
 
 KINDS = ("pick", "relational_pick", "pick_and_place")
@@ -72,9 +72,7 @@ class Sizes:
             least = 2 if entry.name in ("careful", "expert", "rl_group") else 1
             value = getattr(self, entry.name)
             if type(value) is not int or value < least:
-                raise ToolError(
-                    ErrorCode.INVALID_ARGUMENT, f"{entry.name} must be a whole number, {least} or more, got {value!r}."
-                )
+                raise invalid(f"{entry.name} must be a whole number, {least} or more, got {value!r}.")
 
     def document(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -97,7 +95,7 @@ def scaled(sizes: Sizes, scale: float, evaluated: int | None = None) -> Sizes:
         ToolError: INVALID_ARGUMENT for another factor.
     """
     if not (0 < scale < math.inf):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The scale must be above 0, got {scale}.")
+        raise invalid(f"The scale must be above 0, got {scale}.")
     numbers = {
         entry.name: max(getattr(SMOKE, entry.name), round(scale * getattr(sizes, entry.name)))
         for entry in fields(Sizes)

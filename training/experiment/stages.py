@@ -26,7 +26,7 @@ from tool_nodes import plain_json
 from tool_nodes.files import NOTES_BYTES, read_file
 from tool_nodes.perception.learned.weights import PointerWeights, write_weights
 from tool_nodes.perception.learned.weights import read_weights as read_pointer
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid, unavailable
 from training.advantages.gigpo import PRINTED
 from training.experiment.arms import ExperimentArm
 from training.experiment.measures import Measures, measure, summarise
@@ -165,7 +165,7 @@ class ExperimentRun:
         for why, count in left_out.items():
             say(f"{count} conversations cannot be learned from: {why}")
         if not rows:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "No rollout of the teachers ended well: nothing to learn from.")
+            raise invalid("No rollout of the teachers ended well: nothing to learn from.")
         _saved(path, lambda: write_rows(path, rows))
         return rows
 
@@ -324,6 +324,6 @@ def _saved(path: Path, write: Callable[[], None]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write()
     except OSError as error:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE, f"Cannot write {path}: {error.strerror or error}.", "The same command goes on then."
+        raise unavailable(
+            f"Cannot write {path}: {error.strerror or error}.", "The same command goes on then."
         ) from error

@@ -27,7 +27,7 @@ from tool_nodes.array_files import read_arrays
 from tool_nodes.files import why, write_whole
 from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.perception.learned.forward import GRID, PICTURE_PX, STRIDE
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.types import FloatArray, Frame
 from training.pointer.phrases import LabelledPhrase, phrases_of
 from training.pool.parallel import run_jobs
@@ -191,7 +191,7 @@ def make_pictures(
 
 
 def _unwritable(folder: Path, why: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, f"The pictures cannot be written to {folder}: {why}.")
+    return invalid(f"The pictures cannot be written to {folder}: {why}.")
 
 
 def read_shard(path: Path) -> PictureSet:
@@ -205,9 +205,7 @@ def read_shard(path: Path) -> PictureSet:
         things = [tuple(one["things"]) for one in words]
         return PictureSet(arrays["rgb"], depth, arrays["ids"], arrays["T"], arrays["K"], phrases, things)
     except (OSError, KeyError, ValueError, TypeError) as error:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"{path} is damaged: {why(error)}.", "Delete the file; it is made again."
-        ) from error
+        raise invalid(f"{path} is damaged: {why(error)}.", "Delete the file; it is made again.") from error
 
 
 def joined(parts: Sequence[PictureSet]) -> PictureSet:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from agent_node.console.terminal import say
 from tool_nodes.perception.learned.weights import PointerWeights
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from training.pointer.batch import Batch, PhraseBook, WordList
 from training.pointer.data import PictureSet
 from training.pointer.evaluation import calibrated
@@ -64,9 +64,9 @@ class HitTraining:
     def __post_init__(self) -> None:
         for name, low in {"seed": 0, "steps": 1, "samples": 2, "threads": 1, "rated": 0}.items():
             if getattr(self, name) < low:
-                raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{name} must be {low} or more, got {getattr(self, name)}.")
+                raise invalid(f"{name} must be {low} or more, got {getattr(self, name)}.")
         if not 0.0 <= self.without_depth <= 1.0:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"without_depth must be in 0..1, got {self.without_depth}.")
+            raise invalid(f"without_depth must be in 0..1, got {self.without_depth}.")
 
 
 class HitJudge:
@@ -218,10 +218,7 @@ def improve_by_hits(
 def _resumed(trainer: PointerTrainer, path: Path, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     before = trainer.load(path)
     if before.get("training") != settings:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"{path} is of another run: {before.get('training')}.",
-            "Choose another folder, or delete it.",
-        )  # fmt: skip
+        raise invalid(f"{path} is of another run: {before.get('training')}.", "Choose another folder, or delete it.")
     say(f"Going on after step {trainer.step_number}.")
     return list(before["log"])
 

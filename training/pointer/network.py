@@ -25,7 +25,7 @@ from tool_nodes.files import write_whole
 from tool_nodes.perception.learned.forward import CHANNELS, DILATIONS, GRID
 from tool_nodes.perception.learned.reading import BESIDE, SIDE_KEYS
 from tool_nodes.perception.learned.weights import PointerWeights
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from training.pointer.batch import Batch, PhraseRows
 
 try:
@@ -33,10 +33,9 @@ try:
     from torch import Tensor, nn
     from torch.nn import functional as F
 except ImportError as error:  # pragma: no cover
-    raise ToolError(
-        ErrorCode.UNAVAILABLE, "Training the pointer needs torch, which is not installed.",
-        f"Install it with: {install_extra('learn')}",
-    ) from error  # fmt: skip
+    raise unavailable(
+        "Training the pointer needs torch, which is not installed.", f"Install it with: {install_extra('learn')}"
+    ) from error
 
 WIDTH = 48
 """Channels of the cells' features while they are made; chosen by hand for the budget of 15 ms a call."""
@@ -291,10 +290,9 @@ class PointerTrainer:
             self.step_number = int(state["step"])
             return dict(state["more"])
         except Exception as error:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"The checkpoint {path} is damaged or of another training.",
-                "Delete it to begin again.",
-            ) from error  # fmt: skip
+            raise invalid(
+                f"The checkpoint {path} is damaged or of another training.", "Delete it to begin again."
+            ) from error
 
 
 def schedule(step: int, steps: int) -> float:
@@ -354,10 +352,10 @@ def load_exported(network: PointerNetwork, tensors: Mapping[str, NDArray[np.floa
     own = network.state_dict()
     wrong = [name for name, value in given.items() if name not in own or value.numel() != own[name].numel()]
     if wrong:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"The weights are of a network of another size: {', '.join(wrong[:3])}.",
+        raise invalid(
+            f"The weights are of a network of another size: {', '.join(wrong[:3])}.",
             "Go on from weights that this version has trained.",
-        )  # fmt: skip
+        )
     network.load_state_dict(own | {name: value.reshape(own[name].shape) for name, value in given.items()})
 
 

@@ -19,7 +19,7 @@ from tool_nodes.files import write_whole
 from tool_nodes.perception.learned.backend import LearnedPointer
 from tool_nodes.perception.learned.reading import read_phrase
 from tool_nodes.perception.learned.weights import PointerWeights, write_weights
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from training.pointer.batch import WITHOUT_DEPTH, PhraseBook, WordList
 from training.pointer.card import curves, model_card
 from training.pointer.data import make_pictures
@@ -67,10 +67,10 @@ class PointerTraining:
         least = {"seed": 0, "scenes": BATCH, "epochs": 1, "test_scenes": 1, "validation_scenes": 1, "threads": 1}
         for name, low in least.items():
             if getattr(self, name) < low:
-                raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{name} must be {low} or more, got {getattr(self, name)}.")
+                raise invalid(f"{name} must be {low} or more, got {getattr(self, name)}.")
         most = len(PRODUCTS) // 2
         if not 0 <= self.without_products <= most:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"without_products must be 0 to {most}.")
+            raise invalid(f"without_products must be 0 to {most}.")
 
     @property
     def held_out_products(self) -> tuple[str, ...]:
@@ -141,10 +141,10 @@ def _resumed(trainer: PointerTrainer, training: PointerTraining, folder: Path) -
         return []
     before = trainer.load(path)
     if before.get("training") != asdict(training):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"{folder} holds another training: {before.get('training')}.",
+        raise invalid(
+            f"{folder} holds another training: {before.get('training')}.",
             "Choose another folder, or delete its checkpoint.",
-        )  # fmt: skip
+        )
     log: list[dict[str, Any]] = before["log"]
     say(f"Going on after epoch {len(log)} of {training.epochs}.")
     return log

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.serve.calling import connect
 from training.pool.workers import Job, Result, Workers, _Slot, as_tool_error, told_of
 
@@ -38,8 +38,7 @@ class RayWorkers(Workers[Job, Result]):
         self._ray = importlib.import_module("ray")
         free = self._ray.available_resources().get("CPU", 0.0)
         if count * CPUS > free:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 f"{count} workers need {count * CPUS:g} processors of the cluster, and {free:g} are free.",
                 "Take fewer workers, or set cpus of cluster.",
             )

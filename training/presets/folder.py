@@ -18,7 +18,7 @@ from agent_node.policies.chat import ToolNames
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from tool_nodes.port_names import DEFAULT_PRESET
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid, unavailable
 from training.data.arrow import arrow
 from training.data.formats.shards import write_durably
 from training.presets.launch import launch_script
@@ -126,16 +126,12 @@ def write_preset(
     """
     followed, model = recipe_named(recipe), model_named(preset)
     if not 0 <= seed < STRIDE or workers < 1:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"The seed must be from 0 to {STRIDE - 1} and workers 1 or more, got {seed} and {workers}.",
-        )
+        raise invalid(f"The seed must be from 0 to {STRIDE - 1} and workers 1 or more, got {seed} and {workers}.")
     counts, where = _counts(followed, n), where or StageWorld()
     command = f"toolhand train {recipe} --preset {preset} --n {' '.join(map(str, counts.values()))} --seed {seed}"
     command = f"{command}{where.options}"
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             f"{out} holds something already, and nothing is replaced.",
             "Name a folder that does not exist yet or is empty.",
         )
@@ -179,7 +175,7 @@ def _whole(out: Path) -> Iterator[Path]:
         yield part
         part.replace(out)
     except OSError as error:
-        raise ToolError(ErrorCode.UNAVAILABLE, f"Cannot write {out}: {error.strerror or error}.") from error
+        raise unavailable(f"Cannot write {out}: {error.strerror or error}.") from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
@@ -215,10 +211,9 @@ def _counts(recipe: TrainingRecipe, n: Sequence[int]) -> dict[str, int]:
     stages = [stage.name for stage in recipe.training.stages if isinstance(stage, RlStage)]
     each = list(n) * len(stages) if len(n) == 1 else list(n)
     if len(each) != len(stages) or min(each) < 1:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             f"There must be 1 task or more, for all stages of RL or for each of {', '.join(stages)}, got "
-            f"{' '.join(map(str, n)) or 'nothing'}.",
+            f"{' '.join(map(str, n)) or 'nothing'}."
         )
     return dict(zip(stages, each, strict=True))
 

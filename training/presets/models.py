@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 if TYPE_CHECKING:
     from training.recipes.recipe import TrainingRecipe
@@ -58,7 +58,7 @@ PRESETS = (TINY, *MODELS)
 def model_named(name: str) -> ModelPreset:
     """The preset of this name. Raises ToolError INVALID_ARGUMENT for another one, with all names."""
     if name not in MODELS:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no preset {name[:60]!r}, only {', '.join(PRESETS)}.")
+        raise invalid(f"There is no preset {name[:60]!r}, only {', '.join(PRESETS)}.")
     return MODELS[name]
 
 

@@ -11,7 +11,7 @@ the form of the conversation, as the paper's formula has it. One file is one pap
 
 from __future__ import annotations
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from training.recipes.dirl import DIRL
 from training.recipes.evic import EVIC
 from training.recipes.last import LAST
@@ -31,5 +31,5 @@ def recipe_named(name: str) -> TrainingRecipe:
         ToolError: INVALID_ARGUMENT for another one, with all names.
     """
     if name not in RECIPES:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no recipe {name[:60]!r}, only {', '.join(RECIPES)}.")
+        raise invalid(f"There is no recipe {name[:60]!r}, only {', '.join(RECIPES)}.")
     return RECIPES[name]

@@ -9,7 +9,7 @@ import numpy as np
 
 from agent_node.episode import Episode
 from sim.tasks.task import Score, Task
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from training.env.grading import EpisodeScore
 from training.recipes.stages import PaperTraining
 from training.rewards.stages import stage_reward
@@ -67,10 +67,7 @@ class TrainingRecipe:
         kind = str(getattr(task, "kind", type(task).__name__))
         if kind not in self.rewards:
             kinds = ", ".join(self.rewards)
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"The recipe {self.name} has no reward for a task of kind {kind!r}, only for {kinds}.",
-            )
+            raise invalid(f"The recipe {self.name} has no reward for a task of kind {kind!r}, only for {kinds}.")
         name = self.rewards[kind]
         correct = _stages(truth) if name == STAGES else float(truth.terms[name])
         total, added = self.totals(episode, correct, truth.success)

@@ -13,7 +13,7 @@ import training.rewards.last as last
 import training.rewards.peria as peria
 import training.rewards.spacetools as spacetools
 import training.rewards.stages as stages
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 REWARDS: dict[str, Callable[..., float]] = {
     "spacetools.choice": spacetools.choice,
@@ -55,5 +55,5 @@ def reward_named(name: str) -> Callable[..., float]:
         ToolError: INVALID_ARGUMENT for an unknown one, with all names.
     """
     if name not in REWARDS:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f'There is no reward "{name}", only {", ".join(sorted(REWARDS))}.')
+        raise invalid(f'There is no reward "{name}", only {", ".join(sorted(REWARDS))}.')
     return REWARDS[name]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.types import FloatArray
 
 MOST_POINTS = 1000
@@ -24,7 +24,7 @@ THINNEST = 1e-12
 
 def wrong(message: str) -> ToolError:
     """The error for a truth or a parameter that a reward cannot be computed with."""
-    return ToolError(ErrorCode.INVALID_ARGUMENT, message)
+    return invalid(message)
 
 
 def answered_rows(value: Any, columns: int = 2, rows: int | None = None) -> FloatArray | None:

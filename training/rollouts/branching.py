@@ -12,7 +12,7 @@ from agent_node.policy import Policy
 from agent_node.protocol import load_protocol
 from tool_nodes import plain_json
 from tool_nodes.files import read_file
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.results import ToolError, invalid
 from training.env.environment import Environment
 from training.env.session import EpisodeSession, SavedEpisode
 from training.rollouts.collection import write_shard
@@ -30,7 +30,7 @@ def plan_of(folder: Path) -> RolloutPlan:
     try:
         document = plain_json.load(read_file(path, PLAN_BYTES, folder))
     except (OSError, ValueError) as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is no plan of rollouts that can be read.") from error
+        raise invalid(f"{path} is no plan of rollouts that can be read.") from error
     try:
         return RolloutPlan.of_document(document)
     except ToolError as error:
@@ -68,7 +68,7 @@ def branch(
     require_at_least(0, after=after)
     require_at_least(2, n=count)
     if folder.exists() and any(folder.iterdir()):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{folder} holds something already: choose a new folder.")
+        raise invalid(f"{folder} holds something already: choose a new folder.")
     environment = plan.environment()
     snapshot, labels = _snapshot(environment, plan, group, after)
     store = PictureStore(folder)
@@ -98,7 +98,7 @@ def _snapshot(
         play(session, _policy(session, plan, group, 0), turns=after)
         if session.done:
             turns = len(session.episode.turns)
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The episode is over after {turns} turns: save it earlier.")
+            raise invalid(f"The episode is over after {turns} turns: save it earlier.")
         return session.save(), things_of(session)
 
 

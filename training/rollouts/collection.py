@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from agent_node.runs.folder import write_atomically
 from tool_nodes.files import GIB, MIB, open_file
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import RolloutRecord
 
@@ -52,7 +52,7 @@ def shard_paths(folder: Path) -> list[Path]:
     """The shards of a collection, in order. Raises ToolError INVALID_ARGUMENT where it has no folder of them."""
     shards = folder / SHARDS
     if not shards.is_dir():
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{folder} is no folder of rollouts: it has no {SHARDS}/.")
+        raise invalid(f"{folder} is no folder of rollouts: it has no {SHARDS}/.")
     return sorted(shards.glob("*.jsonl"))
 
 
@@ -66,20 +66,20 @@ def read_shard(path: Path, store: PictureStore, bad_row: BadRow | None = None) -
                 try:
                     if len(line) > _LINE_BYTES:
                         _skip(file)
-                        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"it is longer than {_LINE_BYTES // MIB} MiB")
+                        raise invalid(f"it is longer than {_LINE_BYTES // MIB} MiB")
                     if not line.endswith(b"\n"):
-                        raise ToolError(ErrorCode.INVALID_ARGUMENT, "it is cut off")
+                        raise invalid("it is cut off")
                     record = RolloutRecord.from_json(line, store)
                 except ToolError as error:
                     message = f"{path}, line {number}: {error.message.rstrip('.')}."
-                    told = ToolError(ErrorCode.INVALID_ARGUMENT, message)
+                    told = invalid(message)
                     if bad_row is None:
                         raise told from error
                     bad_row(told)
                 else:
                     yield record
     except OSError as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror}.") from error
+        raise invalid(f"Cannot read {path}: {error.strerror}.") from error
 
 
 def _skip(file: BinaryIO) -> None:

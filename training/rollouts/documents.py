@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from tool_nodes import plain_json
 from tool_nodes.plain_json import PlainJsonError
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ def dataclass_of(kind: type[T], document: Any, recall: RecallText | None = None,
     missing = sorted(name for name, entry in known.items() if name not in document and _default(entry) is MISSING)
     if unknown or missing:
         said = f"has no field {missing[0]!r}" if missing else f"has an unknown field {unknown[0][:_SHOWN]!r}"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{where or 'it'} {said}")
+        raise invalid(f"{where or 'it'} {said}")
     hints = _hints(kind)  # type: ignore[arg-type]
     values = {
         name: _read(hints[name], content, recall, f"{where}.{name}" if where else name)
@@ -133,7 +133,7 @@ def _plain(hint: type, content: Any, where: str) -> Any:
         return float(content)
     names = {str: "a text", int: "a whole number", float: "a finite number", bool: "true or false"}
     if hint is int and type(content) is int and not -(2**63) <= content < 2**63:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{where} must be a whole number of 64 bits")
+        raise invalid(f"{where} must be a whole number of 64 bits")
     if type(content) is not hint:
         raise _wrong(where, names[hint], content)
     return content
@@ -143,12 +143,12 @@ def _json_of(text: str, where: str) -> Any:
     try:
         return plain_json.load(text)
     except PlainJsonError as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{where} is kept in the store, where {error}") from error
+        raise invalid(f"{where} is kept in the store, where {error}") from error
 
 
 def _recalled(content: Mapping[str, Any], recall: RecallText | None, where: str) -> str:
     if recall is None:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{where} is kept in a store, and none was given")
+        raise invalid(f"{where} is kept in a store, and none was given")
     return recall(content[HASH])
 
 
@@ -164,4 +164,4 @@ def _default(entry: Field[Any]) -> Any:
 
 
 def _wrong(where: str, expected: str, content: Any) -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, f"{where} must be {expected}, not {repr(content)[:_SHOWN]}")
+    return invalid(f"{where} must be {expected}, not {repr(content)[:_SHOWN]}")

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.tools.suites import require_installed
 from training.pool.workers import JobEnd, Workers
 from training.rollouts.collection import read_shard, shard_path, write_shard
@@ -148,7 +148,7 @@ def _workers(on: str) -> type[Workers[RolloutOrder, RolloutReply | Halt]]:
         from training.pool.ray_workers import RayWorkers
 
         return RayWorkers
-    raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Workers are {PROCESSES} or actors on {RAY}, got {str(on)[:60]!r}.")
+    raise invalid(f"Workers are {PROCESSES} or actors on {RAY}, got {str(on)[:60]!r}.")
 
 
 @dataclass

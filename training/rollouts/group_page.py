@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from agent_node.runs.folder import encode, write_atomically
 from agent_node.runs.report import page
 from agent_node.runs.report_parts import badge_of, escaped, img_of, jpegs_of
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.types import FloatArray
 from training.advantages.gigpo import GAMMA, PRINTED, AnchorChoice, TurnAdvantages, or_gigpo
 from training.advantages.grpo import EPSILON, grpo
@@ -59,9 +59,7 @@ class GroupCredit:
         """Raises ToolError INVALID_ARGUMENT for records that are not two or more of one group, or have no turns."""
         rollouts = tuple(credited(record) for record in records)
         if len(rollouts) < 2 or len({rollout.prompt for rollout in rollouts}) != 1:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, "A page of a group shows two rollouts or more of one task and one seed."
-            )
+            raise invalid("A page of a group shows two rollouts or more of one task and one seed.")
         whole = grpo([rollout.total for rollout in rollouts], epsilon=EPSILON)
         returns = tuple(rollout.returns(GAMMA) for rollout in rollouts)
         return cls(rollouts, whole, or_gigpo(rollouts, anchor=anchor), returns, anchor)

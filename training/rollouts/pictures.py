@@ -15,7 +15,7 @@ from PIL import Image
 
 from agent_node.runs.folder import write_atomically
 from tool_nodes.files import MIB, read_file
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.toolbox.picture_files import MAX_FILE_BYTES, PictureFileError, opened
 
 _NAME = re.compile(r"[0-9a-f]{64}")
@@ -79,12 +79,11 @@ class PictureStore:
             with opened(read_file(path, MAX_FILE_BYTES, self.folder), ("PNG",)) as picture:
                 rgb = np.asarray(picture.convert("RGB"))
         except (PictureFileError, OSError) as error:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"The store has no picture {name[:12]} that can be read: {getattr(error, 'strerror', '') or error}.",
+            raise invalid(
+                f"The store has no picture {name[:12]} that can be read: {getattr(error, 'strerror', '') or error}."
             ) from error
         if hash_of(rgb) != name:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The picture {name[:12]} of the store is not what it was.")
+            raise invalid(f"The picture {name[:12]} of the store is not what it was.")
         return rgb
 
     def path(self, name: str) -> Path:
@@ -111,11 +110,9 @@ class PictureStore:
         try:
             encoded = read_file(path, _TEXT_BYTES, self.folder)
         except OSError as error:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"The store has no text {name[:12]} that can be read: {error.strerror}."
-            ) from error
+            raise invalid(f"The store has no text {name[:12]} that can be read: {error.strerror}.") from error
         if hashlib.sha256(encoded).hexdigest() != name:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The text {name[:12]} of the store is not what it was.")
+            raise invalid(f"The text {name[:12]} of the store is not what it was.")
         return encoded.decode("utf-8", "surrogatepass")
 
     def _text_path(self, name: str) -> Path:
@@ -125,7 +122,7 @@ class PictureStore:
 def hash_of(rgb: NDArray[np.uint8]) -> str:
     """SHA-256 of a picture's size and pixels. Raises ToolError INVALID_ARGUMENT for what is no uint8 (H, W, 3)."""
     if not isinstance(rgb, np.ndarray) or rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3 or not rgb.size:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "A picture must be an array of uint8 with the shape (H, W, 3).")
+        raise invalid("A picture must be an array of uint8 with the shape (H, W, 3).")
     digest = hashlib.sha256(f"{rgb.shape[0]}x{rgb.shape[1]}".encode())
     digest.update(np.ascontiguousarray(rgb).data)
     return digest.hexdigest()
@@ -133,5 +130,5 @@ def hash_of(rgb: NDArray[np.uint8]) -> str:
 
 def _checked(name: str) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{str(name)[:20]!r} is no SHA-256 in hexadecimal digits.")
+        raise invalid(f"{str(name)[:20]!r} is no SHA-256 in hexadecimal digits.")
     return name

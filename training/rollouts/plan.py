@@ -24,7 +24,7 @@ from sim.world import check_timestep
 from tool_nodes import plain_json
 from tool_nodes.files import MIB, open_file, read_file
 from tool_nodes.port_names import DEFAULT_PLANNER, DEFAULT_PRESET, DEFAULT_SENSOR, PortNames
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.tools.suites import parse_suites
 from training.env.difficulty import Difficulty
 from training.env.environment import Environment
@@ -115,23 +115,23 @@ class RolloutPlan(RolloutOptions):
 
     def __post_init__(self) -> None:
         if not self.tasks:
-            raise _invalid("A plan needs a task or more.")
+            raise invalid("A plan needs a task or more.")
         if self.group_size < self.least_group_size:
-            raise _invalid(
+            raise invalid(
                 f"A group must have {self.least_group_size} rollouts or more, not {self.group_size}: advantages "
                 "compare those of one task."
             )
         if self.seed < 0:
-            raise _invalid(f"The seed must be 0 or more, got {self.seed}.")
+            raise invalid(f"The seed must be 0 or more, got {self.seed}.")
         if self.turns < 1:
-            raise _invalid(f"turns must be 1 or more, got {self.turns}.")
+            raise invalid(f"turns must be 1 or more, got {self.turns}.")
         for task in self.tasks:
             check_task(task)
         require_form(self.policy)
         load_protocol(self.protocol)
         grader_named(self.reward)
         if self.backend not in BACKENDS_HERE:
-            raise _invalid(
+            raise invalid(
                 f"Rollouts cannot be collected on the backend {self.backend[:60]!r}: it must be "
                 f"{' or '.join(BACKENDS_HERE)}."
             )
@@ -213,11 +213,11 @@ class RolloutPlan(RolloutOptions):
         """Of one rollout's policy. Raises ToolError INVALID_ARGUMENT for settings that there are not."""
         known = {entry.name for entry in fields(ModelSettings)}
         if unknown := sorted(set(self.settings) - known):
-            raise _invalid(f"There is no setting {unknown[0][:60]!r} of a policy, only {', '.join(sorted(known))}.")
+            raise invalid(f"There is no setting {unknown[0][:60]!r} of a policy, only {', '.join(sorted(known))}.")
         try:
             dataclass_of(ModelSettings, self.settings, where="settings")
         except ToolError as error:
-            raise _invalid(f"A plan's {error.message}.") from error
+            raise invalid(f"A plan's {error.message}.") from error
         options = PolicyOptions(**self.settings, seed=self.policy_seed(group, rollout), turns=self.turns)
         if options.led_by:
             require_form(options.led_by)
@@ -240,7 +240,7 @@ class RolloutPlan(RolloutOptions):
         world = world_named(self.world)
         world.ports.require_known(world.perception)
         if self.difficulty or self.perception != DEFAULT_PRESET or self.backend != "physics":
-            raise _invalid(
+            raise invalid(
                 f"The world {self.world[:60]!r} has a perception and a difficulty of its own, and physics: leave out "
                 "all three."
             )
@@ -269,7 +269,7 @@ class EvaluationPlan(RolloutPlan):
 def tasks_of(kinds: Sequence[str], count: int, seed: int = 0, split: str = "train") -> tuple[Mapping[str, Any], ...]:
     """Documents of so many tasks, kinds in turn, each with the next seed. Raises ToolError INVALID_ARGUMENT."""
     if not kinds or count < 1:
-        raise _invalid("There must be a kind of task or more, and a task or more.")
+        raise invalid("There must be a kind of task or more, and a task or more.")
     return tuple(task_document(kinds[k % len(kinds)], seed + k, split) for k in range(count))
 
 
@@ -283,7 +283,7 @@ def grader_named(name: str) -> Grader:
     """What makes a reward of an episode. Raises ToolError INVALID_ARGUMENT for an unknown name, with all there are."""
     known: Mapping[str, Grader] = {**GRADERS, **RECIPES}
     if name not in known:
-        raise _invalid(f"There is no reward {name[:60]!r}: it must be {' or '.join(known)}.")
+        raise invalid(f"There is no reward {name[:60]!r}: it must be {' or '.join(known)}.")
     return known[name]
 
 
@@ -301,9 +301,9 @@ def claimed(folder: Path, plan: RolloutPlan) -> Iterator[None]:
     try:
         found = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
     except OSError as error:
-        raise _invalid(f"{folder} is no folder that can be read ({error.strerror}).") from error
+        raise invalid(f"{folder} is no folder that can be read ({error.strerror}).") from error
     if found and not path.is_file():
-        raise _invalid(f"{folder} holds other things, such as {found[0]}, and no {PLAN_FILE}: choose a new folder.")
+        raise invalid(f"{folder} holds other things, such as {found[0]}, and no {PLAN_FILE}: choose a new folder.")
     if found:
         _require_same(path, plan)
     else:
@@ -312,7 +312,7 @@ def claimed(folder: Path, plan: RolloutPlan) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise _invalid(f"Another process collects rollouts in {folder}: wait for its end.") from error
+            raise invalid(f"Another process collects rollouts in {folder}: wait for its end.") from error
         yield
 
 
@@ -338,19 +338,15 @@ def _require_same(path: Path, plan: RolloutPlan) -> None:
     try:
         there = plain_json.load(read_file(path, PLAN_BYTES, path.parent))
     except (OSError, ValueError) as error:
-        raise _invalid(f"{path} is no plan that can be read: choose a new folder.") from error
+        raise invalid(f"{path} is no plan that can be read: choose a new folder.") from error
     ours = plan.document()
     if isinstance(there, dict):
         # Plans of before named none of them.
         there = {"world": "", "planner": DEFAULT_PLANNER, "sensor": DEFAULT_SENSOR} | _renamed(there)
         tasks = there.get("tasks")
         if isinstance(tasks, list) and tasks and isinstance(tasks[0], dict) and (why := other_version(tasks[0])):
-            raise _invalid(f"{path.parent} holds rollouts of another plan: {why}")
+            raise invalid(f"{path.parent} holds rollouts of another plan: {why}")
     if there != ours:
         both = (set(there) if isinstance(there, dict) else set()) | set(ours)
         different = sorted(name for name in both if not isinstance(there, dict) or there.get(name) != ours.get(name))
-        raise _invalid(f"{path.parent} holds rollouts of another plan, which differs in {', '.join(different)}.")
-
-
-def _invalid(message: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, message)
+        raise invalid(f"{path.parent} holds rollouts of another plan, which differs in {', '.join(different)}.")

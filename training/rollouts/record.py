@@ -21,7 +21,7 @@ from typing import Any
 from agent_node.policy import Message, MessageRole
 from tool_nodes import plain_json
 from tool_nodes.plain_json import PlainJsonError
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from training.advantages.steps import Anchor, ScoredRollout
 from training.rollouts.documents import dataclass_of, document_of
 from training.rollouts.pictures import PictureStore
@@ -245,10 +245,10 @@ class RolloutRecord:
         try:
             document = plain_json.load(line, plain_json.AS_WRITTEN)
         except PlainJsonError as error:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"it is no line of JSON ({error})") from error
+            raise invalid(f"it is no line of JSON ({error})") from error
         if not isinstance(document, dict) or document.pop("version", None) not in READ_VERSIONS:
             known = " or ".join(map(str, READ_VERSIONS))
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"it is no record of a rollout of version {known}")
+            raise invalid(f"it is no record of a rollout of version {known}")
         record = dataclass_of(cls, document, None if store is None else store.get_text)
         _check(record)
         return record
@@ -318,7 +318,7 @@ def _check(record: RolloutRecord) -> None:
     problems += filter(None, (problem_of_tools(record.tools), problem_of_truth(record.truth)))
     problems += [f"turns[{k}] {wrong}" for k, turn in enumerate(record.turns) if (wrong := _problem(record, turn))]
     if problems:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, problems[0])
+        raise invalid(problems[0])
 
 
 def _problem(record: RolloutRecord, turn: TurnRecord) -> str:

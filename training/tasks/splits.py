@@ -17,7 +17,7 @@ import numpy as np
 
 from sim.objects.products import PRODUCTS
 from sim.scene.scenes import PlacedObject
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
@@ -52,7 +52,7 @@ def split_named(name: str) -> Split:
         ToolError: INVALID_ARGUMENT for another one, with the three that there are.
     """
     if name not in SPLITS:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no split {name[:60]!r}, only {', '.join(SPLITS)}.")
+        raise invalid(f"There is no split {name[:60]!r}, only {', '.join(SPLITS)}.")
     return cast(Split, name)
 
 
@@ -86,6 +86,6 @@ def wordings_of(wordings: Sequence[Sayable], split: Split) -> tuple[Sayable, ...
         ToolError: INVALID_ARGUMENT for fewer than three.
     """
     if len(wordings) < len(SPLITS):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Three splits need three wordings or more, not {len(wordings)}.")
+        raise invalid(f"Three splits need three wordings or more, not {len(wordings)}.")
     parts = {"train": wordings[:-2], "validation": wordings[-2:-1], "test": wordings[-1:]}
     return tuple(parts[split])

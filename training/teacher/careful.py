@@ -31,7 +31,7 @@ from agent_node.policies.tiny.dialect import REASONS, Move, Plan, render_move
 from agent_node.policies.tiny.vocabulary import REGISTERS, default_vocabulary
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 
 RETRIES = 2
 """Further tries after a failure that another look, grasp or place may mend; chosen by hand."""
@@ -87,7 +87,7 @@ def careful(protocol: Protocol, options: PolicyOptions, model: str = "") -> Care
     """The entry `careful` of policies. Raises ToolError INVALID_ARGUMENT for another variant than those of HABITS."""
     if model not in HABITS:
         known = ", ".join(f"careful:{name}" if name else "careful" for name in HABITS)
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no policy 'careful:{model[:40]}', only {known}.")
+        raise invalid(f"There is no policy 'careful:{model[:40]}', only {known}.")
     return CarefulPolicy(HABITS[model], protocol, options.seed, options.turns or protocol.turn_budget)
 
 

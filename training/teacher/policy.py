@@ -15,7 +15,7 @@ from agent_node.policies.scripted.transcript import read_episode
 from agent_node.policies.scripted.wording import untagged
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, invalid
 from tool_nodes.tools.suites import SUITES
 from training.teacher import last, pictures, spacetools
 from training.teacher.reading import read_question
@@ -59,9 +59,7 @@ class TeacherPolicy:
     ) -> None:
         unknown = sorted(set(suites) - set(SUITES))
         if unknown:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"There is no tool suite {unknown[0]!r}, only {', '.join(SUITES)}."
-            )
+            raise invalid(f"There is no tool suite {unknown[0]!r}, only {', '.join(SUITES)}.")
         self._protocol = protocol or load_protocol("spacetools")
         self._suites = tuple(suites)
         self._commands = ScriptedPolicy(max_turns=max_turns, protocol=self._protocol)

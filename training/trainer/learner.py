@@ -273,7 +273,7 @@ class Learner:
             more = dict(state["more"])
             before = more["identity"]
         except OSError as error:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror or error}.") from error
+            raise invalid(f"Cannot read {path}: {error.strerror or error}.") from error
         except (RuntimeError, ValueError, KeyError, TypeError, EOFError, pickle.UnpicklingError) as error:
             raise _damaged(path) from error
         if before.get("version", 1) != identity.get("version", 1):
@@ -284,8 +284,7 @@ class Learner:
             )
         if before != identity:
             other = [name for name in identity if before.get(name) != identity[name]]
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 f"{path.parent} holds a training of other {', '.join(other) or 'settings'}.",
                 "Choose another folder, or delete its checkpoint.",
             )
@@ -339,7 +338,4 @@ def _no_number(what: str, step: int) -> ToolError:
 
 
 def _damaged(path: Path) -> ToolError:
-    return ToolError(
-        ErrorCode.INVALID_ARGUMENT, f"The checkpoint {path} is damaged or of another network.",
-        "Delete it to begin again.",
-    )  # fmt: skip
+    return invalid(f"The checkpoint {path} is damaged or of another network.", "Delete it to begin again.")

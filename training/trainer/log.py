@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tool_nodes.files import write_whole
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from training.trainer.plots import Series, as_png, plotted
 from training.trainer.tensorboard import Events
 
@@ -34,10 +34,10 @@ def written_to(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"The training cannot be written to {folder}: {error.strerror or error}.",
+        raise invalid(
+            f"The training cannot be written to {folder}: {error.strerror or error}.",
             "The checkpoint before is whole: the same command goes on from it.",
-        ) from error  # fmt: skip
+        ) from error
 
 
 class RunLog:

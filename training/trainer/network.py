@@ -11,17 +11,16 @@ from agent_node.policies.tiny.network import NORM_EPSILON
 from agent_node.policies.tiny.visual_encoder import VISUAL_WIDTH
 from agent_node.policies.tiny.weights import TinyConfig, TinyWeights
 from tool_nodes.extras import install_extra
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid, unavailable
 
 try:
     import torch
     from torch import Tensor, nn
     from torch.nn import functional as F
 except ImportError as error:  # pragma: no cover
-    raise ToolError(
-        ErrorCode.UNAVAILABLE, "Training the small policy needs torch, which is not installed.",
-        f"Install it with: {install_extra('learn')}",
-    ) from error  # fmt: skip
+    raise unavailable(
+        "Training the small policy needs torch, which is not installed.", f"Install it with: {install_extra('learn')}"
+    ) from error
 
 
 def chosen_device(name: str) -> torch.device:
@@ -33,9 +32,7 @@ def chosen_device(name: str) -> torch.device:
         torch.zeros(1, device=device)
         return device
     except (RuntimeError, AssertionError) as error:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"torch has no device {name[:60]!r} here: take auto, cpu or cuda."
-        ) from error
+        raise invalid(f"torch has no device {name[:60]!r} here: take auto, cpu or cuda.") from error
 
 
 def nothing_dropped(x: Tensor) -> Tensor:

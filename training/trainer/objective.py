@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray
 from training.advantages.gigpo import or_gigpo
 from training.advantages.grpo import EPSILON, grpo_by_group
@@ -77,8 +77,7 @@ def update(
         return {"rows": 0.0}
     difference = logprob_diff(learner, telling)
     if not difference <= settings.max_logprob_diff:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             f"The rows do not fit the weights: log-probabilities differ by {difference:.3g} a token on average, and "
             f"{settings.max_logprob_diff:g} is allowed.",
             "Were they sampled by another policy?",

@@ -14,7 +14,7 @@ from agent_node.policies.tiny.context import read_context
 from agent_node.policies.tiny.visual_encoder import Seen, VisualEncoder
 from agent_node.policies.tiny.weights import TinyWeights
 from agent_node.policy import Message
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from training.rollouts.collection import read_rollouts
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import RolloutRecord, message_role
@@ -66,16 +66,14 @@ def rows_of(
         ids = [token for turn in record.turns for token in turn.token_ids]
         sampled = context.tokens[context.sampled]
         if ids and (len(ids) != len(sampled) or not np.array_equal(ids, sampled)):
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "It reads otherwise than it was sampled.")
+            raise invalid("It reads otherwise than it was sampled.")
         row = TokenSequence.of(context, [value for turn in record.turns for value in turn.logprobs] if ids else None)
         problem = problem_of(row, len(weights.vocabulary), row.visual_features.shape[1], weights.config.positions)
         if problem or len(row.spans) != len(record.turns):
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"It {problem or 'has turns of no token'}.")
+            raise invalid(f"It {problem or 'has turns of no token'}.")
         return row
     except ToolError as error:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"The rollout {record.id} is no row for the small policy: {error.message}"
-        ) from error
+        raise invalid(f"The rollout {record.id} is no row for the small policy: {error.message}") from error
 
 
 def rows_of_folder(

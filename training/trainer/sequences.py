@@ -19,7 +19,7 @@ from agent_node.policies.tiny.context import TinyContext
 from agent_node.policies.tiny.vocabulary import Tokens
 from tool_nodes.array_files import read_arrays
 from tool_nodes.files import write_whole
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.types import BoolArray
 from training.advantages.tokens import of_turns, spans_of
 
@@ -143,7 +143,7 @@ def trainable(
             usable.append(row)
     if not usable:
         why = bad.most_common(1)[0][0] if bad else "there is none"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"No row can be trained on: {why}.")
+        raise invalid(f"No row can be trained on: {why}.")
     return usable, bad
 
 
@@ -231,11 +231,9 @@ def read_rows(path: Path) -> list[TokenSequence]:
         parts = {name: np.split(stored[_STORED.get(name, name)], edges) for name in _PARTS}
         return [TokenSequence(*values) for values in zip(*(parts[name] for name in _PARTS), strict=True)]
     except OSError as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror or error}.") from error
+        raise invalid(f"Cannot read {path}: {error.strerror or error}.") from error
     except (ValueError, TypeError, IndexError) as error:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"{path} is no file of rows, or damaged.", "Delete it to make it again."
-        ) from error
+        raise invalid(f"{path} is no file of rows, or damaged.", "Delete it to make it again.") from error
 
 
 _PARTS = ("tokens", "visual_features", "sampled", "advantages", "logprobs")
@@ -244,4 +242,4 @@ _STORED = {"visual_features": "eyes"}
 
 
 def _wrong(what: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, f"A row cannot be made: {what}.")
+    return invalid(f"A row cannot be made: {what}.")

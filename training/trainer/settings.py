@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from training.advantages.dapo import CLIP
 from training.advantages.gigpo import GAMMA, OMEGA, PRINTED, AnchorChoice
 from training.advantages.grouping import DELTA
@@ -55,7 +55,7 @@ class OptimiserSettings:
 
     def _require(self, true: bool, allowed: str) -> None:
         if not true:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{type(self).__name__}: {allowed}.")
+            raise invalid(f"{type(self).__name__}: {allowed}.")
 
 
 @dataclass(frozen=True)

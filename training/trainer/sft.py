@@ -18,7 +18,7 @@ import numpy as np
 
 from agent_node.policies.tiny.visual_encoder import VISUAL_WIDTH
 from agent_node.policies.tiny.weights import TinyWeights, write_weights
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from training.trainer.checkpoint import identity_of, resumed, save
 from training.trainer.log import POLICY, RunReport, write_report, written_to
 from training.trainer.progress import Progress
@@ -58,16 +58,12 @@ def supervise(
 
     usable, bad = trainable(rows, len(weights.vocabulary), VISUAL_WIDTH, weights.config.positions)
     if 2 * sum(bad.values()) >= len(rows):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             f"{sum(bad.values())} of {len(rows)} rows cannot be trained on, most of them since "
-            f"{bad.most_common(1)[0][0]}.",
+            f"{bad.most_common(1)[0][0]}."
         )
     if any(row.advantages.min() < 0 for row in usable):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            "A token of SFT must count 0 times or more: less than that, its loss would fall for ever.",
-        )
+        raise invalid("A token of SFT must count 0 times or more: less than that, its loss would fall for ever.")
     order = np.random.default_rng([seed, 61]).permutation(len(usable)).tolist()
     apart = int(settings.held_out * len(usable))
     held_out, shown = [usable[k] for k in order[:apart]], [usable[k] for k in order[apart:]]
