@@ -60,7 +60,7 @@ class PortNames:
     def require_no_robot(self) -> None:
         """Refuse names that recorded pictures have no use for. Raises ToolError INVALID_ARGUMENT."""
         if wrong := [port for port in OF_THE_ROBOT if port in self.chosen]:
-            raise invalid(f"The mock robot has no {wrong[0]}: leave it out.")
+            raise invalid(f"Recorded pictures and the mock robot have no {wrong[0]}: leave it out.")
 
     def parts(self, port: str) -> list[str]:
         """The backend that a port names, and the one for pictures without depth where it names two.

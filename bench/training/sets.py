@@ -153,6 +153,7 @@ def _asking(
     from training.data.sets.asking import answer_of, picture_toolbox, ports_asked
 
     form, suites = load_protocol(protocol), parse_suites(suite)
+    backends.ports.require_no_robot()
     require_installed(suites, backends.perception, backends.ports)
     made = make_ports(backends.perception, backends.ports)
     toolbox = picture_toolbox(made, suites)

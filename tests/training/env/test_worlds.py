@@ -149,5 +149,5 @@ def test_a_plan_names_the_planner_and_the_sensor_of_its_stations(world: str) -> 
 
 
 def test_recorded_pictures_have_no_sensor() -> None:
-    with pytest.raises(ToolError, match="The mock robot has no sensor: leave it out"):
+    with pytest.raises(ToolError, match="mock robot have no sensor: leave it out"):
         RolloutPlan(PICK, group_size=2, backend="mock", sensor="ideal")
