@@ -28,10 +28,12 @@ from toolhand_interfaces.msg import CommandStep, ToolStatus
 from agent_node.agent import Agent
 from agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
 from agent_node.episode import Episode
+from agent_node.events import Ask, nobody
 from agent_node.policies import registry
 from agent_node.policies.options import PolicyOptions
-from agent_node.policy import Policy
+from agent_node.policy import Policy, takes_answers
 from agent_node.protocol import Protocol, load_protocol
+from agent_node.ros.answers import DEADLINE_S, AnswerDesk
 from agent_node.ros.joint_log import JointLog
 from agent_node.ros.progress import TurnProgress
 from agent_node.ros.record import GraphRecord, as_text, safety_lines, up_command
@@ -132,8 +134,8 @@ class RunningCommand:
 class CommandNode(Node):
     """Serves RunCommand, one command at a time; a second one is answered "busy" at once.
 
-    Parameters: `policy`, `protocol`, `suites`, `role`, `runs_dir`, `turns`, `availability_deadline_s`,
-    `response_deadline_s`, `motion_deadline_s`.
+    Parameters: `policy`, `protocol`, `suites`, `role`, `runs_dir`, `turns`, `answer_deadline_s`,
+    `availability_deadline_s`, `response_deadline_s`, `motion_deadline_s`.
 
     Args:
         make_toolbox: Makes the tools of a command, from a node of its own, deadlines and a function that says whether
@@ -168,6 +170,7 @@ class CommandNode(Node):
             "transport": "ros", "version": version(),
         }  # fmt: skip
         self._others = GraphRecord(self)
+        self._answers = AnswerDesk(self, parameters.seconds(self, "answer_deadline_s", DEADLINE_S, "A question waits"))
         self._working = threading.Lock()
         self._server = ActionServer(
             self,
@@ -243,7 +246,10 @@ class CommandNode(Node):
             progress = TurnProgress(policy, functools.partial(self._tell, goal))
             recorder = Recorder(request.text, self._now, progress.hear)
             settings = ConversationSettings(self._turns, protocol)
-            agent = Agent(progress, toolbox, settings, options.stopped, recorder.hear)
+            ask: Ask = nobody
+            if request.answers and takes_answers(policy):
+                ask = lambda question: self._answers.wait(progress.published, options.stopped)  # noqa: E731
+            agent = Agent(progress, toolbox, settings, options.stopped, recorder.hear, ask)
             episode = agent.run(request.text)
             _tell_why_it_stopped(episode, command.stop_reason())
         except ToolError:  # nothing is left of a command that could not begin

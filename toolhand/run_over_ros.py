@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from agent_node.console.ask import operator_at_terminal
 from agent_node.console.narration import Narrator, say_missing
 from agent_node.console.terminal import Interrupt, say
 from agent_node.episode import summarize as summarize_episode
@@ -85,13 +86,13 @@ def run_over_ros(
             running.require(asked or {})
             say(f"Using the graph that runs on ROS domain {domain()}, as it was started: {running}.")
             about = {key: value for key, value in about.items() if key in _OF_THE_CLIENT}
-        operator = Operator(link, narrator.hear)
+        operator = Operator(link, narrator.hear, operator_at_terminal(interrupted=interrupt.is_hit))
         station = RosStation(link, StationConfig(seed=command.seed)) if simulated else None
         with interrupt:
             interrupt.bind(operator.cancel)
             outcome = None
             if station is not None:
-                outcome = judged_sentence(station, lambda: operator.carry_out(command.text))
+                outcome = judged_sentence(station, lambda: operator.carry_out(command.text), lambda _: operator.answers)
             episode = operator.carry_out(command.text) if outcome is None else outcome.episode
             known = summarize_episode(episode)
             if station is not None and outcome is not None:

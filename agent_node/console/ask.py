@@ -20,14 +20,15 @@ DEADLINE_S = 120.0
 _POINT = re.compile(r"\(?\s*([01]?\.\d+|[01])\s*[,; ]\s*([01]?\.\d+|[01])\s*\)?")
 
 
-def operator_at_terminal(policy: Policy, interrupted: Callable[[], bool] = lambda: False) -> Ask:
+def operator_at_terminal(policy: Policy | None = None, interrupted: Callable[[], bool] = lambda: False) -> Ask:
     """Who answers questions here: the person at the terminal; `nobody` without one, or for a policy that cannot go on.
 
     Args:
-        policy: Who asks.
+        policy: Who asks; None where it is elsewhere and known there.
         interrupted: Polled while waiting; True, e.g. after Ctrl-C, ends the question.
     """
-    if not (takes_answers(policy) and is_terminal(sys.stdin, sys.stderr)):
+    cannot_go_on = policy is not None and not takes_answers(policy)
+    if cannot_go_on or not is_terminal(sys.stdin, sys.stderr):
         return nobody
     return TerminalOperator(sys.stdin, sys.stderr, interrupted)
 

@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from rclpy.action import ActionClient
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from toolhand_interfaces.action import RunCommand
+from toolhand_interfaces.srv import AnswerQuestion
+from vision_msgs.msg import Point2D
 
 from agent_node.calls import ToolCall
 from agent_node.episode import Episode
 from agent_node.events import (
+    Ask,
     CallRefused,
     Listener,
     NoteAdded,
@@ -23,12 +26,13 @@ from agent_node.events import (
     Thought,
     ToolAnswered,
     ToolCalled,
+    nobody,
 )
 from agent_node.runs.index import MAX_RESULT_BYTES
 from tool_nodes import plain_json
 from tool_nodes.files import read_file
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.ros.calling import run_goal
+from tool_nodes.ros.calling import call, run_goal
 from tool_nodes.ros.link import RosLink
 from tool_nodes.toolbox.toolbox import CallRecord, Session
 
@@ -96,13 +100,19 @@ class Operator:
     Args:
         link: Takes part in the graph.
         listener: Hears each event.
+        ask: Answers questions, in a thread of its own; with `nobody` a question ends the command.
 
     Attributes:
         run_dir: Folder of the last command's report on the agent's machine, None without one.
+        answers: What was answered to the questions of the last command.
     """
 
-    def __init__(self, link: RosLink, listener: Listener) -> None:
-        self._link, self._listener = link, listener
+    def __init__(self, link: RosLink, listener: Listener, ask: Ask = nobody) -> None:
+        self._link, self._listener, self._ask = link, listener, ask
+        self._answering = link.node.create_client(
+            AnswerQuestion, f"{ACTION}/answer", callback_group=ReentrantCallbackGroup()
+        )
+        self.answers: list[OperatorAnswer] = []
         group = MutuallyExclusiveCallbackGroup()  # steps are passed on in the order in which they were published
         self._client = ActionClient(link.node, RunCommand, ACTION, callback_group=group)
         self._cancelled = threading.Event()
@@ -117,13 +127,23 @@ class Operator:
         """Send a sentence and wait for its end. What the agent did in between stays in its report."""
         episode = Episode(text, [], [], Session())
         began = time.monotonic()
-        self._answer, self.run_dir = None, None
+        self._answer, self.run_dir, self.answers = None, None, []
         steps = StepNarrator(self._listener)
+
+        def on_feedback(feedback: Any) -> None:
+            steps.hear(feedback.step)
+            if feedback.step.question and self._ask is not nobody:
+                threading.Thread(target=self._answer_question, args=(feedback.step,), daemon=True).start()
+
         try:
             outcome = run_goal(
-                self._client, RunCommand.Goal(text=text), ACTION, self._link.deadlines,
-                on_feedback=lambda feedback: steps.hear(feedback.step), cancelled=self._cancelled.is_set,
-            )  # fmt: skip
+                self._client,
+                RunCommand.Goal(text=text, answers=self._ask is not nobody),
+                ACTION,
+                self._link.deadlines,
+                on_feedback=on_feedback,
+                cancelled=self._cancelled.is_set,
+            )
         except ToolError as error:
             episode.error_code, episode.answer = error.code, str(error)
         else:
@@ -137,6 +157,22 @@ class Operator:
         steps.end()
         episode.wall_s = time.monotonic() - began
         return episode
+
+    def _answer_question(self, step: Any) -> None:
+        """Put the question of a step, and send the answer; without one the command ends with its question."""
+        try:
+            answer = self._ask(OperatorQuestion(step.question))
+            request = AnswerQuestion.Request(step=step.number)
+            if answer is not None:
+                self.answers.append(answer)
+                request.text = answer.text
+                request.points = [] if answer.point is None else [Point2D(x=answer.point[0], y=answer.point[1])]
+            deadlines = self._link.deadlines
+            status = call(self._answering, request, deadlines.response_s, deadlines.availability_s).status
+            if not status.success:
+                self._listener(NoteAdded(f"The answer was not taken: {status.message}"))
+        except ToolError as error:  # interrupted, or the agent's node is gone: the command ends by itself
+            self._listener(NoteAdded(str(error)))
 
     def result(self) -> dict[str, Any]:
         """What the agent wrote about the last command, or as much of it as its result holds."""

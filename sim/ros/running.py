@@ -123,7 +123,9 @@ class RunningGraph:
             there = told.over(preset)
         except ToolError:  # a preset that only the other installation has
             there = told
-        wanted = PortNames(**chosen).over(asked_preset) if asked_preset == preset else PortNames(**chosen)
+        wanted = PortNames(**chosen)
+        if asked_preset and asked_preset == preset:
+            wanted = wanted.over(preset)
         for port, name in vars(wanted).items():
             if name and (port in chosen or port not in _OWN) and name != getattr(there, port):
                 yield port, name, f"{port} {getattr(there, port) or 'unknown'}"

@@ -95,9 +95,10 @@ class Operator:
 
     def send(self, text: str, mode: str = "") -> Any:
         """The handle of an accepted goal."""
-        sent = self.client.send_goal_async(
-            RunCommand.Goal(text=text, mode=mode), feedback_callback=lambda message: self.feedback.append(message)
-        )
+        return self.send_goal(RunCommand.Goal(text=text, mode=mode))
+
+    def send_goal(self, goal: Any) -> Any:
+        sent = self.client.send_goal_async(goal, feedback_callback=lambda message: self.feedback.append(message))
         wait_until(sent.done)
         assert sent.result().accepted
         return sent.result()
