@@ -16,13 +16,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from agent_node.calls import ToolCall
 from tool_nodes.results import ErrorCode, invalid
-from tool_nodes.toolbox.toolbox import CallRecord
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tool_nodes.toolbox.toolbox import CallRecord
 
 LONGEST_ANSWER = 2000
 """Longest answer to a question [characters]; as long as a command of the scripted policy may be."""
