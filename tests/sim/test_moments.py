@@ -148,7 +148,7 @@ def holding() -> Station:
 def put_down(station: Station) -> tuple[Any, ...]:
     """Everything that a placement leaves behind, with the pictures before and after."""
     frame = station.camera.capture()
-    before, place = pixels_of(frame), np.linalg.inv(frame.T_base_camera) @ [0.5, -0.3, 0.0, 1.0]
+    before, place = pixels_of(frame), np.linalg.inv(frame.T_base_camera) @ [0.55, 0.2, 0.0, 1.0]
     arguments = {"placement_point_3d": place[:3].tolist()}
     record = station.toolbox.call("robot.place_object_at_3d_location", arguments, Session())
     assert record.result.ok, record.result.error
