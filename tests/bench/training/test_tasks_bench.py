@@ -38,7 +38,7 @@ def test_what_has_no_score_is_counted_and_left_out():
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"kinds": "juggle"}, "There is no task kind 'juggle': give all, questions, or some of pick,"),
+        ({"kinds": "juggle"}, "There is no task 'juggle': it must be box or choice or"),
         ({"split": "exam"}, "There is no split 'exam'"),
         ({"difficulty": 2.0}, "difficulty must be from 0 to 1"),
     ],

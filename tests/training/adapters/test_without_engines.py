@@ -13,7 +13,7 @@ import pytest
 from tool_nodes.results import ErrorCode, ToolError
 from training.adapters.episodes import Episodes
 from training.adapters.on_trl import TrlEpisode, environment_factory, hear_answers, scored_completion, step_trainer
-from training.tasks.kinds import make_task, task_document
+from training.tasks.kinds import task_document, task_from_document
 
 DOCUMENT = task_document("count", 5)
 ROW = {"task": json.dumps(DOCUMENT), "seed": 5}
@@ -54,13 +54,13 @@ def test_an_episode_is_opened_called_answered_and_scored_as_trl_does(episodes: E
     parts = one.reset(prompt="of the data set", **ROW)
     assert [part["type"] for part in parts] == ["text", "text", "image"]
     assert parts[2]["image"].size == (160, 120)
-    assert make_task(**DOCUMENT).text in parts[1]["text"]
+    assert task_from_document(DOCUMENT).text in parts[1]["text"]
     other.reset(**ROW)
     looked = one.robot__capture_image()  # type: ignore[attr-defined]
     assert [part["type"] for part in looked] == ["text", "image"]
     assert "<image 1>" in looked[0]["text"]
     assert "must be" in one.roborefer__detect_one(obj_name=3)  # type: ignore[attr-defined]
-    truth = str(make_task(**DOCUMENT).truth)
+    truth = str(task_from_document(DOCUMENT).truth)
     assert hear_answers([said(truth), said("", tool_calls=[{}])], [one, other]) == [None, None]
     assert one.get_reward() == one.get_reward() == 1.0
     assert other.get_reward() == 0.0, "it ended with a call, and so without an answer"

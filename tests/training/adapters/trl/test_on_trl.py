@@ -20,7 +20,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.adapters.episodes import Episodes
 from training.adapters.on_trl import TrlEpisode, environment_factory, hear_answers, step_trainer
 from training.advantages.grpo import grpo
-from training.tasks.kinds import make_task
+from training.tasks.kinds import task_from_document
 
 Reply = list[tuple[str, dict[str, Any]]] | str
 """Calls, or the answer."""
@@ -232,7 +232,7 @@ def test_a_step_in_which_everything_broke_stops(make: Any, episodes: Episodes, m
 @pytest.mark.parametrize("kind", ["grpo", "or_gigpo"])
 def test_steps_of_training_move_the_weights(kind: str, make: Any, model: Any) -> None:
     episodes = Episodes(SETTINGS | {"reward": "mean"})
-    truth = make_task(**json.loads(COUNT["task"])).truth
+    truth = task_from_document(json.loads(COUNT["task"])).truth
     trainer = make(GRPOTrainer if kind == "grpo" else step_trainer(), episodes, n=2, row=COUNT, max_steps=2)
     shown = scripted(trainer, [[[("robot.capture_image", {})], str(truth)], ["No idea."]])
     before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
