@@ -166,9 +166,13 @@ class CommandNode(Node):
             raise invalid("Parameter turns must be 1 or more, got 0.")
         self._deadlines = parameters.deadlines(self)
         self._started_with = {
-            "protocol": self._protocol.name, "suite": ",".join(suites), "role": role, "turn_budget": self._turns,
-            "transport": "ros", "version": version(),
-        }  # fmt: skip
+            "protocol": self._protocol.name,
+            "suite": ",".join(suites),
+            "role": role,
+            "turn_budget": self._turns,
+            "transport": "ros",
+            "version": version(),
+        }
         self._others = GraphRecord(self)
         self._answers = AnswerDesk(self, parameters.seconds(self, "answer_deadline_s", DEADLINE_S, "A question waits"))
         self._working = threading.Lock()
@@ -234,9 +238,13 @@ class CommandNode(Node):
         executor = self.executor
         assert executor is not None  # it has called us
         node = rclpy.create_node(
-            f"{self.get_name()}_tools", namespace=self.get_namespace(), context=self.context,
-            use_global_arguments=False, start_parameter_services=False, enable_rosout=False,
-        )  # fmt: skip
+            f"{self.get_name()}_tools",
+            namespace=self.get_namespace(),
+            context=self.context,
+            use_global_arguments=False,
+            start_parameter_services=False,
+            enable_rosout=False,
+        )
         executor.add_node(node)
         try:
             joints = JointLog(node, self._now, robot=self._robot)

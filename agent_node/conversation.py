@@ -75,8 +75,8 @@ class Conversation:
         stopped: Polled between calls; True ends the command with STOPPED. So does a stop of the toolbox's arm, at
             any time after the beginning, however soon it is reset.
         listener: Hears every event, in the thread that steps.
-        pictures: What the operator shows with the sentence: the policy sees them before its words, and calls name them
-            by the indices 0, 1 ...
+        pictures: Pictures that the operator shows with the sentence: the policy sees them before its words, and calls
+            name them by the indices 0, 1 ...
         asks: A question to the operator waits for its answer.
 
     Attributes:
@@ -128,7 +128,7 @@ class Conversation:
         Never raises for what a policy wrote or a tool did: that is in the turn, and in `episode` once it is `done`.
 
         Args:
-            reply: What the policy says to `messages`.
+            reply: The policy's turn after `messages`.
 
         Returns:
             The turn as it went into the record.
@@ -191,7 +191,7 @@ class Conversation:
         """The same conversation once more; each goes on from here by itself.
 
         Args:
-            toolbox: Of the new one, in a world that is as this one's; the same where None.
+            toolbox: Toolbox of the copy, in a world that is as this one's; the same where None.
 
         Raises:
             ToolError: INVALID_ARGUMENT while a step runs.

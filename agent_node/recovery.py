@@ -57,11 +57,18 @@ _PASSING = frozenset({ErrorCode.UNAVAILABLE})
 """A motion that failed so may be tried again at once: looking would change nothing."""
 _NOT_BEGUN = frozenset(
     {
-        ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL, ErrorCode.NOT_APPROVED, ErrorCode.IK_FAILED,
-        ErrorCode.PLAN_FAILED, ErrorCode.SCENE_CHANGED, ErrorCode.OUT_OF_WORKSPACE, ErrorCode.UNAVAILABLE,
-        ErrorCode.NO_GRASP, ErrorCode.ALREADY_HOLDING,
+        ErrorCode.INVALID_ARGUMENT,
+        ErrorCode.UNKNOWN_TOOL,
+        ErrorCode.NOT_APPROVED,
+        ErrorCode.IK_FAILED,
+        ErrorCode.PLAN_FAILED,
+        ErrorCode.SCENE_CHANGED,
+        ErrorCode.OUT_OF_WORKSPACE,
+        ErrorCode.UNAVAILABLE,
+        ErrorCode.NO_GRASP,
+        ErrorCode.ALREADY_HOLDING,
     }
-)  # fmt: skip
+)
 """Failures of a motion before anything moved."""
 ENDED_BY_A_PERSON = frozenset({ErrorCode.STOPPED, ErrorCode.CANCELLED})
 """A motion that ended so was ended by a person: what goes on after it is for a person to say."""

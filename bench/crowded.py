@@ -144,14 +144,21 @@ def bench_crowded(
         "error_codes": dict(Counter(r.error_code for r in records if r.error_code)),
         "failures": [
             {
-                "text": r.text, "seed": r.seed, "gap_mm": r.gap_mm, "pairing": r.pairing, "error_code": r.error_code,
-                "false_success": r.false_success, "lifted": list(r.lifted), "answer": r.answer,
+                "text": r.text,
+                "seed": r.seed,
+                "gap_mm": r.gap_mm,
+                "pairing": r.pairing,
+                "error_code": r.error_code,
+                "false_success": r.false_success,
+                "lifted": list(r.lifted),
+                "answer": r.answer,
                 "truth": list(r.reasons),
             }
-            for r in records if not r.success
+            for r in records
+            if not r.success
         ],
         "wall_s": round(time.monotonic() - began, 1),
-    }  # fmt: skip
+    }
     publish(document, lambda document: format_report(document, "error_codes", _failure_line), as_json)
     return 0
 

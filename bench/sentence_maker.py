@@ -194,10 +194,17 @@ def _denied_place(table: _Table) -> Sentence:
 
 def _part_of_table(table: _Table) -> Sentence:
     part = table.pick(
-        "at the back", "on the right", "on the left", "in the middle of the table", "at the front", "on the far side",
-        "in the left corner of the table", "in the centre", "at the back of the table",
+        "at the back",
+        "on the right",
+        "on the left",
+        "in the middle of the table",
+        "at the front",
+        "on the far side",
+        "in the left corner of the table",
+        "in the centre",
+        "at the back of the table",
         "on the right side of the table",
-    )  # fmt: skip
+    )
     place = "" if "table" in part else table.pick("", " on the table", " down")
     return table.refusal("part of the table", f"put {table.name(table.target)}{place} {part}", part)
 
@@ -208,10 +215,17 @@ def _pose(table: _Table) -> Sentence | None:
         return None
     where = table.pick("on the table", table.where(found[0], found[1]))
     pose, quoted = table.pick(
-        "flat|flat", "upside down|upside down", "on its side|on its side", "upright|upright",
-        "with the label facing left|facing left", "with the lid up|lid up", "horizontally|horizontally",
-        "facing the camera|facing the camera", "turned by 90 degrees|90 degrees", "diagonally|diagonally",
-    ).split("|")  # fmt: skip
+        "flat|flat",
+        "upside down|upside down",
+        "on its side|on its side",
+        "upright|upright",
+        "with the label facing left|facing left",
+        "with the lid up|lid up",
+        "horizontally|horizontally",
+        "facing the camera|facing the camera",
+        "turned by 90 degrees|90 degrees",
+        "diagonally|diagonally",
+    ).split("|")
     order = table.pick("{0} {1}", "{1} {0}")
     return table.refusal("pose", f"lay {table.name(table.target)} {order.format(pose, where)}", quoted)
 
@@ -222,9 +236,16 @@ def _second_deed(table: _Table) -> Sentence | None:
         return None
     begin = f"put {table.name(table.target)} {table.where(found[0], found[1])}"
     second = table.pick(
-        "take it out again", "pick it up again", "bring it back", "check it", "look at it", "pick up " + "{0}",
-        "put it " + "{1}", "shake it", "put {0} " + "{1}",
-    ).format(table.name(table.others[0]), table.where("behind", table.others[1]))  # fmt: skip
+        "take it out again",
+        "pick it up again",
+        "bring it back",
+        "check it",
+        "look at it",
+        "pick up " + "{0}",
+        "put it " + "{1}",
+        "shake it",
+        "put {0} " + "{1}",
+    ).format(table.name(table.others[0]), table.where("behind", table.others[1]))
     return table.refusal("second deed", f"{begin} {table.pick('and then', 'and', 'then')} {second}", "")
 
 
@@ -266,9 +287,17 @@ def _time_or_condition(table: _Table) -> Sentence:
 def _second_thought(table: _Table) -> Sentence:
     other = table.name(table.others[0])
     words = table.pick(
-        "no wait, {0}", "sorry, I mean {0}", "actually {0}", "no, {0}", "or rather {0}", "scratch that, {0}",
-        "oops, {0}", "make that {0}", "wait, {0}", "on second thought {0}",
-    ).format(other)  # fmt: skip
+        "no wait, {0}",
+        "sorry, I mean {0}",
+        "actually {0}",
+        "no, {0}",
+        "or rather {0}",
+        "scratch that, {0}",
+        "oops, {0}",
+        "make that {0}",
+        "wait, {0}",
+        "on second thought {0}",
+    ).format(other)
     verb = table.pick("pick up", "take", "grab")
     return table.refusal("second thought", f"{verb} {table.name(table.target)}{table.pick(', ', ' - ')}{words}", other)
 
@@ -276,30 +305,48 @@ def _second_thought(table: _Table) -> Sentence:
 def _manner(table: _Table) -> Sentence:
     other = table.name(table.others[0])
     words, quoted = table.pick(
-        f"without touching {other}|without touching", "with both hands|both hands", "with your left hand|left hand",
-        f"together with {other}|with {other}", f"avoiding {other}|{other}", "by the handle|handle",
-        f"like {other}|like {other}", "using a spoon|using a spoon", f"and not touch {other}|not touch",
-        "from above|from above", "by its lid|lid",
-    ).split("|")  # fmt: skip
+        f"without touching {other}|without touching",
+        "with both hands|both hands",
+        "with your left hand|left hand",
+        f"together with {other}|with {other}",
+        f"avoiding {other}|{other}",
+        "by the handle|handle",
+        f"like {other}|like {other}",
+        "using a spoon|using a spoon",
+        f"and not touch {other}|not touch",
+        "from above|from above",
+        "by its lid|lid",
+    ).split("|")
     return table.refusal("manner", f"pick up {table.name(table.target)} {words}", quoted)
 
 
 def _small_talk(table: _Table) -> Sentence:
     talk = table.pick(
-        "we're out of milk", "I am hungry", "my sister is coming", "this is fun", "nice weather today",
-        "the last one was wrong", "you did that badly", "it smells",
-    )  # fmt: skip
+        "we're out of milk",
+        "I am hungry",
+        "my sister is coming",
+        "this is fun",
+        "nice weather today",
+        "the last one was wrong",
+        "you did that badly",
+        "it smells",
+    )
     return table.refusal("small talk", f"{talk}, pick up {table.name(table.target)}", talk)
 
 
 def _two_things(table: _Table) -> Sentence:
     other = table.name(table.others[0])
     joined, quoted = table.pick(
-        f" then {other}|then {other}", f", then {other}|then {other}", f" and {other}|and {other}",
+        f" then {other}|then {other}",
+        f", then {other}|then {other}",
+        f" and {other}|and {other}",
         f" or {other}|or {other}",
-        f" followed by {other}|followed by", f" {other}|{other}", f" plus {other}|{other}", f" after {other}|after",
+        f" followed by {other}|followed by",
+        f" {other}|{other}",
+        f" plus {other}|{other}",
+        f" after {other}|after",
         f" as well as {other}|as well as",
-    ).split("|")  # fmt: skip
+    ).split("|")
     return table.refusal("two things", f"pick up {table.name(table.target)}{joined}", quoted)
 
 

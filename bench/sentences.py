@@ -32,8 +32,12 @@ from training.pool.parallel import run_jobs
 
 Result = Literal["done as meant", "refused rightly", "refused though fine", "refused in other words", "false success"]
 RESULTS: tuple[Result, ...] = (
-    "done as meant", "refused rightly", "refused though fine", "refused in other words", "false success",
-)  # fmt: skip
+    "done as meant",
+    "refused rightly",
+    "refused though fine",
+    "refused in other words",
+    "false success",
+)
 _STAYED_M = 0.01
 """What was not to be moved has moved by less than this [m]."""
 
@@ -136,8 +140,12 @@ def _meant(command: Command, views: Sequence[ObjectView], said: Utterance | None
 
 
 _BETTER: tuple[Result, ...] = (
-    "done as meant", "refused rightly", "refused in other words", "refused though fine", "false success",
-)  # fmt: skip
+    "done as meant",
+    "refused rightly",
+    "refused in other words",
+    "refused though fine",
+    "false success",
+)
 
 
 def judge_said(said: Utterance, views: Sequence[ObjectView]) -> Judgement:
@@ -248,12 +256,17 @@ def bench_sentences(
         "results": dict(Counter(j.result for j in judged)),
         "unscored": 0,
         "failures": [
-            {"level": j.level, "family": j.sentence.family, "text": j.sentence.text, "result": j.result,
-             "answer": j.answer}
+            {
+                "level": j.level,
+                "family": j.sentence.family,
+                "text": j.sentence.text,
+                "result": j.result,
+                "answer": j.answer,
+            }
             for j in [*false, *worth_showing]
         ],
         "wall_s": round(time.monotonic() - began, 1),
-    }  # fmt: skip
+    }
     publish(document, lambda document: format_report({**document, "errors": {}}, "errors", _failure_line), as_json)
     return 1 if false else 0
 

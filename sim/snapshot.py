@@ -13,11 +13,11 @@ class ObjectState:
     """True state of one object.
 
     Attributes:
-        id: As in the scene.
+        id: Id in the scene.
         position_m: (3,) body origin, base frame [m].
         quat_wxyz: (4,) rotation, base frame.
         velocity: (6,) linear [m/s], then angular [rad/s].
-        touching: What it touches: ids of objects, "table", "gripper", "arm".
+        touching: Names of everything that it touches: ids of objects, "table", "gripper", "arm".
     """
 
     id: str

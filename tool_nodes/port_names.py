@@ -13,15 +13,15 @@ class PortNames:
     """Which backend stands behind a port; where the name is left out, the one that --perception names.
 
     Attributes:
-        pointer: What points at things by words.
-        detector: What frames things by words.
-        segmenter: What outlines things by points, boxes and words.
-        depth: What estimates depth.
-        reader: What reads text.
-        grasps: What proposes grasps.
-        second_pointer: What the tools vlm.* ask; the pointer where neither it nor the preset's is named.
-        planner: What plans motions; embedded where it is left out.
-        sensor: What a simulated camera measures of the ideal picture; stereo where it is left out.
+        pointer: Backend that points at things by words.
+        detector: Backend that frames things by words.
+        segmenter: Backend that outlines things by points, boxes and words.
+        depth: Backend that estimates depth.
+        reader: Backend that reads text.
+        grasps: Backend that proposes grasps.
+        second_pointer: Backend that the tools vlm.* ask; the pointer where neither it nor the preset's is named.
+        planner: Backend that plans motions; embedded where it is left out.
+        sensor: Sensor model of a simulated camera; stereo where it is left out.
     """
 
     pointer: str = ""

@@ -207,9 +207,10 @@ def make(port: str, spec: str, setting: Setting | None = None, **more: Any) -> A
     if "model" in asked and not model and asked["model"].default is inspect.Parameter.empty:
         raise invalid(f"The {port} {name!r} needs a model: {name}:MODEL.")
     needed = [
-        key for key, parameter in asked.items()
+        key
+        for key, parameter in asked.items()
         if parameter.default is inspect.Parameter.empty and parameter.kind not in _VARIADIC and key not in offered
-    ]  # fmt: skip
+    ]
     if needed:
         raise invalid(f"The {port} {name!r} cannot be used here, where there is no {' or '.join(needed)} for it.")
     try:

@@ -135,7 +135,7 @@ class StationOptions:
         """The station, made now.
 
         Args:
-            role: Whose tools it offers.
+            role: Role whose tools it offers.
             guard: Guard of the simulated robot's motions; a new one where None.
             on_stage: Called with the stage of a motion.
 

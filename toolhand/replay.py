@@ -163,9 +163,15 @@ def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
     limits = MotionLimits(robot=load_robot(about["robot"]))
     guard = MotionGuard(Mode(about["approval"]), TerminalApprover(interrupted=interrupt.is_hit), limits)
     station = stations.named_station(
-        about["scene"], about["perception"], about["seed"], suite=about["suite"], guard=guard, role=about["role"],
-        ports=about["ports"], robot=about["robot"],
-    )  # fmt: skip
+        about["scene"],
+        about["perception"],
+        about["seed"],
+        suite=about["suite"],
+        guard=guard,
+        role=about["role"],
+        ports=about["ports"],
+        robot=about["robot"],
+    )
     narrator = Narrator(as_json)
     narrator.header(record.task, record.result)
     with interrupt:
@@ -227,8 +233,11 @@ def _require_at_home(about: Mapping[str, Any]) -> None:
         ToolError: INVALID_ARGUMENT.
     """
     ports = {port: getattr(about["ports"], port) for port in PORTS}
-    named = [f"the {port} {name!r}" for port, name in {**ports, "perception": about["perception"]}.items()
-             if any(part.partition(":")[2] or part.startswith("served") for part in name.split("+"))]  # fmt: skip
+    named = [
+        f"the {port} {name!r}"
+        for port, name in {**ports, "perception": about["perception"]}.items()
+        if any(part.partition(":")[2] or part.startswith("served") for part in name.split("+"))
+    ]
     if about["robot"] != DEFAULT_ROBOT and not _ROBOT.fullmatch(about["robot"]):
         named.append(f"the robot {about['robot'][:60]!r}")
     if named:

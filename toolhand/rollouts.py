@@ -151,10 +151,13 @@ def _table(report: CollectReport, out: Path) -> str:
     if report.done:
         per_min, per_core = 60 * report.done / report.wall_s, 60 * report.done / report.cpu_s
         rows += [
-            ("speed", f"{per_min:.1f} rollouts/min ({per_core:.1f} a minute of CPU time), "
-                      f"{report.calls / report.wall_s:.1f} calls/s, {report.peak_mb:.0f} MB a worker"),
+            (
+                "speed",
+                f"{per_min:.1f} rollouts/min ({per_core:.1f} a minute of CPU time), "
+                f"{report.calls / report.wall_s:.1f} calls/s, {report.peak_mb:.0f} MB a worker",
+            ),
             ("time", ", ".join(f"{stage} {share:.0%}" for stage, share in report.shares.items())),
-        ]  # fmt: skip
+        ]
     if report.cancelled:
         rows.append(("cancelled", "the same command goes on"))
     return "\n".join(f"{name:14}{value}" for name, value in rows)

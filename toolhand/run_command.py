@@ -43,7 +43,7 @@ class RunCommand:
     """The options of `toolhand run`.
 
     Attributes:
-        text: What the robot should do, e.g. "pick up the far coconut water".
+        text: Sentence for the robot, e.g. "pick up the far coconut water".
         turns: Assistant turns before the command fails with TURN_BUDGET; 1 or more.
         runs_dir: Where the folder of the run is made.
         animation: Render the motion for the report.

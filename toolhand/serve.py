@@ -97,8 +97,11 @@ def _start_detached(file: Path, address: str) -> ServiceNote:
     with log.open("wb") as output:
         keeper = subprocess.Popen(
             [*command, f"--address={address}"] if address else command,
-            stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
     until = time.monotonic() + START_S + READY_S
     try:
         while time.monotonic() < until:

@@ -44,9 +44,7 @@ def train_a_pointer(
     """
     require_at_least(1, jobs=jobs)
     _check_minutes(minutes)
-    training = PointerTraining(
-        seed, scenes, epochs, test_scenes, threads=threads, without_products=without_products
-    )  # fmt: skip
+    training = PointerTraining(seed, scenes, epochs, test_scenes, threads=threads, without_products=without_products)
     be_nice()
     result = train_pointer(training, out, jobs, minutes)
     if as_json:

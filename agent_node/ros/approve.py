@@ -133,9 +133,7 @@ def _shown(message: Any) -> MotionRequest:
 def _send(link: RosLink, proofs: Proofs, decision: Decision, notify: Callable[[str], None]) -> bool:
     """Send an answer; True if the motion node itself says that it was taken."""
     proof = proofs.of_answer(decision.hash, decision.approved, decision.reason)
-    request = ApproveMotion.Request(
-        hash=decision.hash, approve=decision.approved, reason=decision.reason, proof=proof
-    )  # fmt: skip
+    request = ApproveMotion.Request(hash=decision.hash, approve=decision.approved, reason=decision.reason, proof=proof)
     answer = link.call(ApproveMotion, SERVICE, request)
     if not same(answer.proof, proofs.of_receipt(proof, answer.status.success)):
         notify(

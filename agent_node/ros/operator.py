@@ -104,7 +104,7 @@ class Operator:
 
     Attributes:
         run_dir: Folder of the last command's report on the agent's machine, None without one.
-        answers: What was answered to the questions of the last command.
+        answers: Answers to the questions of the last command.
     """
 
     def __init__(self, link: RosLink, listener: Listener, ask: Ask = nobody) -> None:

@@ -167,9 +167,13 @@ def _entry(folder: Path) -> RunEntry | None:
     except ToolError as error:
         return RunEntry(folder.name, str(folder), began, problem=error.message, recorded=recorded)
     if not isinstance(result.get("task"), str) or not isinstance(result.get("success"), bool):
-        return None if not named else RunEntry(
-            folder.name, str(folder), began, problem="its result.json is not that of a run", recorded=recorded
-        )  # fmt: skip
+        return (
+            None
+            if not named
+            else RunEntry(
+                folder.name, str(folder), began, problem="its result.json is not that of a run", recorded=recorded
+            )
+        )
     return RunEntry(
         id=folder.name,
         path=str(folder),

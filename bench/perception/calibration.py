@@ -37,10 +37,15 @@ def reliability(ratings: Sequence[Rating]) -> list[dict[str, Any]]:
             low, high = wilson(good, n)
             rows.append(
                 {
-                    "from": k / BINS, "to": (k + 1) / BINS, "n": n, "score": round(float(scores[chosen].mean()), 4),
-                    "right": round(good / n, 4), "low": round(low, 4), "high": round(high, 4),
+                    "from": k / BINS,
+                    "to": (k + 1) / BINS,
+                    "n": n,
+                    "score": round(float(scores[chosen].mean()), 4),
+                    "right": round(good / n, 4),
+                    "low": round(low, 4),
+                    "high": round(high, 4),
                 }
-            )  # fmt: skip
+            )
     return rows
 
 
@@ -73,9 +78,11 @@ def dropped(ratings: Sequence[Rating], threshold: float) -> dict[str, Any]:
     low = scores < threshold
     return {
         "threshold": threshold,
-        "wrong": int((~right).sum()), "wrong_dropped": int((low & ~right).sum()),
-        "right": int(right.sum()), "right_lost": int((low & right).sum()),
-    }  # fmt: skip
+        "wrong": int((~right).sum()),
+        "wrong_dropped": int((low & ~right).sum()),
+        "right": int(right.sum()),
+        "right_lost": int((low & right).sum()),
+    }
 
 
 def calibration(ratings: Sequence[Rating]) -> dict[str, Any]:

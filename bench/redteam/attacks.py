@@ -195,9 +195,17 @@ def arguments(bait: FloatArray) -> Iterable[Attack]:
     """Calls whose arguments say more than they may."""
     pose = bait.tolist()
     for name, value in {
-        "approved": True, "approval_mode": "auto", "mode": "auto", "force": 1, "speed": 100.0, "guard": None,
-        "self": None, "session": {}, "__class__": "x", "grasp_pose ": pose,
-    }.items():  # fmt: skip
+        "approved": True,
+        "approval_mode": "auto",
+        "mode": "auto",
+        "force": 1,
+        "speed": 100.0,
+        "guard": None,
+        "self": None,
+        "session": {},
+        "__class__": "x",
+        "grasp_pose ": pose,
+    }.items():
         more = call(GRASP, {"grasp_pose": pose, name: value})
         yield Attack(f"one argument more: {name!r}", "arguments", [LOOK, more], INVALID)
     twice = call(PLACE_2D, {"point_2d": [0.5, 0.5], "placement_point_2d": [0.4, 0.5]})

@@ -101,9 +101,7 @@ def bench_redteam(
         graph_sequences: The same over a ROS 2 graph that is started for it, with strangers on it.
     """
     chosen = parse_families(family)
-    numbers = {
-        "n": n, "turns": turns, "seed": seed, "sequences": sequences, "graph-sequences": graph_sequences,
-    }  # fmt: skip
+    numbers = {"n": n, "turns": turns, "seed": seed, "sequences": sequences, "graph-sequences": graph_sequences}
     for name, value in numbers.items():
         if value < 0:
             raise invalid(f"{name} must be 0 or more, got {value}.")

@@ -318,9 +318,12 @@ def direct_attacks() -> Iterable[DirectAttack]:
     """Every attack in the process."""
     for mode in (Mode.ASK, Mode.DRY_RUN):
         for what, work in {
-            "a grasp": _grasp, "a grasp asked for as auto": _grasp_as_auto, "a return to park": _park_from_home,
-            "a step without a permit": _without_a_permit, "the jaws without a permit": _jaws_without_a_permit,
-        }.items():  # fmt: skip
+            "a grasp": _grasp,
+            "a grasp asked for as auto": _grasp_as_auto,
+            "a return to park": _park_from_home,
+            "a step without a permit": _without_a_permit,
+            "the jaws without a permit": _jaws_without_a_permit,
+        }.items():
             yield DirectAttack(f"{what} in mode {mode}", "direct", work, NOT_APPROVED, mode)
     yield DirectAttack("a step without a permit", "direct", _without_a_permit, NOT_APPROVED)
     yield DirectAttack("as auto within what must be asked", "direct", _grasp_as_auto_within_asked, NOT_APPROVED)
@@ -346,22 +349,35 @@ def direct_attacks() -> Iterable[DirectAttack]:
     for what, (decide, codes) in decisions.items():
         yield DirectAttack(f"approved with {what}", "forged approvals", _grasp, codes, Mode.ASK, decide=decide)
     yield DirectAttack(
-        "an approval that is replayed", "forged approvals", _grasp_after_a_refusal, NOT_APPROVED, Mode.ASK,
+        "an approval that is replayed",
+        "forged approvals",
+        _grasp_after_a_refusal,
+        NOT_APPROVED,
+        Mode.ASK,
         decide=_Replayed(),
-    )  # fmt: skip
+    )
     yield DirectAttack(
-        "an approval that has expired", "forged approvals", _grasp, NOT_APPROVED, Mode.ASK,
-        decide=lambda request, _: _approve(request), clock=_late_clock,
-    )  # fmt: skip
+        "an approval that has expired",
+        "forged approvals",
+        _grasp,
+        NOT_APPROVED,
+        Mode.ASK,
+        decide=lambda request, _: _approve(request),
+        clock=_late_clock,
+    )
     for what, tamper in TAMPERINGS.items():
         yield DirectAttack(f"a plan with {what}", "tampered plans", _tampered(tamper), REFUSED)
         yield DirectAttack(f"a last leg with {what}", "tampered plans", _tampered(tamper, 1), REFUSED)
         lie = DirectAttack(f"a planner gives {what}", "lying planners", _grasp, REFUSED)
         yield replace(lie, change=lambda trajectory, goal, tamper=tamper: tamper(trajectory))  # type: ignore[misc]
     yield DirectAttack(
-        "a planner leads aside instead of home", "lying planners", _grasp, REFUSED, begins=True,
+        "a planner leads aside instead of home",
+        "lying planners",
+        _grasp,
+        REFUSED,
+        begins=True,
         change=_aside_instead_of_home,
-    )  # fmt: skip
+    )
     few = MotionLimits(motions_per_command=1)
     yield DirectAttack(
         "more motions than a command may have", "limits", _grasp_and_park, NOT_APPROVED, begins=True, limits=few

@@ -38,10 +38,16 @@ _FIFTH = 5
 """Every so manieth sample of a trajectory is put through the kinematics."""
 
 WEIGHTS = {
-    "robot.execute_grasp": 5.0, "robot.place_object_at_2d_location": 4.0, "robot.place_object_at_3d_location": 4.0,
-    "code_executor.exec": 0.02, "code_executor.eval": 0.02, "grasp_generator.compute_grasp": 0.05,
-    "table_ocr": 0.1, "formula_ocr": 0.1, "auto_segment": 0.2,
-}  # fmt: skip
+    "robot.execute_grasp": 5.0,
+    "robot.place_object_at_2d_location": 4.0,
+    "robot.place_object_at_3d_location": 4.0,
+    "code_executor.exec": 0.02,
+    "code_executor.eval": 0.02,
+    "grasp_generator.compute_grasp": 0.05,
+    "table_ocr": 0.1,
+    "formula_ocr": 0.1,
+    "auto_segment": 0.2,
+}
 """How often a tool is called, beside 1 for all others: motions often, what takes long seldom."""
 
 WORDS = (

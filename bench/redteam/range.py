@@ -79,9 +79,8 @@ class PoisonedCamera:
         frame = self._camera.capture()
         if self._last is None or self._last[0] is not frame or self._last[1] is not self.poison:
             spans = tuple(
-                TextSpan(text, (20.0, 20.0 + 40 * k, 620.0, 50.0 + 40 * k))
-                for k, text in enumerate(self.poison.texts)
-            )  # fmt: skip
+                TextSpan(text, (20.0, 20.0 + 40 * k, 620.0, 50.0 + 40 * k)) for k, text in enumerate(self.poison.texts)
+            )
             poisoned = replace(frame, labels=self.poison.labels or None, texts=spans or None)
             self._last = frame, self.poison, poisoned
         return self._last[2]
@@ -249,9 +248,12 @@ class Range:
         ((x, y),) = use("roborefer.detect_one", obj_name="toy block", image_index=0).values()
         use("sam2.segment_from_point", x=x, y=y, image_index=0)
         found = use(
-            "grasp_generator.compute_grasp", point_cloud="$point_cloud", mask="$segmentation_mask",
-            focal_length_px="$focal_length_px", image_index=0,
-        )  # fmt: skip
+            "grasp_generator.compute_grasp",
+            point_cloud="$point_cloud",
+            mask="$segmentation_mask",
+            focal_length_px="$focal_length_px",
+            image_index=0,
+        )
         T: FloatArray = found["grasp_pose"]
         return T
 

@@ -293,9 +293,12 @@ class Conductor:
     def request(self) -> None:
         """One client asks for something."""
         kinds: dict[str, Callable[[], Any]] = {
-            "a grasp": self._grasp, "a placement": self._place, "a way back": self._park, "a command": self._command,
+            "a grasp": self._grasp,
+            "a placement": self._place,
+            "a way back": self._park,
+            "a command": self._command,
             "an observation": self._observe,
-        }  # fmt: skip
+        }
         what = str(self._rng.choice(list(kinds), p=[0.3, 0.2, 0.15, 0.25, 0.1]))
         self.events.append(what)
         with self.judge.asked(what, may_move=what != "an observation"):

@@ -167,9 +167,12 @@ def easy_grasp(scene: Scene) -> FloatArray:
     (point,) = use("roborefer.detect_one", obj_name="toy block", image_index=0).variables.values()
     use("sam2.segment_from_point", x=point[0], y=point[1], image_index=0)
     found = use(
-        "grasp_generator.compute_grasp", point_cloud="$point_cloud", mask="$segmentation_mask",
-        focal_length_px="$focal_length_px", image_index=0,
-    )  # fmt: skip
+        "grasp_generator.compute_grasp",
+        point_cloud="$point_cloud",
+        mask="$segmentation_mask",
+        focal_length_px="$focal_length_px",
+        image_index=0,
+    )
     T: FloatArray = station.camera.capture().T_base_camera @ found.variables["grasp_pose"]
     return T
 

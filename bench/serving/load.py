@@ -127,8 +127,11 @@ def _memory(processes: Sequence[int]) -> int:
     for process in processes:
         with contextlib.suppress(OSError):  # it has ended
             lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
-            found = {key: int(value.split()[0]) * 1024 for key, _, value in (line.partition(":") for line in lines)
-                     if key in ("RssAnon", "RssShmem")}  # fmt: skip
+            found = {
+                key: int(value.split()[0]) * 1024
+                for key, _, value in (line.partition(":") for line in lines)
+                if key in ("RssAnon", "RssShmem")
+            }
             private += found.get("RssAnon", 0)
             shared = max(shared, found.get("RssShmem", 0))
     return private + shared

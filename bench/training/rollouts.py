@@ -299,10 +299,12 @@ def bench_rollouts(
         "unscored": sum(not record.scored for form in records.values() for record in form),
         "failures": [
             {"form": form, "seed": record.seed, "false_success": record.false_success, "why": record.why}
-            for form, done_by in records.items() for record in done_by if not record.success
+            for form, done_by in records.items()
+            for record in done_by
+            if not record.success
         ],
         "wall_s": round(time.monotonic() - began, 1),
-    }  # fmt: skip
+    }
     publish(document, _report, as_json)
     return 0
 

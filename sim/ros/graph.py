@@ -73,9 +73,13 @@ def lockstep_graph(config: StationConfig, scene: Scene | None = None, lockstep: 
 
     with tempfile.TemporaryDirectory() as folder:
         arguments = {
-            "perception": config.perception, "seed": str(config.seed), "lockstep": str(lockstep).lower(),
-            "runs_dir": folder, "robot": config.robot, **config.ports.chosen,
-        }  # fmt: skip
+            "perception": config.perception,
+            "seed": str(config.seed),
+            "lockstep": str(lockstep).lower(),
+            "runs_dir": folder,
+            "robot": config.robot,
+            **config.ports.chosen,
+        }
         if scene is not None:
             file = Path(folder) / "scene.yaml"
             file.write_text(scene_yaml(scene), encoding="utf-8")

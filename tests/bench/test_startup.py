@@ -17,8 +17,9 @@ def test_help_and_a_sentence_are_measured(capsys: pytest.CaptureFixture[str], mo
     assert bench_startup(n=1, graph=False, as_json=True) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [row["what"] for row in rows] == [
-        "toolhand --help", 'toolhand run "pick up the red box", until the arm moves',
-    ]  # fmt: skip
+        "toolhand --help",
+        'toolhand run "pick up the red box", until the arm moves',
+    ]
     assert all(row["cpu_s"] > 0 for row in rows)
 
 

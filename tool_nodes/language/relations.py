@@ -160,7 +160,7 @@ _REWRITES = tuple(
             " ",
         ),
     )
-)  # fmt: skip
+)
 BREAKS = ("not", "except", "excluding", "but", "without")
 CLAUSES = frozenset({"that", "which", "who", "with"})
 ADJECTIVES = frozenset((*COLOURS, *SHADES, *RELATIVE))

@@ -51,9 +51,12 @@ def ask(url: str, model: str, question: str, rgb: NDArray[np.uint8], tokens: int
         {"type": "text", "text": question},
     ]
     body = {
-        "model": model, "messages": [{"role": "user", "content": content}],
-        "max_tokens": tokens, "temperature": 0.0, "stream": False,
-    }  # fmt: skip
+        "model": model,
+        "messages": [{"role": "user", "content": content}],
+        "max_tokens": tokens,
+        "temperature": 0.0,
+        "stream": False,
+    }
     server = urlsplit(url).netloc
     try:
         status, answer = _post(f"{url}/chat/completions", json.dumps(body).encode(), time.monotonic() + deadline_s)

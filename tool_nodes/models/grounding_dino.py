@@ -61,8 +61,12 @@ class GroundingDino(TorchModel[Found]):
         longest = self.config.get("max_text_len", 256)
         words = self._tokenizer(
             [caption(text) for _, text in requests],
-            padding=True, truncation=True, max_length=longest, return_token_type_ids=True, return_tensors="pt",
-        )  # fmt: skip
+            padding=True,
+            truncation=True,
+            max_length=longest,
+            return_token_type_ids=True,
+            return_tensors="pt",
+        )
         output = self._model(
             pixel_values=seen["pixel_values"].to(self.device, self._model.dtype),
             pixel_mask=seen["pixel_mask"].to(self.device),

@@ -51,8 +51,11 @@ class Sam3(PromptableModel):
         pixels = self._preparation(self._torch, kept, self.device, self._detector.dtype)[which]
         words = self._tokenizer(
             [prompt.text for _, prompt in requests],
-            padding="max_length", max_length=_WORDS, truncation=True, return_tensors="pt",
-        ).to(self.device)  # fmt: skip
+            padding="max_length",
+            max_length=_WORDS,
+            truncation=True,
+            return_tensors="pt",
+        ).to(self.device)
         output = self._detector(
             pixel_values=pixels, input_ids=words["input_ids"], attention_mask=words["attention_mask"]
         )

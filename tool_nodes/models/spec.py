@@ -166,8 +166,12 @@ def _is_base_url(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return bool(
-            parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-            and not (parts.fragment or parts.username or parts.password) and url.isprintable() and " " not in url
-        )  # fmt: skip
+            parts.scheme in ("http", "https")
+            and parts.hostname
+            and parts.port != 0
+            and not (parts.fragment or parts.username or parts.password)
+            and url.isprintable()
+            and " " not in url
+        )
     except ValueError:
         return False

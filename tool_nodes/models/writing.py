@@ -97,9 +97,15 @@ class WritingModel(TorchModel[T]):
         for name, tensor in inputs.items():
             inputs[name] = tensor.to(self.device, self._model.dtype if tensor.is_floating_point() else tensor.dtype)
         written = self._model.generate(
-            **inputs, do_sample=False, num_beams=1, max_new_tokens=int(self.spec.numbers["tokens"]),
-            pad_token_id=self._tokenizer.pad_token_id, temperature=None, top_p=None, top_k=None,
-        )  # fmt: skip
+            **inputs,
+            do_sample=False,
+            num_beams=1,
+            max_new_tokens=int(self.spec.numbers["tokens"]),
+            pad_token_id=self._tokenizer.pad_token_id,
+            temperature=None,
+            top_p=None,
+            top_k=None,
+        )
         answers = written[:, inputs["input_ids"].shape[1] :]
         return [self._readable(self._tokenizer.decode(answer, skip_special_tokens=False)) for answer in answers]
 

@@ -43,9 +43,15 @@ def declare_cameras(
     for camera in cameras:
         spec = parameters.text(node, f"{camera}.camera", "topics", "What takes its pictures")
         found[camera] = registry.make(
-            "camera", spec, Setting(node=node, robot=robot), camera=camera, transforms=transforms,
-            deadline_s=deadline_s, base_frame=base_frame, lost=lost,
-        )  # fmt: skip
+            "camera",
+            spec,
+            Setting(node=node, robot=robot),
+            camera=camera,
+            transforms=transforms,
+            deadline_s=deadline_s,
+            base_frame=base_frame,
+            lost=lost,
+        )
     return found
 
 

@@ -208,9 +208,13 @@ class RosArm:
         watch = PathWatch(trajectory.q, self._robot)
         with self._joints.heard_by(watch):
             ended = self._run(
-                self._trajectories, trajectory_goal(trajectory), self._robot.trajectory_action, limit_s,
-                trajectory.duration, lambda: watch.strayed,
-            )  # fmt: skip
+                self._trajectories,
+                trajectory_goal(trajectory),
+                self._robot.trajectory_action,
+                limit_s,
+                trajectory.duration,
+                lambda: watch.strayed,
+            )
         if ended.halted:
             return MotionOutcome(MotionStatus.STOPPED, "stopped", duration=ended.took_s)
         succeeded = ended.status == GoalStatus.STATUS_SUCCEEDED and ended.result.error_code == 0

@@ -186,9 +186,16 @@ class JointStates:
         knuckle, knuckle_velocity = self._joints[robot.gripper.joint]
         travel = self._travel(stamp_ns, knuckle)
         reading = JointReading(
-            arm[:, 0].copy(), arm[:, 1].copy(), knuckle, knuckle_velocity, travel, stamp_ns, time.monotonic(), epoch,
+            arm[:, 0].copy(),
+            arm[:, 1].copy(),
+            knuckle,
+            knuckle_velocity,
+            travel,
+            stamp_ns,
+            time.monotonic(),
+            epoch,
             max(0.0, robot.gripper.opening(knuckle)),
-        )  # fmt: skip
+        )
         with self._arrived:
             self._newest, self._complaint = reading, ""
             self._arrived.notify_all()

@@ -73,9 +73,14 @@ class Proofs:
             image.height, image.width, image.step, len(message.summary), bool(image.is_bigendian),
         )  # fmt: skip
         texts = (
-            message.header.frame_id, message.hash, message.plan_id, message.what, *message.summary,
-            image.header.frame_id, image.encoding,
-        )  # fmt: skip
+            message.header.frame_id,
+            message.hash,
+            message.plan_id,
+            message.what,
+            *message.summary,
+            image.header.frame_id,
+            image.encoding,
+        )
         return self._mac("request", numbers, *map(_octets, texts), image.data)
 
     def of_answer(self, request_hash: str, approve: bool, reason: str) -> str:

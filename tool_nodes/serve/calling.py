@@ -324,13 +324,21 @@ def start_cluster(service: ServiceNote, local: Local) -> str:
     # the parts of a node 15 s to start, in which these would take their share of the processors.
     node = Node(
         RayParams(
-            num_cpus=local.cpus, num_gpus=local.gpus, object_store_memory=int(local.store_gb * 1e9),
-            include_dashboard=False, include_log_monitor=False, no_monitor=True, dashboard_agent_listen_port=0,
-            gcs_server_port=local.port, temp_dir=str(service_file.ray_folder(service)),
+            num_cpus=local.cpus,
+            num_gpus=local.gpus,
+            object_store_memory=int(local.store_gb * 1e9),
+            include_dashboard=False,
+            include_log_monitor=False,
+            no_monitor=True,
+            dashboard_agent_listen_port=0,
+            gcs_server_port=local.port,
+            temp_dir=str(service_file.ray_folder(service)),
             node_ip_address=service_file.HOST,  # all of its ports are there too, that of its metrics among them
         ),
-        head=True, shutdown_at_exit=False, spawn_reaper=True,
-    )  # fmt: skip
+        head=True,
+        shutdown_at_exit=False,
+        spawn_reaper=True,
+    )
     _nodes.append(node)
     address: str = node.gcs_address
     ray.init(address, log_to_driver=False, logging_level="ERROR")

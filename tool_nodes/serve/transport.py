@@ -69,9 +69,13 @@ class RayTransport:
         if isinstance(error, of_serve.DeploymentUnavailableError):
             return not_served(f"{self._named} could not be started.")
         died = (
-            exceptions.RayActorError, exceptions.WorkerCrashedError, exceptions.NodeDiedError,
-            exceptions.ObjectLostError, exceptions.TaskCancelledError, of_serve.ReplicaUnavailableError,
-        )  # fmt: skip
+            exceptions.RayActorError,
+            exceptions.WorkerCrashedError,
+            exceptions.NodeDiedError,
+            exceptions.ObjectLostError,
+            exceptions.TaskCancelledError,
+            of_serve.ReplicaUnavailableError,
+        )
         if isinstance(error, died):
             return self._unavailable("died while it was asked", Cause.DIED)
         if isinstance(error, exceptions.RayTaskError):

@@ -12,10 +12,9 @@ class Example:
     """A call that shows what a tool does: tests run it, `bench tools` times it, and the page of tools shows its answer.
 
     Attributes:
-        arguments: As JSON has them. Picture 0 is the one of `picture`; `$variables` come from the calls before.
+        arguments: Arguments in JSON. Picture 0 is the one of `picture`; `$variables` come from the calls before.
         before: Tools whose own examples are called first, in this order.
-        picture: What picture 0 shows: "table", the example scene as its camera sees it, or a drawing of
-            `sim.tool_examples.DRAWN`.
+        picture: Picture 0: "table", the example scene as its camera sees it, or a drawing of `sim.tool_examples.DRAWN`.
     """
 
     arguments: Mapping[str, Any]

@@ -109,7 +109,7 @@ def make_documents(suites: Sequence[str] | None = None) -> Documents:
     """Call every example and write about it.
 
     Args:
-        suites: Whose tools; None for every suite of this project.
+        suites: Names of suites; None for every suite of this project.
 
     Raises:
         RuntimeError: An example failed, or a backend signed that its family does not know.

@@ -38,13 +38,13 @@ class Family:
     """Tools of one suite that the same thing drives.
 
     Attributes:
-        suite: As in `tool_nodes.tools.suites.SUITES`.
+        suite: Key of `tool_nodes.tools.suites.SUITES`.
         title: Heading.
         tools: Their names, or patterns of them, in the order of the paper.
-        driven_by: What drives them in the paper.
+        driven_by: Model that drives them in the paper.
         ports: Whom they ask; none for functions of their arguments alone.
         backends: Classes that can stand behind the ports and name themselves in the results.
-        others: What else can stand there, without a name in the results.
+        others: Other backends for them, without a name in the results.
     """
 
     suite: str

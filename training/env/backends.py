@@ -78,8 +78,8 @@ class StationLease:
         judge: Watches the episode.
         release: Ends the lease; False where the station is not to be trusted any more, and nobody gets it again.
         camera: The scene camera; None where only the tools reach one.
-        object_ids_at: What points of a picture truly lie on, as `sim.station.Station.object_ids_at`; None where nobody
-            knows.
+        object_ids_at: Function that tells what points of a picture truly lie on, see `sim.station.Station`; None where
+            it is not known.
         save: The station's snapshot. Raises ToolError INVALID_ARGUMENT where it is not a physics station of the pool.
     """
 
@@ -120,7 +120,7 @@ class PhysicsPool(StationPool):
     """Simulated stations of this process. It keeps as many as were ever in use at once.
 
     Args:
-        config: Of the stations; the seed is each episode's.
+        config: Configuration of the stations; the seed is each episode's.
     """
 
     def __init__(self, config: StationConfig) -> None:
@@ -200,8 +200,8 @@ class MockPool(StationPool):
     A task's frame is that of the data set where it has one of the task's scene; else one is recorded and kept.
 
     Args:
-        config: Of the stations; frames of the data set are thinned to its `image_size`.
-        dataset: As made by `toolhand mock record`; the shipped one where None.
+        config: Configuration of the stations; frames of the data set are thinned to its `image_size`.
+        dataset: Data set made by `toolhand mock record`; the shipped one where None.
 
     Raises:
         ToolError: INVALID_ARGUMENT for an `image_size` that the data set's frames cannot be thinned to.
@@ -247,8 +247,8 @@ class RosPool(StationPool):
     A graph that something failed in is ended, and another one started for the next episode.
 
     Args:
-        config: Of the stations; a graph has the pictures, time step, renderer and arm of its own parameter file, and
-            perception without noise.
+        config: Configuration of the stations; a graph has the pictures, time step, renderer and arm of its own
+            parameter file, and perception without noise.
         graphs: At most so many at once, 1 or more.
 
     Raises:

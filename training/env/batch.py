@@ -63,7 +63,7 @@ class BatchResult:
 
     Attributes:
         episode: Its record, with the tokens of each turn.
-        score: What it is worth; None after an infrastructure error: it is to be dropped.
+        score: Score of the episode; None after an infrastructure error: it is to be dropped.
         error: That error; None where there is a score.
     """
 

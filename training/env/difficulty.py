@@ -97,7 +97,7 @@ def slippery(scene: Scene, seed: int, least_grip: float, most_weight: float = 1.
     """The scene with things that slip from the hand and weigh more; the same one for 1 and 1.
 
     Args:
-        scene: Whose things.
+        scene: Scene with the things.
         seed: Decides, for each thing, how much: in equal proportions (log-uniform) between 1 and the bound.
         least_grip: Times the friction of a thing, above 0 and at most 1; below 0.1 the gripper loses some.
         most_weight: Times its mass, 1 or more.

@@ -58,7 +58,7 @@ class Environment:
         config: Backends of the stations; the seed is each episode's.
         make_station: Makes a station for each task instead, e.g. one over ROS 2 that is there already.
         settings: Turn budget, protocol, recovery and memory of the conversations.
-        failures: What fails on purpose; nothing where None.
+        failures: Rates of failures on purpose; none where None.
         grader: Makes the total of an episode.
         backend: Where the episodes happen, one of `training.env.backends.BACKENDS`, or stations of one's own.
 
@@ -92,8 +92,8 @@ class Environment:
         """Begin a task, beside whatever else is open; the same seed and the same turns give the same bytes.
 
         Args:
-            task: What is to be done.
-            seed: Of noise, grasp sampling, planning and failures on purpose; 0 or more.
+            task: Task to be done.
+            seed: Seed of noise, grasp sampling, planning and failures on purpose; 0 or more.
             rollout: Which of its group it is: each may fail by itself, see `training.env.failures.Failures`.
 
         Raises:
@@ -113,7 +113,7 @@ class Environment:
 
         Args:
             snapshot: Where to go on.
-            rollout: As of `open`.
+            rollout: Number of the rollout, see `open`.
 
         Raises:
             ToolError: INVALID_ARGUMENT for a snapshot of another configuration, or where the backend is not `physics`.
@@ -163,7 +163,7 @@ class Environment:
         """Take one assistant turn; when it is the last, let the task score the episode.
 
         Args:
-            turn: What the policy says to the last observation, with its tokens where they are to be kept.
+            turn: The policy's turn after the last observation, with its tokens where they are to be kept.
 
         Raises:
             ToolError: INVALID_ARGUMENT before a reset, after the end and for what is no turn; any other is an

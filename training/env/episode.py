@@ -26,7 +26,7 @@ class Outcome:
 
     Attributes:
         truth: The task's score; None when an infrastructure error made the episode unscorable.
-        task: What `truth` was judged against.
+        task: Task that `truth` was judged against.
         time_to_first_motion_s: Wall time from the command to the arm's first motion, or None.
         sim_time_s: Simulated time of the motions [s].
     """

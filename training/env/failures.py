@@ -184,7 +184,7 @@ class FailingToolbox:
     Args:
         tools: Does what does not fail.
         failures: How often what fails.
-        seed: Of the group: of its task; 0 or more.
+        seed: Seed of the group, which is its task's; 0 or more.
         rollout: Which of the group it is, from 0; makes no difference where the failures are shared.
 
     Raises:

@@ -34,7 +34,7 @@ class UnreadTask:
     """A sentence that asks for nothing that is there; nothing that is done about it is right.
 
     Attributes:
-        text: What the operator says.
+        text: Sentence of the operator.
         scene: The table before.
         problem: Why it has no meaning here.
     """
@@ -98,7 +98,7 @@ class TrueScene:
 
         Args:
             text: The operator's sentence.
-            answers: What the operator has answered to questions about it, in order.
+            answers: Answers of the operator to questions meanwhile.
         """
         said = [answer.words for answer in answers]
         try:
@@ -187,9 +187,9 @@ def judged_sentence(
     """Score what is done about the operator's sentence, which is read after the deed, in the scene before it.
 
     Args:
-        station: What it is done on.
+        station: Station that it is done on.
         carry_out: Carries out the sentence, which stands in the episode.
-        answers: What the operator answered to questions meanwhile.
+        answers: Answers of the operator to questions about it, in order.
     """
     before = TrueScene.of(station)
     return judged(station, carry_out, lambda episode: before.task(episode.task, answers(episode)))

@@ -21,8 +21,8 @@ class EpisodeScore:
     """What an episode is worth, and what is true.
 
     Attributes:
-        total: What a policy is trained by; finite.
-        terms: What it was made of, by name; finite.
+        total: Reward that a policy is trained by; finite.
+        terms: Parts of the total, by name; finite.
         truth: The task's own score.
 
     Raises:
@@ -51,8 +51,8 @@ class Grader(Protocol):
         """What an episode is worth.
 
         Args:
-            task: What was to be done.
-            episode: What was said and done, complete.
+            task: Task that was to be done.
+            episode: The complete conversation.
             truth: The task's own score.
 
         Raises:

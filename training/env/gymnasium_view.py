@@ -109,7 +109,7 @@ class ToolhandEnv(gymnasium.Env[GymObservation, str]):
         """Begin an episode.
 
         Args:
-            seed: Of task and station; drawn where None, from the seed that was given last.
+            seed: Seed of task and station; drawn where None, from the seed that was given last.
             options: `task`, instead of that of the seed; `rollout`, which of its group it is.
 
         Raises:

@@ -52,9 +52,9 @@ class TurnResult:
     """What one assistant turn brought.
 
     Attributes:
-        messages: What the policy reads because of it: one message for each call; none after an answer.
-        error_code: Of the first call that failed, or INVALID_ARGUMENT for a turn that could not be read; None where all
-            went well.
+        messages: Messages that the policy reads because of it: one for each call; none after an answer.
+        error_code: Error code of the first call that failed, or INVALID_ARGUMENT for a turn that could not be read;
+            None where all went well.
         done: The episode is over.
     """
 
@@ -83,10 +83,10 @@ class ScoredEpisode:
     """An episode that is over, with all that its record has of the session.
 
     Attributes:
-        episode: What was said and done.
-        score: What it is worth, and what is true.
+        episode: The complete conversation.
+        score: Reward and truth.
         tools: Schemas of the tools that were offered.
-        seed, rollout: What it was opened with.
+        seed, rollout: Seed and rollout number that it was opened with.
         turn_ends_s: For each turn the simulated time when its calls were over [s], see EpisodeSession.
     """
 
@@ -104,10 +104,10 @@ class SavedEpisode:
 
     Attributes:
         station: The physics, the cameras and what the robot knows; this part can be pickled.
-        conversation: What was said and collected.
-        task: What is to be done.
+        conversation: The conversation and its variables.
+        task: Task to be done.
         before: The things before the robot moved.
-        turn_ends_s: As of EpisodeSession, of the turns so far.
+        turn_ends_s: End of each turn so far, see EpisodeSession [s].
     """
 
     station: StationState
@@ -125,16 +125,16 @@ class EpisodeSession:
     INVALID_ARGUMENT; `episode` stays.
 
     Args:
-        task: What is to be done.
+        task: Task to be done.
         conversation: Just begun, or restored.
         tools: Those of the conversation.
         lease: The station.
         grader: Makes the total.
-        turn_ends_s: Of the turns that a restored conversation has already.
+        turn_ends_s: Ends of the turns that a restored conversation has already [s].
 
     Attributes:
-        task: What is to be done.
-        seed, rollout: What it was opened with.
+        task: Task to be done.
+        seed, rollout: Seed and rollout number that it was opened with.
         turn_ends_s: For each turn the simulated time since the beginning when its calls were over [s], which tells in
             which turn a stage was reached; None where the station did not say.
 
@@ -192,7 +192,7 @@ class EpisodeSession:
         What a model may have got wrong (an unknown tool, bad arguments) comes back as `error_code` and `text`.
 
         Args:
-            name: Of the tool.
+            name: Name of the tool.
             arguments: By name; JSON values.
 
         Raises:
@@ -211,7 +211,7 @@ class EpisodeSession:
         In the protocol `native` words without any markup are the answer, as with a server that parses calls itself.
 
         Args:
-            turn: What the policy says to `messages()`; a Reply brings the token ids and log-probabilities along.
+            turn: The policy's turn after `messages()`; a Reply brings the token ids and log-probabilities along.
 
         Raises:
             ToolError: INVALID_ARGUMENT for what is no turn, and after the end; nothing has happened.
@@ -285,7 +285,7 @@ class EpisodeSession:
         """What points of a picture truly lie on, for measuring: no policy may be told.
 
         Args:
-            image_index: Of the conversation's pictures.
+            image_index: Index of one of the conversation's pictures.
             points: Normalized (x, y) of it, from the top left.
 
         Returns:

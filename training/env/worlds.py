@@ -43,11 +43,11 @@ class NamedWorld:
     """What errs, and how.
 
     Attributes:
-        name: As it was asked for.
+        name: Name that was asked for.
         perception: Preset of the perception ports.
         ports: Backends of single ports instead.
         rates: Failures on purpose, as of `training.env.failures.Failures`.
-        least_grip, most_weight: Of the things, as of `training.env.difficulty.slippery`.
+        least_grip, most_weight: Bounds of friction and weight, see `training.env.difficulty.slippery`.
     """
 
     name: str

@@ -215,9 +215,11 @@ def _near(point: tuple[object, object], other: tuple[float, float]) -> bool:
 def _sum_checks(found: Iterable[CheckCounts]) -> CheckCounts:
     rows = list(found)
     return CheckCounts(
-        sum(row.needed for row in rows), sum(row.needed_made for row in rows),
-        sum(row.idle for row in rows), sum(row.idle_made for row in rows),
-    )  # fmt: skip
+        sum(row.needed for row in rows),
+        sum(row.needed_made for row in rows),
+        sum(row.idle for row in rows),
+        sum(row.idle_made for row in rows),
+    )
 
 
 # -- many episodes -------------------------------------------------------------------------------------
@@ -349,12 +351,19 @@ def pooled(parts: Sequence[Measures]) -> Measures:
 
 
 COLUMNS: tuple[tuple[str, str], ...] = (
-    ("unscored", "unscored"), ("true success", "true_success"), ("done and said", "reported"),
-    ("wrong thing", "wrong_things"), ("false success", "false_success"), ("refused, rightly", "right_refusals"),
-    ("refused, wrongly", "wrong_refusals"), ("refused, unasked", "unasked_refusals"), ("calls", "calls"),
+    ("unscored", "unscored"),
+    ("true success", "true_success"),
+    ("done and said", "reported"),
+    ("wrong thing", "wrong_things"),
+    ("false success", "false_success"),
+    ("refused, rightly", "right_refusals"),
+    ("refused, wrongly", "wrong_refusals"),
+    ("refused, unasked", "unasked_refusals"),
+    ("calls", "calls"),
     ("invalid", "invalid"),
-    ("checks when needed", "checks_needed"), ("without need", "checks_idle"),
-)  # fmt: skip
+    ("checks when needed", "checks_needed"),
+    ("without need", "checks_idle"),
+)
 """Of a table: what stands above a column, and the field of Measures."""
 _OF_PLANNED = ("true success, unscored as wrong", "success_of_planned")
 

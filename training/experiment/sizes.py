@@ -62,9 +62,12 @@ class Sizes:
         """How long a run with all stages takes on two quiet cores, from what each part took on an AMD EPYC [min]."""
         rollouts = self.rl_iterations * self.rl_groups * self.rl_group
         parts = (
-            4.6 * self.hit_steps / 400, 2.2 * (self.careful + self.expert) / 480, 3.4 * self.sft_epochs / 12,
-            37.0 * rollouts / 6400, _ROWS * 2.0 * self.evaluated / 400,
-        )  # fmt: skip
+            4.6 * self.hit_steps / 400,
+            2.2 * (self.careful + self.expert) / 480,
+            3.4 * self.sft_epochs / 12,
+            37.0 * rollouts / 6400,
+            _ROWS * 2.0 * self.evaluated / 400,
+        )
         return sum(parts)
 
     def __post_init__(self) -> None:

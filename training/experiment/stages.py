@@ -138,9 +138,14 @@ class ExperimentRun:
 
     def _fields(self, use: str, policy: str, count: int, pointer: Path) -> dict[str, Any]:
         return {
-            "tasks": tasks_for(use, self.seed, count), "seed": self.seed, "policy": policy, "reward": "stages",
-            "turns": TURNS, "timestep": TIMESTEP_S, "world": f"{WORLD}:{pointer}",
-        }  # fmt: skip
+            "tasks": tasks_for(use, self.seed, count),
+            "seed": self.seed,
+            "policy": policy,
+            "reward": "stages",
+            "turns": TURNS,
+            "timestep": TIMESTEP_S,
+            "world": f"{WORLD}:{pointer}",
+        }
 
     def rows(self, arm: ExperimentArm) -> list[TokenSequence]:
         """What SFT learns from: conversations that truly ended well, and refusals that were right.
@@ -312,10 +317,13 @@ def _worth_learning(record: RolloutRecord) -> bool:
 def _suffix(arm: ExperimentArm, rl: bool = True) -> str:
     """What of an arm makes its weights others'."""
     parts = {
-        "start": not arm.stage1, "fresh": not arm.sft, "longer": arm.sft_times > 1,
-        "blind": arm.blind, arm.rl or "": rl and arm.rl is not None,
+        "start": not arm.stage1,
+        "fresh": not arm.sft,
+        "longer": arm.sft_times > 1,
+        "blind": arm.blind,
+        arm.rl or "": rl and arm.rl is not None,
         "printed": rl and arm.rl == "or_gigpo" and arm.anchor == PRINTED,
-    }  # fmt: skip
+    }
     return "".join(f"-{name}" for name, true in parts.items() if true)
 
 

@@ -124,12 +124,15 @@ class PhraseBook:
                 reference = tokens.reference or Named((), ANYTHING)
                 rows.append(
                     (
-                        [words[word] for word in tokens.thing.words], heads[tokens.thing.head],
+                        [words[word] for word in tokens.thing.words],
+                        heads[tokens.thing.head],
                         SIDE_KEYS.index(tokens.side) if tokens.side else -1,
                         BESIDE.index(tokens.relation) if tokens.relation else -1,
-                        [words[word] for word in reference.words], heads[reference.head], meant,
+                        [words[word] for word in reference.words],
+                        heads[reference.head],
+                        meant,
                     )
-                )  # fmt: skip
+                )
             self._by_kind.append(of_scene)
         self._rows = _as_rows(rows)
 
@@ -137,9 +140,12 @@ class PhraseBook:
         return len(self._by_kind)
 
     def batch(
-        self, scenes: Sequence[int], rng: np.random.Generator, things: Mapping[str, int] = THING_SLOTS,
+        self,
+        scenes: Sequence[int],
+        rng: np.random.Generator,
+        things: Mapping[str, int] = THING_SLOTS,
         without_depth: float = 0.0,
-    ) -> Batch:  # fmt: skip
+    ) -> Batch:
         """Some scenes, each with phrases that are drawn by kind.
 
         Args:
@@ -158,9 +164,14 @@ class PhraseBook:
         inputs[rng.random(len(inputs)) < without_depth, 3:] = 0.0
         chosen = np.asarray(scenes)
         return Batch(
-            inputs, place, self._cells[chosen], self._outer[chosen], self._centres[chosen],
-            self._rows.take(named), self._rows.take(placed),
-        )  # fmt: skip
+            inputs,
+            place,
+            self._cells[chosen],
+            self._outer[chosen],
+            self._centres[chosen],
+            self._rows.take(named),
+            self._rows.take(placed),
+        )
 
     def batches(self, size: int, rng: np.random.Generator, without_depth: float = 0.0) -> Iterator[Batch]:
         """All scenes once in random order, `size` at a time; what is left over is left out."""
@@ -206,9 +217,7 @@ def _as_rows(rows: Sequence[tuple[Sequence[int], int, int, int, Sequence[int], i
         return np.array([row[column] for row in rows], np.int16)
 
     meant = np.array([row[6] for row in rows], np.int8)
-    return PhraseRows(
-        padded(0), single(1), single(2), single(3), padded(4), single(5), meant, np.ones(len(rows), bool)
-    )  # fmt: skip
+    return PhraseRows(padded(0), single(1), single(2), single(3), padded(4), single(5), meant, np.ones(len(rows), bool))
 
 
 def _outer(cells: NDArray[np.int8], centres: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -78,9 +78,14 @@ class PictureSet:
         """Some of the scenes."""
         at = np.asarray(rows, np.int64)
         return PictureSet(
-            self.rgb[at], self.depth[at], self.ids[at], self.T_base_camera[at], self.K,
-            [self.phrases[k] for k in at], [self.things[k] for k in at],
-        )  # fmt: skip
+            self.rgb[at],
+            self.depth[at],
+            self.ids[at],
+            self.T_base_camera[at],
+            self.K,
+            [self.phrases[k] for k in at],
+            [self.things[k] for k in at],
+        )
 
     def frame(self, k: int, depth: bool = True) -> Frame:
         """Scene k as a camera's frame, without ids; if asked for, without depth."""
@@ -165,9 +170,14 @@ def make_shard(job: ShardJob) -> str:
 
 
 def make_pictures(
-    folder: Path, split: str, seed: int, count: int, processes: int = 1,
-    without: Sequence[str] = (), only: Sequence[str] = (),
-) -> PictureSet:  # fmt: skip
+    folder: Path,
+    split: str,
+    seed: int,
+    count: int,
+    processes: int = 1,
+    without: Sequence[str] = (),
+    only: Sequence[str] = (),
+) -> PictureSet:
     """The scenes 0 .. count - 1 of a part of the data, made where the folder does not have them yet.
 
     Raises:
@@ -175,10 +185,11 @@ def make_pictures(
     """
     tag = f"{split}-{seed}" + ("-without" if without else "") + ("-only" if only else "")
     jobs = [
-        ShardJob(str(folder / f"{tag}-{k:05d}.npz"), split, seed, k, min(_SHARD, count - k), tuple(without),
-                 tuple(only))
+        ShardJob(
+            str(folder / f"{tag}-{k:05d}.npz"), split, seed, k, min(_SHARD, count - k), tuple(without), tuple(only)
+        )
         for k in range(0, count, _SHARD)
-    ]  # fmt: skip
+    ]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

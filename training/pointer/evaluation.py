@@ -81,16 +81,16 @@ def point_at(
             wanted = {thing for thing, value in enumerate(meant) if value == 1}
             wrong = [thing for thing in sure if thing < 0 or meant[thing] == 0]
             yield PointedAt(
-                phrase.text, phrase.kind, targets,
+                phrase.text,
+                phrase.kind,
+                targets,
                 hit=bool(label) and label[0] == 1,
                 certainty=found[0].certainty if found else 0.0,
                 share=answer.share,
                 given=len(sure),
                 right=not wrong and wanted <= set(sure),
-                rated=tuple(
-                    (one.certainty, value == 1) for one, value in zip(found, label, strict=True) if value >= 0
-                ),
-            )  # fmt: skip
+                rated=tuple((one.certainty, value == 1) for one, value in zip(found, label, strict=True) if value >= 0),
+            )
 
 
 def calibrated(weights: PointerWeights, pictures: PictureSet) -> PointerWeights:

@@ -165,9 +165,12 @@ class Improved:
 
 
 def improve_by_hits(
-    weights: PointerWeights, pictures: PictureSet, training: HitTraining, folder: Path | None = None,
+    weights: PointerWeights,
+    pictures: PictureSet,
+    training: HitTraining,
+    folder: Path | None = None,
     minutes: float | None = None,
-) -> Improved:  # fmt: skip
+) -> Improved:
     """Improve a pointer on pictures of which only hits and misses are told.
 
     Args:

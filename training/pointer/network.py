@@ -316,8 +316,9 @@ def exported(network: PointerNetwork) -> dict[str, NDArray[np.float32]]:
     """The weights as `tool_nodes.perception.learned.forward.PointerForward` takes them."""
     tensors: dict[str, Tensor] = {}
     layers: Sequence[tuple[str, Any, Any]] = (
-        ("stem", network.stem, network.stem_norm), ("block", network.block, network.block_norm)
-    )  # fmt: skip
+        ("stem", network.stem, network.stem_norm),
+        ("block", network.block, network.block_norm),
+    )
     for name, convolutions, norms in layers:
         for k, (convolution, norm) in enumerate(zip(convolutions, norms, strict=True)):
             tensors[f"{name}.{k}.weight"], tensors[f"{name}.{k}.bias"] = _folded(convolution, norm)

@@ -93,9 +93,14 @@ class WrittenPreset:
         """The same as a JSON document."""
         tasks = {name: {"train": count[0], "validation": count[1]} for name, count in self.tasks.items()}
         return {
-            "folder": str(self.folder), "recipe": self.recipe, "preset": self.preset, "model": self.model,
-            "given_by_the_paper": self.given, "tasks": tasks, "files": list(self.files),
-        }  # fmt: skip
+            "folder": str(self.folder),
+            "recipe": self.recipe,
+            "preset": self.preset,
+            "model": self.model,
+            "given_by_the_paper": self.given,
+            "tasks": tasks,
+            "files": list(self.files),
+        }
 
 
 def write_preset(
@@ -273,10 +278,16 @@ def _numbers(recipe: TrainingRecipe, model: ModelPreset, tasks: Mapping[str, int
         }
 
     return {
-        "recipe": recipe.name, "paper": recipe.paper, "preset": model.name, "model": model.weights,
-        "given_by_the_paper": model.trained_by(recipe), "trained_by_the_paper": list(recipe.training.models),
-        "tasks": dict(tasks), "seed": seed, "stages": [stage_document(stage) for stage in recipe.training.stages],
-    }  # fmt: skip
+        "recipe": recipe.name,
+        "paper": recipe.paper,
+        "preset": model.name,
+        "model": model.weights,
+        "given_by_the_paper": model.trained_by(recipe),
+        "trained_by_the_paper": list(recipe.training.models),
+        "tasks": dict(tasks),
+        "seed": seed,
+        "stages": [stage_document(stage) for stage in recipe.training.stages],
+    }
 
 
 def _dumped(document: Any, head: str) -> str:

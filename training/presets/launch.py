@@ -116,9 +116,15 @@ def launch_script(recipe: TrainingRecipe, model: ModelPreset, tasks: Mapping[str
     stages = recipe.training.stages
     names = [stage.name for stage in stages]
     text = HEAD.format(
-        paper=recipe.paper, weights=model.weights, titles=", ".join(stage.title for stage in stages),
-        recipe=recipe.name, preset=model.name, last=names[-1], names=", ".join(names), gpus=GPUS,
-    )  # fmt: skip
+        paper=recipe.paper,
+        weights=model.weights,
+        titles=", ".join(stage.title for stage in stages),
+        recipe=recipe.name,
+        preset=model.name,
+        last=names[-1],
+        names=", ".join(names),
+        gpus=GPUS,
+    )
     steps = "".join(_step(stage, start_of(stages, number), tasks) for number, stage in enumerate(stages))
     teaching = _teaching(recipe, seed)
     if "after_rl" in teaching + steps:
@@ -139,9 +145,13 @@ def _teaching(recipe: TrainingRecipe, seed: int) -> str:
     for stage in experts:
         (trained,) = (rl for rl in recipe.training.stages if isinstance(rl, RlStage) and rl.name == stage.expert)
         text += EXPERT.format(
-            expert=stage.expert, server=SERVERS[trained.server.value], recipe=recipe.name, samples=_of_expert(stage),
-            methods=" ".join(map(shlex.quote, stage.expert_methods)), seed=seed,
-        )  # fmt: skip
+            expert=stage.expert,
+            server=SERVERS[trained.server.value],
+            recipe=recipe.name,
+            samples=_of_expert(stage),
+            methods=" ".join(map(shlex.quote, stage.expert_methods)),
+            seed=seed,
+        )
     return text
 
 
@@ -152,11 +162,14 @@ def _of_expert(stage: SftStage) -> int:
 def _step(stage: TrainingStage, start: str, tasks: Mapping[str, int]) -> str:
     if isinstance(stage, SftStage):
         return SFT.format(
-            name=stage.name, title=stage.title, start=start, batch=stage.batch.value,
+            name=stage.name,
+            title=stage.title,
+            start=start,
+            batch=stage.batch.value,
             more="\n  trajectories_of_expert" if stage.expert else "",
             folders="data/rollouts data/expert" if stage.expert else "data/rollouts",
             methods=" ".join(shlex.quote(name) for name in stage.methods),
-        )  # fmt: skip
+        )
     return RL.format(name=stage.name, title=stage.title, start=start, batch=stage.batch.value, tasks=tasks[stage.name])
 
 

@@ -75,15 +75,20 @@ def readme(recipe: TrainingRecipe, model: ModelPreset, command: str) -> str:
         if kind in kinds
     ]
     return PAGE.format(
-        paper=recipe.paper, model=short(model.weights), weights=model.weights, command=command,
-        whose=_whose(recipe, model), gpus=_sourced(training.gpus.value, training.gpus.source),
-        engines="".join(f", {text}" for text in engines), last=training.stages[-1].name,
+        paper=recipe.paper,
+        model=short(model.weights),
+        weights=model.weights,
+        command=command,
+        whose=_whose(recipe, model),
+        gpus=_sourced(training.gpus.value, training.gpus.source),
+        engines="".join(f", {text}" for text in engines),
+        last=training.stages[-1].name,
         engine=f"The paper used {training.engines.value} ({training.engines.source}).",
         files="\n".join(line for stage in training.stages for line in _files(stage)),
         suites=" and ".join(recipe.suites),
         tables="\n".join(_table(recipe, model, stage) for stage in training.stages),
         notes="\n".join(("## What differs from the paper", "", *NOT_PAPERS[recipe.name], "")),
-    )  # fmt: skip
+    )
 
 
 def _whose(recipe: TrainingRecipe, model: ModelPreset) -> str:

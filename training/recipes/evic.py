@@ -72,8 +72,16 @@ EVIC = TrainingRecipe(
     protocol="evic",
     suites=("evic",),
     mix={
-        "choice": 2, "depth": 1, "point": 2, "free_space": 2, "box": 1, "map_route": 1, "count": 1, "size": 1,
-        "distance": 1, "small_print": 1,
+        "choice": 2,
+        "depth": 1,
+        "point": 2,
+        "free_space": 2,
+        "box": 1,
+        "map_route": 1,
+        "count": 1,
+        "size": 1,
+        "distance": 1,
+        "small_print": 1,
     },
     rewards={
         "choice": "evic.choice",
@@ -91,5 +99,5 @@ EVIC = TrainingRecipe(
     adds=("evic.format", "evic.gate", "failed_calls"),
     training=TRAINING,
     tiny="RL alone, on print that is legible in a crop only: on things of the table a zoom wins nothing.",
-)  # fmt: skip
+)
 """E-ViC's recipe."""

@@ -52,7 +52,7 @@ def branch(
     and fails on purpose by itself, as in `training.rollouts.engine.collect`.
 
     Args:
-        plan: Whose task, world, policy and reward; on physics.
+        plan: Plan with the task, world, policy and reward; on physics.
         group: Which task of the plan.
         after: So many turns are played before the state is saved, 0 or more.
         folder: Where the records go, as shard 0 of a collection; a new one, or an empty one.

@@ -34,7 +34,7 @@ def credited(record: RolloutRecord, weights: Mapping[str, float] = WEIGHTS) -> S
 
     Args:
         record: With a turn or more.
-        weights: Of the stages; those by which the total was made.
+        weights: Weights of the stages; those by which the total was made.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a record without turns, and as `turn_credit`.

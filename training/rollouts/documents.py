@@ -67,7 +67,7 @@ def dataclass_of(kind: type[T], document: Any, recall: RecallText | None = None,
 
     Args:
         kind: Which.
-        document: As `document_of` makes it.
+        document: Document made by `document_of`.
         recall: Gives texts that were kept apart.
         where: Names the document in an error, e.g. "turns[3]".
 

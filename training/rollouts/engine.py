@@ -44,13 +44,13 @@ class CollectReport:
 
     Attributes:
         planned: Rollouts of the plan.
-        found: Of those, rollouts that the folder had already.
+        found: Number of those that the folder had already.
         done: Rollouts that this call has added.
         dropped: Rollouts without a record, {code: how many}.
         again: Tries that cost a process, {code: how many}.
         true_success: Rollouts, found or done, in which the simulator found everything that was asked for.
-        calls, turns, times, cpu_s, peak_mb: Of `done`: calls that were run, assistant turns, wall time by stage of all
-            processes together [s], CPU time [s], and most memory of a process [MB].
+        calls, turns, times, cpu_s, peak_mb: Figures of `done`: calls that were run, assistant turns, wall time by stage
+            of all processes together [s], CPU time [s], and most memory of a process [MB].
         wall_s: Time since the beginning [s].
         groups: Groups that have all their rollouts.
         zero_variance: Groups, of two rollouts or more, whose rewards are all equal.
@@ -99,7 +99,7 @@ def collect(
     """Collect what a folder lacks of a plan's rollouts.
 
     Args:
-        plan: What is collected.
+        plan: Plan of the collection.
         folder: Where the rollouts go: a new or empty folder, or one that this plan was collected in before.
         pool: Who draws them.
         stops: When to stop by itself.

@@ -71,7 +71,7 @@ def write_group_page(
     """Write the page of one group, atomically.
 
     Args:
-        records: Of one group: they began in the same state.
+        records: Records of one group: they began in the same state.
         pictures: Has their pictures; of one that is missing the page says so.
         path: The page.
         anchor: Which observation OR-GIGPO compares turns by.

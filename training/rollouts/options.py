@@ -66,7 +66,7 @@ class WorkerOptions:
 
     Attributes:
         workers: Processes at once; one that hangs or dies is replaced.
-        on: What they are: processes of this machine, or actors of the cluster of toolhand serve.
+        on: Kind of workers: processes of this machine, or actors of the cluster of toolhand serve.
         deadline_s: Longest wall time of a rollout [s].
         tries: How often a rollout may cost a process before it is dropped.
     """

@@ -99,7 +99,7 @@ class RolloutPlan(RolloutOptions):
         tasks: One document a group, see `training.tasks.kinds.task_document`.
         settings: Fields of `agent_node.policies.options.ModelSettings`, by name.
         protocol: How the policy writes.
-        reward: What an episode is worth, a key of GRADERS or the name of a recipe.
+        reward: Reward of an episode, a key of GRADERS or the name of a recipe.
         suites: Suites of the tools that are offered.
 
     Raises:

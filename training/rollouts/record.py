@@ -49,7 +49,7 @@ class MessageRecord:
 
     Attributes:
         role: "system", "user", "assistant" or "tool".
-        text, words, image_index: As of `agent_node.policy.Message`.
+        text, words, image_index: Fields of `agent_node.policy.Message`.
         picture: Hash of the picture that came with it, whether or not it was still shown later; None where none did.
         sampled: The text is exactly what the policy sampled. False for everything that the operator, a tool or the
             agent wrote, and for a turn that was too long and stands here cut.
@@ -68,9 +68,9 @@ class CallEntry:
     """One call of a turn, also one that was refused.
 
     Attributes:
-        tool: As the policy wrote it; its arguments too.
+        tool: Name as the policy wrote it; its arguments too.
         arguments: A mapping, unless the policy wrote something else.
-        words: What came back, without the agent's notes and without markup.
+        words: Result without the agent's notes and without markup.
         error_code: The stage that failed; None where the call succeeded.
         picture: Hash of the picture that came back.
         failed_on_purpose: Which kind of failure on purpose it was (`training.env.failures`); empty for a real result.
@@ -106,20 +106,20 @@ class TurnRecord:
     """One assistant turn.
 
     Attributes:
-        prompt: What the policy was given.
-        text: What it sampled, before anything was cut.
-        span: Of the text of the message that the turn became (`messages[prompt.messages]`), the characters from the
-            first to before the second that stand there as sampled: all, or none (0, 0) where the turn was cut.
-        token_ids, logprobs: As of `agent_node.policy.Reply`, empty where the policy does not know them.
+        prompt: Messages that the policy was given.
+        text: Sampled text, before anything was cut.
+        span: Range of characters, from the first to before the second, that stand as sampled in the message that the
+            turn became (`messages[prompt.messages]`): all, or none (0, 0) where the turn was cut.
+        token_ids, logprobs: Fields of `agent_node.policy.Reply`, empty where the policy does not know them.
         mask: For each of `token_ids` 1 where the policy sampled it, else 0.
         thought: Its reasoning.
-        problem: What was wrong with the turn as a whole; empty where nothing was.
+        problem: Fault of the turn as a whole; empty where there was none.
         calls: In order.
-        prompt_tokens, completion_tokens: As the server counted them, 0 where nothing counts.
+        prompt_tokens, completion_tokens: Tokens counted by the server, 0 where nothing counts.
         ended_s: Simulated time since the beginning when its calls were over [s], the same clock as that of
             `RolloutRecord.stages`; None where nobody knows.
         times: Wall time by stage: "policy", "tools" [s].
-        labels: What was found out about the turn later, plain data.
+        labels: Later findings about the turn, plain data.
     """
 
     prompt: PromptRecord
@@ -146,7 +146,7 @@ class RolloutRecord:
         id: Its name within a collection, from group and rollout.
         task: JSON document from which the task can be made again.
         text: The operator's sentence or question.
-        seed: Of the station and of the failures on purpose; the same in the whole group.
+        seed: Seed of the station and of the failures on purpose; the same in the whole group.
         group, rollout: Which group of the collection, and which of the group.
         protocol: Name of the form in which the policy wrote.
         policy: Its name.
@@ -155,13 +155,13 @@ class RolloutRecord:
         turns: In order.
         terms: Named terms of the reward.
         total: The reward.
-        truth: What the simulator found: {"terms": {...}, "success": bool, "reasons": [...], "picked_up": [...],
-            "meant": [...]}, the last two as of `sim.tasks.task.Score`; they are missing in older records.
+        truth: Score by the simulator's truth: {"terms": {...}, "success": bool, "reasons": [...], "picked_up": [...],
+            "meant": [...]}, the last two as in `sim.tasks.task.Score`; they are missing in older records.
         stages: {name: when it was first reached [s], simulated time, or None where it was not}, in order.
         answer, success, error_code: How it ended, as the tools reported it; see `agent_node.episode.Episode`.
         seeds: Every seed by name: "task", "station", "policy".
         times: Wall time by stage [s].
-        labels: What was found out about the rollout later, plain data, e.g. why it was rejected.
+        labels: Later findings about the rollout, plain data, e.g. why it was rejected.
     """
 
     id: str
@@ -235,7 +235,7 @@ class RolloutRecord:
         """The record of a line.
 
         Args:
-            line: As `to_json` makes it.
+            line: Line made by `to_json`.
             store: Has the long texts, where the line has been made with one.
 
         Raises:

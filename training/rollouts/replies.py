@@ -33,7 +33,7 @@ class RolloutReply:
 
     Attributes:
         line: Its record; the pictures are in the store.
-        brief: Of the record.
+        brief: Summary of the record.
         cpu_s: CPU time that it took [s].
         peak_mb: Most memory that the process has had so far [MB].
     """

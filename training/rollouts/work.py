@@ -41,8 +41,8 @@ def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], Rollo
     what has not ended may still change something.
 
     Args:
-        plan: What is collected.
-        folder: Of the collection: pictures and long texts are written there.
+        plan: Plan of the collection.
+        folder: Folder of the collection: pictures and long texts are written there.
     """
     environment = plan.environment()
     store = PictureStore(folder)

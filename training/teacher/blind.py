@@ -37,7 +37,7 @@ class BlindPolicy:
     """Guesses at once; it tells of a command that it was done.
 
     Args:
-        protocol: What it writes; SpaceTools' where None.
+        protocol: Protocol that it writes; SpaceTools' where None.
     """
 
     name = "blind"

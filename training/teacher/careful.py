@@ -60,7 +60,7 @@ class Habits:
         agree: Goes on only with what both pointers mean, or one of them twice.
         look_after: How often it looks for the thing once it holds something.
         slip: How often it makes a wrong move that it then takes back.
-        retries: As RETRIES.
+        retries: Most attempts at a call, see RETRIES.
     """
 
     second_first: float = 0.0
@@ -98,8 +98,8 @@ class CarefulPolicy:
 
     Args:
         habits: How it works.
-        protocol: What it writes; SpaceTools' where None.
-        seed: Of its choices.
+        protocol: Protocol that it writes; SpaceTools' where None.
+        seed: Seed of its choices.
         max_turns: Turns that are allowed; the last one is used for a truthful answer.
     """
 

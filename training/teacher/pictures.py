@@ -159,7 +159,12 @@ def small_print(question: ReadQuestion) -> Script:
 
 
 SCRIPTS = {
-    "count": count, "box": box, "point": point, "map_route": map_route, "map_stations": map_stations,
-    "small_print": small_print, "yes_no": yes_no,
-}  # fmt: skip
+    "count": count,
+    "box": box,
+    "point": point,
+    "map_route": map_route,
+    "map_stations": map_stations,
+    "small_print": small_print,
+    "yes_no": yes_no,
+}
 """Kind -> script."""

@@ -44,8 +44,8 @@ class TeacherPolicy:
     """Answers the questions of `training.tasks` with the tools of some suites; anything else the scripted policy does.
 
     Args:
-        protocol: What it writes; SpaceTools' where None.
-        suites: Whose tools it is offered; of several that can answer, the first one's are called.
+        protocol: Protocol that it writes; SpaceTools' where None.
+        suites: Names of the suites that it is offered; of several that can answer, the first one's tools are called.
         max_turns: Turns that are allowed.
     """
 

@@ -17,8 +17,8 @@ class ReadQuestion:
     """A question that was understood.
 
     Attributes:
-        kind: As of `training.tasks.wordings`.
-        blanks: What stands in its blanks, e.g. {"a": "rice box"}.
+        kind: Kind of question, see `training.tasks.wordings`.
+        blanks: Words in its blanks, e.g. {"a": "rice box"}.
         options: Letter -> words between the two things, of a choice.
     """
 

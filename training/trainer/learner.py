@@ -56,7 +56,7 @@ class Learner:
 
     Args:
         weights: Where it begins.
-        settings: Of the optimiser, the device and the threads.
+        settings: Settings of the optimiser, the device and the threads.
     """
 
     def __init__(self, weights: TinyWeights, settings: OptimiserSettings) -> None:
@@ -95,9 +95,9 @@ class Learner:
         """One step of SFT.
 
         Args:
-            rows: Of the step; a token counts as much as its advantage says.
+            rows: Rows of the step; a token counts as much as its advantage says.
             rate: Share of the highest learning rate.
-            drop: What is left of the network's numbers, as of `dropout`.
+            drop: Share of the network's numbers that is kept, see `dropout`.
 
         Returns:
             "loss" [nat a token] before the step, "accuracy" (share of tokens that were the likeliest), "tokens",
@@ -125,7 +125,7 @@ class Learner:
 
         Args:
             rows: With advantages, and log-probabilities of the policy that sampled.
-            settings: Of the objective.
+            settings: Settings of the objective.
             rate: Share of the highest learning rate, once the first steps are over.
 
         Returns:
@@ -258,8 +258,8 @@ class Learner:
         """Go on from a checkpoint.
 
         Args:
-            path: Of the file.
-            identity: What its "identity" has to be: of the same training.
+            path: The file to read.
+            identity: Expected "identity": that of the same training.
 
         Returns:
             What was saved beside the network.

@@ -44,8 +44,8 @@ class RunLog:
     """The log of one training.
 
     Args:
-        folder: Of the training.
-        rows: What an earlier run wrote up to its checkpoint.
+        folder: Folder of the training.
+        rows: Rows that an earlier run wrote up to its checkpoint.
 
     Raises:
         ToolError: INVALID_ARGUMENT where the folder cannot be written.

@@ -46,7 +46,7 @@ class Dropout:
 
     Attributes:
         share: Below 1.
-        generator: Of the draws, so that a training that goes on has the same ones.
+        generator: Generator of the draws, so that a training that goes on has the same ones.
     """
 
     share: float
@@ -116,7 +116,7 @@ class TinyTransformer(nn.Module):
         Args:
             tokens: (B, L) int64; what fills a row up stands at its end, and is seen by nothing before it.
             visual_features: (B, L, VISUAL_WIDTH).
-            drop: What is left of the embeddings, and of what each layer adds, as of GPT-2.
+            drop: Dropout of the embeddings, and of what each layer adds, as in GPT-2.
 
         Returns:
             (B, L, width): what `logits` takes.

@@ -27,7 +27,7 @@ def turn_advantages(
 
     Args:
         rollouts: With a reward for each turn, where turns are compared.
-        settings: Of the advantages.
+        settings: Settings of the advantages.
 
     Returns:
         The advantages, and metrics by name: with OR-GIGPO "credited_turns", the share of turns with an advantage of
@@ -58,7 +58,7 @@ def update(
     Args:
         learner: Is changed.
         rows: With log-probabilities of the policy that sampled.
-        settings: Of the objective.
+        settings: Settings of the objective.
         rng: Decides the order.
         rate: Share of the highest learning rate.
 

@@ -41,7 +41,7 @@ def sentence_rows(weights: TinyWeights, count: int, rng: np.random.Generator) ->
     """Rows of a sentence and the first turn that answers it, in the training's wordings.
 
     Args:
-        weights: Whose vocabulary.
+        weights: Weights with the vocabulary.
         count: Rows.
         rng: Draws the sentences.
     """
@@ -99,7 +99,7 @@ class Renaming:
     """Makes rows with other names.
 
     Args:
-        vocabulary: Of the policy.
+        vocabulary: Vocabulary of the policy.
         rng: Draws rows and names.
     """
 

@@ -41,8 +41,8 @@ class Progress:
 
         Args:
             iteration: From 1.
-            share: Of it that is done, 0..1.
-            line: What is known so far.
+            share: Share of the iteration that is done, 0..1.
+            line: Text about the iteration so far.
         """
         if not self._live:
             return
@@ -58,8 +58,8 @@ class Progress:
 
         Args:
             iteration: From 1.
-            value: Of the curve, 0..1.
-            line: What came of it.
+            value: Value for the curve, 0..1.
+            line: Text about the finished iteration.
         """
         self.values.append(value)
         shown = f"{self._head(iteration)}: {line} {curve(self.values)}"

@@ -28,7 +28,7 @@ class CachingVisualEncoder(VisualEncoder):
     """Encodes equal pictures once: rollouts of a group begin with the same one.
 
     Args:
-        weights: Of the policy, with its visual encoder.
+        weights: Weights of the policy, with its visual encoder.
     """
 
     def __init__(self, weights: TinyWeights) -> None:
@@ -52,9 +52,10 @@ def rows_of(
     """The row of a rollout, with ones for advantages.
 
     Args:
-        record: Of the tiny policy, or of a teacher that writes its dialect: then there are no log-probabilities.
+        record: Record of the tiny policy, or of a teacher that writes its dialect: then there are no log-probabilities.
         store: Has the pictures.
-        weights: Of the policy that is to learn from it: its vocabulary, visual encoder and longest conversation.
+        weights: Weights of the policy that is to learn from it: its vocabulary, visual encoder and longest conversation
+            count.
         visual_encoder: Encodes the pictures; that of the weights where None.
 
     Raises:
@@ -82,8 +83,8 @@ def rows_of_folder(
     """The rows of a collection of rollouts.
 
     Args:
-        folder: Of the collection.
-        weights: As of `rows_of`.
+        folder: Folder of the collection.
+        weights: Weights of the policy, see `rows_of`.
         chosen: Which rollouts; all by default.
 
     Returns:

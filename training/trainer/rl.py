@@ -64,10 +64,10 @@ def reinforce(
 
     Args:
         weights: Where it begins, e.g. after SFT.
-        plan_of_iteration: What is collected; the same number has to give the same plan.
-        settings: What decides the steps.
+        plan_of_iteration: Plan of the rollouts of each iteration; the same number has to give the same plan.
+        settings: Settings that decide the steps.
         folder: For rollouts, checkpoint, log, weights, curves and report.
-        seed: Of the order in which rollouts are learned from.
+        seed: Seed of the order in which rollouts are learned from.
 
     Returns:
         The weights after the last iteration, which are in the folder as well.
@@ -238,12 +238,14 @@ def _saved(learner: Learner, path: Path, about: str) -> TinyWeights:
 def _report(log: RunLog, learner: Learner, settings: ReinforceSettings, seed: int) -> RunReport:
     rows = log.rows
     about: Mapping[str, Any] = {
-        "seed": seed, "iterations": len(rows), "parameters": learner.parameters,
+        "seed": seed,
+        "iterations": len(rows),
+        "parameters": learner.parameters,
         "rollouts learned from": sum(row["rollouts"] for row in rows),
         "rollouts dropped": sum(row["dropped"] for row in rows),
         "rollouts that were no row": sum(row["left_out"] for row in rows),
         "seconds an iteration: rollouts, reading, update": ", ".join(
             f"{np.mean([row[name] for row in rows]):.1f}" for name in ("rollouts_s", "reading_s", "update_s")
         ),
-    }  # fmt: skip
+    }
     return RunReport("RL of the small policy", about, asdict(settings), "iteration", _PANELS)

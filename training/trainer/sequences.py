@@ -56,7 +56,7 @@ class TokenSequence:
 
         Args:
             context: The whole conversation.
-            logprobs: Of the sampled tokens in their order; unknown where None.
+            logprobs: Log-probabilities of the sampled tokens in their order; unknown where None.
 
         Raises:
             ToolError: INVALID_ARGUMENT where there is another number of them.
@@ -152,7 +152,7 @@ class TokenBatch:
     """B rows as arrays of L columns, filled up at the end with what is not sampled.
 
     Attributes:
-        tokens, visual_features, sampled, advantages, logprobs: As of TokenSequence, (B, L) and (B, L, E).
+        tokens, visual_features, sampled, advantages, logprobs: Fields of TokenSequence, (B, L) and (B, L, E).
     """
 
     tokens: Tokens

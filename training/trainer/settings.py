@@ -30,8 +30,8 @@ class OptimiserSettings:
     Attributes:
         optimiser: AdamW, or SGD with a momentum of 0.9.
         learning_rate: Highest.
-        weight_decay: Of AdamW; SGD has none.
-        beta2: Of AdamW, how slowly its mean of squares follows.
+        weight_decay: Weight decay of AdamW; SGD has none.
+        beta2: Decay of AdamW's mean of squares.
         max_grad_norm: Norm that gradients of a step are cut to.
         device: "cpu", "cuda", or "auto": a GPU where there is one.
         threads: Processor threads of torch; another number gives other last digits.
@@ -65,7 +65,7 @@ class SupervisedSettings(OptimiserSettings):
     Attributes:
         learning_rate: Highest. Ten epochs of 265 rows came to 0.59 nat a token on rows of other tasks with 1e-3 and
             a beta2 of 0.999, to 0.49 with 2e-3 and 0.95.
-        beta2: As of GPT-3 (Brown et al. 2020).
+        beta2: Decay of AdamW's mean of squares, as in GPT-3 (Brown et al. 2020).
         epochs: Times that each row is seen.
         batch: Rows of a step; SpaceTools has 8, PERIA 32.
         warmup_ratio: Share of all steps in which the rate rises; after it, it falls to 0 as a cosine (SpaceTools: 0.1).
@@ -117,8 +117,8 @@ class PolicySettings(OptimiserSettings):
         kl_coef: Weight of the divergence from the policy that the training began with; SpaceTools 1e-4, LAST 0.01,
             PERIA 0.
         entropy_coef: Weight of the entropy of the next token, which is added; 0 in SpaceTools.
-        omega, gamma, delta, anchor: Of OR-GIGPO, see `training.advantages.gigpo.or_gigpo`; GiGPO has no delta and the
-            anchor "answered".
+        omega, gamma, delta, anchor: Settings of OR-GIGPO, see `training.advantages.gigpo.or_gigpo`; GiGPO has no delta
+            and the anchor "answered".
         with_std: Divide advantages by the group's standard deviation.
         max_logprob_diff: Mean difference of the log-probability of a token as it was sampled and as the trainer
             computes it [nat] from which on a training stops: then rows are not what the policy saw. Chosen by hand, a

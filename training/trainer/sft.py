@@ -41,9 +41,9 @@ def supervise(
     Args:
         weights: Where it begins.
         rows: With tokens that a teacher wrote; those that cannot be trained on are left out and counted.
-        settings: What decides the steps.
+        settings: Settings that decide the steps.
         folder: For checkpoint, log, weights, curves and report.
-        seed: Of the order, and of which rows are held out.
+        seed: Seed of the order, and of the choice of held-out rows.
 
     Returns:
         The weights after the last epoch, which are in the folder as well.
@@ -92,9 +92,12 @@ def supervise(
         write_weights(trained, folder / POLICY)
     notes = [f"{count} left out: {why}" for why, count in bad.items()]
     about = {
-        "seed": seed, "rows": len(shown), "held out": len(held_out), "parameters": learner.parameters,
+        "seed": seed,
+        "rows": len(shown),
+        "held out": len(held_out),
+        "parameters": learner.parameters,
         "seconds a step": round(float(np.mean([row["step_s"] for row in log.rows])), 3),
-    }  # fmt: skip
+    }
     write_report(log, RunReport("SFT of the small policy", about, asdict(settings), "epoch", _PANELS, notes))
     return trained
 

@@ -14,7 +14,7 @@ class Events:
     """Writes numbers for TensorBoard; without tensorboardX it says so once and writes nothing.
 
     Args:
-        folder: Of the event files.
+        folder: Folder of the event files.
         first: Number of the first row that is to come: what an earlier, killed run wrote from there on is not shown.
     """
 

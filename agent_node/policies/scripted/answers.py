@@ -78,7 +78,7 @@ def choose(text: str, phrase: NounPhrase, points: Sequence[PicturePoint]) -> int
 
     Args:
         text: The operator's answer.
-        phrase: What all of them are called.
+        phrase: Name that all of them share.
         points: Their normalized points.
 
     Returns:

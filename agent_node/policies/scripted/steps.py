@@ -63,9 +63,12 @@ NO_PLACE = frozenset({ErrorCode.PLACE_BLOCKED, ErrorCode.OUT_OF_WORKSPACE})
 NOT_SEEN = frozenset({ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED})
 """Nothing that was asked for is seen: a second picture may show it, a third one is not taken."""
 BEFORE_MOTION = SAME_VIEW | {
-    ErrorCode.SCENE_CHANGED, ErrorCode.INVALID_ARGUMENT, ErrorCode.OUT_OF_WORKSPACE, ErrorCode.NOT_APPROVED,
+    ErrorCode.SCENE_CHANGED,
+    ErrorCode.INVALID_ARGUMENT,
+    ErrorCode.OUT_OF_WORKSPACE,
+    ErrorCode.NOT_APPROVED,
     ErrorCode.ALREADY_HOLDING,
-}  # fmt: skip
+}
 """Errors of a grasp that is refused before anything moves."""
 
 LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.GRIPPER_EMPTY, ErrorCode.NOT_HOLDING})

@@ -67,7 +67,7 @@ def read_context(messages: Sequence[Message], visual_encoder: VisualEncoder, voc
     Args:
         messages: In order from the system's, each with the camera picture that it came with.
         visual_encoder: Encodes the pictures.
-        vocabulary: Of the policy.
+        vocabulary: Vocabulary of the policy.
 
     Raises:
         ToolError: NOT_UNDERSTOOD as `Vocabulary.read_sentence`; INVALID_ARGUMENT for a turn in another protocol or by
@@ -88,11 +88,11 @@ class ContextReader:
 
     Args:
         visual_encoder: Encodes the pictures; None reads the tokens alone, with zeros for what is seen.
-        vocabulary: Of the policy.
+        vocabulary: Vocabulary of the policy.
         protocol: How turns are written; SpaceTools' where None.
 
     Attributes:
-        registers: What the tokens of the next move stand for.
+        registers: Values that the tokens of the next move stand for.
     """
 
     def __init__(

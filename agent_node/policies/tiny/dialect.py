@@ -34,10 +34,17 @@ from tool_nodes.results import ErrorCode, ToolError, invalid
 MoveKind = Literal["look", "point", "room", "take", "next", "grasp", "place", "done", "refuse"]
 
 TOOLS = (
-    "robot.capture_image", "robot.get_depth_with_pointcloud", "robot.execute_grasp",
-    "robot.place_object_at_2d_location", "roborefer.detect_all", "roborefer.detect_one", "vlm.detect_all",
-    "vlm.detect_one", "sam2.segment_from_point", "grasp_generator.compute_grasp",
-)  # fmt: skip
+    "robot.capture_image",
+    "robot.get_depth_with_pointcloud",
+    "robot.execute_grasp",
+    "robot.place_object_at_2d_location",
+    "roborefer.detect_all",
+    "roborefer.detect_one",
+    "vlm.detect_all",
+    "vlm.detect_one",
+    "sam2.segment_from_point",
+    "grasp_generator.compute_grasp",
+)
 """The tools that moves call; all are in the suite `spacetools`."""
 
 DONE_ANSWER = "Done."
@@ -63,9 +70,7 @@ REASONS: dict[str, str] = {
 }
 """What `REFUSE` may give as its reason, with the answer's words; faults of the system are not for a policy to claim."""
 
-_GRASP_FROM = {
-    "point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px",
-}  # fmt: skip
+_GRASP_FROM = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}
 
 
 @dataclass(frozen=True)
@@ -88,12 +93,12 @@ class Move:
     """One turn of the policy.
 
     Attributes:
-        kind: What is done.
+        kind: Kind of move.
         pointer: Who is asked by "point" and "room": "roborefer" or "vlm".
-        words: Of the phrase that "point" asks for; the references of "room", with "and" between two.
-        relation: Of "room", a value of `RELATION_TOKENS`.
+        words: Words of the phrase that "point" asks for; the references of "room", with "and" between two.
+        relation: Relation of "room", a value of `RELATION_TOKENS`.
         register: K of the point pK of "take" and "place", from 1.
-        why: Of "refuse", a key of REASONS.
+        why: Reason of "refuse", a key of REASONS.
         plan: Thought before it.
     """
 
@@ -269,7 +274,7 @@ def render_move(move: Move, registers: Registers, protocol: Protocol | None = No
 
     Args:
         move: Its words may be the operator's unknown ones: they are written as the slots that stand for them.
-        registers: Of the moment, see `context.read_registers`.
+        registers: Values of the moment, see `context.read_registers`.
         protocol: SpaceTools' where None.
 
     Raises:

@@ -31,8 +31,11 @@ _NOT_UNDERSTOOD, _AMBIGUOUS, _UNSEEN, _DID_NOT_WORK = map(
     str, (ErrorCode.NOT_UNDERSTOOD, ErrorCode.AMBIGUOUS, ErrorCode.OBJECT_NOT_FOUND, ErrorCode.EXECUTION_FAILED)
 )
 _EMPTY_MEANS: dict[str, str] = {
-    v.POINT: _UNSEEN, v.ROOM: _UNSEEN, v.TAKE: ErrorCode.EMPTY_MASK, v.NEXT: ErrorCode.NO_GRASP,
-}  # fmt: skip
+    v.POINT: _UNSEEN,
+    v.ROOM: _UNSEEN,
+    v.TAKE: ErrorCode.EMPTY_MASK,
+    v.NEXT: ErrorCode.NO_GRASP,
+}
 """What an answer without anything is called, by the move."""
 _OF_OUTLINES = frozenset(map(str, (ErrorCode.EMPTY_MASK, ErrorCode.NO_DEPTH, ErrorCode.NO_GRASP)))
 """What an outline with a grasp mends."""
@@ -68,10 +71,10 @@ class ActionMask:
         kept: Moves about the newest picture of the camera can be called: it is not too old.
         worded: The operator said a word that can be asked for.
         relations: Tokens of the places that can be said in the operator's words.
-        codes: Of REASONS, that answers have given since the newest look, and nothing has mended since. A motion
+        codes: Keys of REASONS that answers have given since the newest look, and nothing has mended since. A motion
             that failed once is to be tried anew: its code is here from the second failure on.
-        doubtful: What the newest question asks for was pointed at in two places, or by one pointer and not by the
-            other, or where it does not look like it.
+        doubtful: The thing of the newest question was pointed at in two places, or by one pointer and not by the other,
+            or where it does not look like it.
         failed: Two motions, or more, have failed since the operator spoke, or tools with errors of the system.
     """
 
@@ -106,10 +109,11 @@ class ActionMask:
         if self.hopeless:
             return frozenset({_STRANGE if self.unrecognised_by == _POINTERS else _UNSEEN})
         may = {
-            _NOT_UNDERSTOOD: not self.planned, _AMBIGUOUS: self.doubtful,
+            _NOT_UNDERSTOOD: not self.planned,
+            _AMBIGUOUS: self.doubtful,
             # Whether what is held was meant no tool says.
             _DID_NOT_WORK: self.failed or bool(self.holding),
-        }  # fmt: skip
+        }
         return self.codes | {code for code, true in may.items() if true}
 
     @property
@@ -157,7 +161,7 @@ class DialogueState:
     """The state of a dialogue after some of its tokens.
 
     Attributes:
-        actions: What may be called.
+        actions: Calls that may be made.
         said: The operator's sentences.
         newest_move: How the policy's newest move begins.
         named_register: The newest one that the policy named.
@@ -166,15 +170,15 @@ class DialogueState:
         newer_pictures: Pictures since the newest one of the camera.
         same_place: The next register is where a point of before is.
         pointed: This answer has given points.
-        plan: Of what the operator said last; None before it.
-        turn: What the policy has written of its newest turn, or all of it.
+        plan: Plan of the operator's last sentence; None before it.
+        turn: Tokens of the policy's newest turn so far.
         previous_turn: The turn before that one.
         repeats: How often that one came in a row.
         newest_question: POINT or ROOM, whichever was asked newest.
         distinct_places: Different ones that its answers since the newest look have given.
         some_answer_empty: One of those answers had none.
         some_point_unlike: One of those points does not look like what was asked for.
-        looks: Of the policy.
+        looks: Number of looks of the policy.
         misses: (pointer, look) where it was not found, since something moved or was pointed at.
         failures: Motions that have failed since the operator spoke, and errors that are no reason to give.
     """

@@ -35,9 +35,17 @@ _Place = Literal[
 """Where in a turn the next token stands; "more" is the next word of a phrase."""
 
 _AFTER_MOVE: dict[str, _Place] = {
-    v.PLAN: "phrase", v.LOOK: "end", v.POINT: "asked", v.ROOM: "asked for room", v.TAKE: "thing", v.NEXT: "end",
-    v.GRASP: "end", v.PLACE: "room", v.DONE: "end", v.REFUSE: "reason",
-}  # fmt: skip
+    v.PLAN: "phrase",
+    v.LOOK: "end",
+    v.POINT: "asked",
+    v.ROOM: "asked for room",
+    v.TAKE: "thing",
+    v.NEXT: "end",
+    v.GRASP: "end",
+    v.PLACE: "room",
+    v.DONE: "end",
+    v.REFUSE: "reason",
+}
 _WORDED: frozenset[_Place] = frozenset({"phrase", "more or place", "more or and", "more or move", "more or end"})
 """Where a word may stand."""
 
@@ -46,7 +54,7 @@ class TurnGrammar:
     """The grammar over a vocabulary; see `grammar_of`.
 
     Args:
-        vocabulary: Of the policy.
+        vocabulary: Vocabulary of the policy.
 
     Attributes:
         tokens: The vocabulary's, by id.
@@ -135,7 +143,7 @@ class GuidedTurn:
     """One turn as it is written.
 
     Args:
-        grammar: Of the vocabulary.
+        grammar: Grammar over the vocabulary.
         dialogue: State after the context before it.
     """
 
@@ -212,7 +220,5 @@ def _planned(asks: str, pointer: str, plan: Plan | None) -> tuple[str, ...]:
     return (relation, *plan.reference, v.END)
 
 
-_AFTER: dict[_Place, _Place] = {
-    "asked for room": "relation", "thing": "end", "room": "end", "reason": "end",
-}  # fmt: skip
+_AFTER: dict[_Place, _Place] = {"asked for room": "relation", "thing": "end", "room": "end", "reason": "end"}
 """After a token that changes nothing else; other states stay."""

@@ -33,7 +33,7 @@ class TinyNetwork:
     """The network, with the keys and values of the tokens that it has read.
 
     Args:
-        weights: Of the policy.
+        weights: Weights of the policy.
 
     Attributes:
         length: Tokens that it has read.

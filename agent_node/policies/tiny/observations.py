@@ -37,7 +37,7 @@ class ToolAnswer:
     Attributes:
         tokens: Its tokens, without those of the picture and of points.
         points: Normalized points that a pointer gave.
-        image_index: Of a new picture of the camera; None where none came.
+        image_index: Index of a new picture of the camera; None where none came.
         notes: Tokens of what the agent added; they come last.
     """
 

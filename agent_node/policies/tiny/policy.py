@@ -34,7 +34,7 @@ class TinyPolicy:
     """Decides by a small network.
 
     Args:
-        weights: Of the network, with its vocabulary and visual encoder.
+        weights: Weights of the network, with its vocabulary and visual encoder.
         options: Temperature (0 where None: the likeliest token), seed and budgets.
         protocol: How it writes; SpaceTools' where None.
         schemas: JSON schemas of the toolbox, to see that its tools are there; not looked at where None.

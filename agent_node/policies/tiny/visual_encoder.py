@@ -148,8 +148,8 @@ class VisualEncoder:
     """Looks at pictures.
 
     Args:
-        tensors: Of `encoder_of`.
-        blind: What is seen is zero. Where a point is remains: that is told by a tool, in numbers.
+        tensors: Tensors of `encoder_of`.
+        blind: Visual features are zero. The place of a point remains, as a tool gives it in numbers.
         meanings: (FEATURES + 1,) of each word that the pointer knows, as of Meanings.
     """
 

@@ -28,8 +28,16 @@ PLAN, LOOK, POINT, ROOM, TAKE, NEXT, GRASP, PLACE, DONE, REFUSE = MOVES = (
 )  # fmt: skip
 """What begins a move; PLAN what is thought before one."""
 OK, EMPTY, HOLDS, PLACED, UNVERIFIED, SAME, MORE, NOTE, LAST = RESULTS = (
-    "OK", "EMPTY", "HOLDS", "PLACED", "UNVERIFIED", "SAME", "MORE", "NOTE", "LAST",
-)  # fmt: skip
+    "OK",
+    "EMPTY",
+    "HOLDS",
+    "PLACED",
+    "UNVERIFIED",
+    "SAME",
+    "MORE",
+    "NOTE",
+    "LAST",
+)
 """What tools answer beside points and errors: done; nothing came back; the gripper holds something; it was put down;
 but not seen there; the point before it is where the register after it is; more points than there are registers; the
 agent added a note; and that one turn is left."""

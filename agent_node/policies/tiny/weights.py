@@ -67,9 +67,9 @@ class TinyConfig:
     """Sizes of the network.
 
     Attributes:
-        width: Of an embedding; a multiple of `heads`.
+        width: Size of an embedding; a multiple of `heads`.
         layers: Blocks of attention and two layers.
-        heads: Of attention.
+        heads: Number of attention heads.
         hidden: Width between those two layers.
         positions: Tokens of the longest conversation.
         blind: It is trained and asked with zeros for what is seen.
@@ -106,7 +106,7 @@ class TinyWeights:
     Attributes:
         config: Its sizes.
         vocabulary: Its tokens.
-        tensors: What is trained, by name, float32.
+        tensors: Trained tensors, by name, float32.
         words: (V, FEATURES) the pointer's vectors of the vocabulary; not trained.
         biases: (V,) the pointer's biases of the vocabulary; not trained.
         encoder: Tensors of the visual encoder, see `visual_encoder.encoder_of`; not trained.
@@ -175,7 +175,7 @@ def fresh_weights(
         seed: 0 or more.
         config: Its sizes; the default ones where None.
         vocabulary: Its tokens; `default_vocabulary` where None.
-        pointer: Whose encoder and words it has; the shipped pointer where None.
+        pointer: Pointer with the encoder and words; the shipped pointer where None.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a negative seed; UNAVAILABLE without the shipped pointer.

@@ -267,9 +267,17 @@ class Recorder:
             height, width = rgb.shape[:2]
             pixels = np.ascontiguousarray(rgb).reshape(-1)
             self._add(
-                now, topic, ros.IMAGE, record.image_index,
-                header=head, height=height, width=width, encoding="rgb8", step=3 * width, data=pixels,
-            )  # fmt: skip
+                now,
+                topic,
+                ros.IMAGE,
+                record.image_index,
+                header=head,
+                height=height,
+                width=width,
+                encoding="rgb8",
+                step=3 * width,
+                data=pixels,
+            )
             return topic
         topic += "/compressed"
         jpeg = np.frombuffer(jpeg_bytes(rgb), np.uint8)
@@ -282,10 +290,16 @@ class Recorder:
         metres = np.nan_to_num(frame.depth, nan=0.0, posinf=0.0, neginf=0.0)
         millimetres = np.clip(np.round(metres * 1000.0), 0, _FARTHEST_MM).astype("<u2")
         self._add(
-            now, topic, ros.IMAGE,
-            header=head, height=height, width=width, encoding="16UC1", step=2 * width,
+            now,
+            topic,
+            ros.IMAGE,
+            header=head,
+            height=height,
+            width=width,
+            encoding="16UC1",
+            step=2 * width,
             data=millimetres.reshape(-1).view(np.uint8),
-        )  # fmt: skip
+        )
 
     def _place_camera(self, now: int, view: CameraView) -> None:
         """Where a camera stood when it saw something; the robot's own links carry the one on the wrist."""
@@ -302,10 +316,18 @@ class Recorder:
         k = view.K.reshape(9)
         p = np.column_stack([view.K, np.zeros(3)]).reshape(12)
         self._add(
-            now, topic, ros.CAMERA_INFO,
-            header=head, height=shape[0], width=shape[1], distortion_model="plumb_bob",
-            d=np.zeros(5), k=k, r=np.eye(3).reshape(9), p=p,
-        )  # fmt: skip
+            now,
+            topic,
+            ros.CAMERA_INFO,
+            header=head,
+            height=shape[0],
+            width=shape[1],
+            distortion_model="plumb_bob",
+            d=np.zeros(5),
+            k=k,
+            r=np.eye(3).reshape(9),
+            p=p,
+        )
 
 
 def _called(call: ToolCall) -> dict[str, Any]:

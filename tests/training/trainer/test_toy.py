@@ -17,7 +17,7 @@ from tests.training.adapters.toy import (
     form_examples,
     toy_weights,
     train_toy,
-)  # fmt: skip
+)
 from tool_nodes.results import ToolError
 
 

@@ -90,10 +90,12 @@ def _checked(tensors: Mapping[str, Array], told: Mapping[str, str]) -> PointerWe
     words, heads = tuple(plain_json.load(told["words"])), tuple(plain_json.load(told["heads"]))
     calibration = {name: (float(a), float(b)) for name, (a, b) in plain_json.load(told["calibration"]).items()}
     wrong = [
-        name for name, shape in layer_shapes(len(words), len(heads)).items()
-        if name not in tensors or tensors[name].ndim != len(shape)
+        name
+        for name, shape in layer_shapes(len(words), len(heads)).items()
+        if name not in tensors
+        or tensors[name].ndim != len(shape)
         or any(want not in (None, have) for want, have in zip(shape, tensors[name].shape, strict=True))
-    ]  # fmt: skip
+    ]
     if wrong or set(calibration) != set(CALIBRATED):
         raise ValueError(f"it is of another network ({', '.join(wrong[:3]) or 'calibration'})")
     return PointerWeights(tensors, words, heads, calibration, told.get("about", ""))

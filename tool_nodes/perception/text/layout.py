@@ -20,10 +20,9 @@ LATEX = {
     "Σ": r"\Sigma", "Ω": r"\Omega",
 }  # fmt: skip
 """Signs that LaTeX writes in its own way."""
-SCRIPTS = (
-    dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼ⁿⁱ", ((c, 1) for c in "0123456789+-=ni"), strict=True))
-    | dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋₌ₙᵢⱼₖₓₐₑₘ", ((c, -1) for c in "0123456789+-=nijkxaem"), strict=True))
-)  # fmt: skip
+SCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼ⁿⁱ", ((c, 1) for c in "0123456789+-=ni"), strict=True)) | dict(
+    zip("₀₁₂₃₄₅₆₇₈₉₊₋₌ₙᵢⱼₖₓₐₑₘ", ((c, -1) for c in "0123456789+-=nijkxaem"), strict=True)
+)
 """Characters that are raised (1) or lowered (-1) others."""
 _MATHEMATICAL = re.compile(rf"[=<>^≤≥≠≈√∑∫{''.join(SCRIPTS)}]|[\w)] ?[+±×÷] ?[\w(]")
 """A relation, a root, a raised sign; or a sum, which "(+237)" is not."""

@@ -156,32 +156,45 @@ def _schema() -> Any:
     pa = arrow()
     text, document = pa.string(), pa.json_(pa.string())
     part = pa.struct([("type", text), ("text", text)])
-    message = pa.struct([
-        ("role", text), ("content", pa.list_(part)), ("tool_calls", pa.list_(document)),
-        ("tool_call_id", text), ("name", text), ("sampled", pa.bool_()),
-    ])  # fmt: skip
+    message = pa.struct(
+        [
+            ("role", text),
+            ("content", pa.list_(part)),
+            ("tool_calls", pa.list_(document)),
+            ("tool_call_id", text),
+            ("name", text),
+            ("sampled", pa.bool_()),
+        ]
+    )
     image = pa.struct([("bytes", pa.binary()), ("path", text)])
     words = {"dtype": "string", "_type": "Value"}
     features = {
         "id": words,
-        "messages": _list({
-            "role": words,
-            "content": _list({"type": words, "text": words}),
-            "tool_calls": _list({"_type": "Json"}),
-            "tool_call_id": words,
-            "name": words,
-            "sampled": {"dtype": "bool", "_type": "Value"},
-        }),
+        "messages": _list(
+            {
+                "role": words,
+                "content": _list({"type": words, "text": words}),
+                "tool_calls": _list({"_type": "Json"}),
+                "tool_call_id": words,
+                "name": words,
+                "sampled": {"dtype": "bool", "_type": "Value"},
+            }
+        ),
         "tools": _list({"_type": "Json"}),
         "images": _list({"_type": "Image"}),
         "total": {"dtype": "float64", "_type": "Value"},
         "success": {"dtype": "bool", "_type": "Value"},
         "about": {"_type": "Json"},
-    }  # fmt: skip
+    }
     columns = [
-        ("id", text), ("messages", pa.list_(message)), ("tools", pa.list_(document)), ("images", pa.list_(image)),
-        ("total", pa.float64()), ("success", pa.bool_()), ("about", document),
-    ]  # fmt: skip
+        ("id", text),
+        ("messages", pa.list_(message)),
+        ("tools", pa.list_(document)),
+        ("images", pa.list_(image)),
+        ("total", pa.float64()),
+        ("success", pa.bool_()),
+        ("about", document),
+    ]
     return pa.schema(columns, metadata={"huggingface": json.dumps({"info": {"features": features}})})
 
 

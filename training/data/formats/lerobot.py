@@ -132,17 +132,19 @@ class LeRobotWriter:
         statistics = {name: statistics_of(value) for name, value in values.items()} | {
             CAMERA: colour_statistics(colours, count)
         }
-        self._entries.append({
-            "episode_index": episode,
-            "tasks": [shown.text],
-            "length": count,
-            "dataset_from_index": index,
-            "dataset_to_index": index + count,
-            "success": shown.success,
-            "reward": shown.reward,
-            "seed": shown.seed,
-            **{f"stats/{name}/{key}": value for name, found in statistics.items() for key, value in found.items()},
-        })  # fmt: skip
+        self._entries.append(
+            {
+                "episode_index": episode,
+                "tasks": [shown.text],
+                "length": count,
+                "dataset_from_index": index,
+                "dataset_to_index": index + count,
+                "success": shown.success,
+                "reward": shown.reward,
+                "seed": shown.seed,
+                **{f"stats/{name}/{key}": value for name, found in statistics.items() for key, value in found.items()},
+            }
+        )
         images = [{"bytes": png, "path": f"frame-{k:06d}.png"} for k, png in enumerate(pictures)]
         self._waiting.append(_Rows({CAMERA: images, **values}, count))
         self.episodes, self.frames = episode + 1, index + count
@@ -181,22 +183,25 @@ class LeRobotWriter:
         statistics[CAMERA] = colour_statistics(self._colours, self.frames)
         write_durably(self.folder / "meta/tasks.parquet", _tasks_file(self._tasks))
         self._write_json("meta/stats.json", statistics)
-        self._write_json("meta/info.json", {
-            "codebase_version": VERSION,
-            "robot_type": self._first.robot,
-            "total_episodes": self.episodes,
-            "total_frames": self.frames,
-            "total_tasks": len(self._tasks),
-            "chunks_size": CHUNK_FILES,
-            "data_files_size_in_mb": FILE_MB,
-            "video_files_size_in_mb": FILE_MB,
-            "fps": self._first.fps,
-            "splits": {"train": f"0:{self.episodes}"},
-            "data_path": _DATA,
-            "video_path": None,
-            "features": features,
-            "tasks_version": TASKS_VERSION,
-        })  # fmt: skip
+        self._write_json(
+            "meta/info.json",
+            {
+                "codebase_version": VERSION,
+                "robot_type": self._first.robot,
+                "total_episodes": self.episodes,
+                "total_frames": self.frames,
+                "total_tasks": len(self._tasks),
+                "chunks_size": CHUNK_FILES,
+                "data_files_size_in_mb": FILE_MB,
+                "video_files_size_in_mb": FILE_MB,
+                "fps": self._first.fps,
+                "splits": {"train": f"0:{self.episodes}"},
+                "data_path": _DATA,
+                "video_path": None,
+                "features": features,
+                "tasks_version": TASKS_VERSION,
+            },
+        )
         self._files += 1
         self._bytes = 0
         self._waiting, self._entries = [], []
@@ -224,9 +229,15 @@ class LeRobotWriter:
             "names": ["height", "width", "channels"],
         }
         single = {
-            "next.reward": "float32", "next.done": "bool", "next.success": "bool", "timestamp": "float32",
-            "frame_index": "int64", "episode_index": "int64", "index": "int64", "task_index": "int64",
-        }  # fmt: skip
+            "next.reward": "float32",
+            "next.done": "bool",
+            "next.success": "bool",
+            "timestamp": "float32",
+            "frame_index": "int64",
+            "episode_index": "int64",
+            "index": "int64",
+            "task_index": "int64",
+        }
         return {
             CAMERA: picture,
             "observation.state": vector,
@@ -242,9 +253,12 @@ def statistics_of(values: NDArray[Any]) -> dict[str, list[float]]:
     """Of each column of (N,) or (N, D) values: min, max, mean, std (ddof 0), quantiles; and their count, (1,)."""
     columns = values.reshape(len(values), -1).astype(np.float64)
     found = {
-        "min": columns.min(0), "max": columns.max(0), "mean": columns.mean(0), "std": columns.std(0),
+        "min": columns.min(0),
+        "max": columns.max(0),
+        "mean": columns.mean(0),
+        "std": columns.std(0),
         "count": np.array([len(columns)]),
-    }  # fmt: skip
+    }
     quantiles = np.quantile(columns, QUANTILES, axis=0)
     found |= {_quantile(q): row for q, row in zip(QUANTILES, quantiles, strict=True)}
     return {name: value.tolist() for name, value in found.items()}

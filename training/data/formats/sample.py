@@ -226,12 +226,18 @@ def _facts(record: RolloutRecord) -> str:
         ("Reward", [("total", text_of(record.total)), *((name, text_of(term)) for name, term in record.terms.items())]),
         ("Stages", [(name, "not reached" if at is None else duration(at)) for name, at in record.stages.items()]),
         ("How it ended", [("answer", ended), *(("not as it should be", str(reason)) for reason in reasons)]),
-        ("Where it comes from", [
-            ("id", record.id), ("policy", record.policy), ("protocol", record.protocol), ("seed", str(record.seed)),
-            ("task", _plain(record.task)),
-        ]),
+        (
+            "Where it comes from",
+            [
+                ("id", record.id),
+                ("policy", record.policy),
+                ("protocol", record.protocol),
+                ("seed", str(record.seed)),
+                ("task", _plain(record.task)),
+            ],
+        ),
         ("Labels", [(name, _plain(value)) for name, value in record.labels.items()]),
-    )  # fmt: skip
+    )
     shown = (f"<div><h3>{title}</h3>{table_of(rows)}</div>" for title, rows in tables if rows)
     return f'<div class="facts">{"".join(shown)}</div>'
 

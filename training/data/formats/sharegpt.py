@@ -86,11 +86,16 @@ class ShareGpt:
                 "formatting": "sharegpt",
                 "columns": {"messages": "conversations", "system": "system", "tools": "tools", "images": "images"},
                 "tags": {
-                    "role_tag": "from", "content_tag": "value", "user_tag": "human", "assistant_tag": "gpt",
-                    "observation_tag": "observation", "function_tag": "function_call", "system_tag": "system",
+                    "role_tag": "from",
+                    "content_tag": "value",
+                    "user_tag": "human",
+                    "assistant_tag": "gpt",
+                    "observation_tag": "observation",
+                    "function_tag": "function_call",
+                    "system_tag": "system",
                 },
             }
-        }  # fmt: skip
+        }
         write_durably(folder / "dataset_info.json", f"{json.dumps(document, indent=2)}\n".encode())
 
 

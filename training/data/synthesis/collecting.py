@@ -179,9 +179,16 @@ def _write_block(
             if one.line and why != checks.DUPLICATE:
                 lines[not why].append(one.line)
             entry = AttemptEntry(
-                end.job.number, end.job.method, end.job.kind, why, one.turns, one.tokens, dict(one.calls), one.trouble,
+                end.job.number,
+                end.job.method,
+                end.job.kind,
+                why,
+                one.turns,
+                one.tokens,
+                dict(one.calls),
+                one.trouble,
                 round(cpu_s, 3) if k == 0 else 0.0,
-            )  # fmt: skip
+            )
             entries.append((entry, "" if why else one.fingerprint))
     write_shard(folder / REJECTED, number, lines[False])
     write_shard(folder, number, lines[True])

@@ -26,10 +26,15 @@ RETRIES = 2
 
 _MAY_PASS = frozenset(
     {
-        ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED, ErrorCode.EMPTY_MASK, ErrorCode.NO_DEPTH,
-        ErrorCode.NO_GRASP, ErrorCode.TIMEOUT, ErrorCode.EXECUTION_FAILED,
+        ErrorCode.OBJECT_NOT_FOUND,
+        ErrorCode.NOT_RECOGNISED,
+        ErrorCode.EMPTY_MASK,
+        ErrorCode.NO_DEPTH,
+        ErrorCode.NO_GRASP,
+        ErrorCode.TIMEOUT,
+        ErrorCode.EXECUTION_FAILED,
     }
-)  # fmt: skip
+)
 """Errors of looking and measuring after which the same call, or another tool, may have an answer."""
 
 INSTEAD = {

@@ -46,15 +46,22 @@ _OPENINGS: dict[ThoughtRole, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 _AFTER_FAILURE = (
-    "", "", "That did not go as meant.", "Hmm, the last call did not work.",
+    "",
+    "",
+    "That did not go as meant.",
+    "Hmm, the last call did not work.",
     "The last result is an error, so I have to react.",
     "I should not ignore that failure.",
-)  # fmt: skip
+)
 _AFTER_NOTHING = ("", "", "Let me see.")
 _CLOSINGS = (
-    "So I call {tool}.", "{tool} can tell me that.", "For that there is {tool}.", "I use {tool} for this.",
-    "The right tool here is {tool}.", "Let me ask {tool}.",
-)  # fmt: skip
+    "So I call {tool}.",
+    "{tool} can tell me that.",
+    "For that there is {tool}.",
+    "I use {tool} for this.",
+    "The right tool here is {tool}.",
+    "Let me ask {tool}.",
+)
 _EXCHANGES = (
     (r"\bI need to find\b", ("I have to find", "I must locate", "I need to find")),
     (r"\bI look again\b", ("I take another look", "let me look again", "I look again")),

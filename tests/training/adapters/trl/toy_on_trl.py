@@ -112,12 +112,20 @@ def train_toy_on_trl(seed: int = 0, iterations: int = 10, groups: int = 8) -> Tr
     size = TOY_CONFIG
     network = Qwen3ForCausalLM(
         Qwen3Config(
-            vocab_size=len(tokenizer), hidden_size=size.width, num_hidden_layers=size.layers,
-            num_attention_heads=size.heads, num_key_value_heads=size.heads, head_dim=size.width // size.heads,
-            intermediate_size=size.hidden, tie_word_embeddings=True, max_position_embeddings=64,
-            bos_token_id=None, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
+            vocab_size=len(tokenizer),
+            hidden_size=size.width,
+            num_hidden_layers=size.layers,
+            num_attention_heads=size.heads,
+            num_key_value_heads=size.heads,
+            head_dim=size.width // size.heads,
+            intermediate_size=size.hidden,
+            tie_word_embeddings=True,
+            max_position_embeddings=64,
+            bos_token_id=None,
+            eos_token_id=tokenizer.eos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
         )
-    )  # fmt: skip
+    )
     network.generation_config.eos_token_id = tokenizer.eos_token_id
     network.generation_config.pad_token_id = tokenizer.pad_token_id
     _teach_the_form(network, tokenizer, seed)
