@@ -8,11 +8,10 @@ from agent_node.calls import ToolCall
 from agent_node.policies.scripted.answers import another_command, choose, ends, only_candidate
 from agent_node.policies.scripted.commands import Command
 from agent_node.policies.scripted.points import at, describe, near, side_of, side_of_first, the
-from agent_node.policies.scripted.steps import AnotherCommand, Done, ScriptPart, ScriptStep
+from agent_node.policies.scripted.steps import AnotherCommand, ScriptPart, ScriptStep, Withdrawn
 from agent_node.policies.scripted.transcript import PicturePoint
 from tool_nodes.language.phrases import NounPhrase, parse_noun_phrase
 from tool_nodes.language.relations import RELATION_WORDS
-from tool_nodes.results import ErrorCode
 
 _QUOTED = 120
 """Longest quotation of an answer that was not understood [characters]."""
@@ -62,22 +61,28 @@ def which_side(phrase: NounPhrase, said: str) -> str:
 class OperatorDialogue:
     """Puts questions to the operator and understands the answers; asks again after one that is not understood.
 
-    Args:
-        detect: Makes the call that points at what a phrase names.
-        failure: Makes a coded answer, see `Done`.
-
     Attributes:
         understood: How the last answer was understood, for the thought of the next step.
     """
 
-    def __init__(self, detect: Callable[[str], ToolCall], failure: Callable[[ErrorCode, str], str]) -> None:
-        self._detect, self._failure = detect, failure
+    def __init__(self) -> None:
         self.understood = ""
 
     def which(
-        self, command: Command, phrase: NounPhrase, points: Sequence[PicturePoint]
+        self, command: Command, phrase: NounPhrase, points: Sequence[PicturePoint], detect: Callable[[str], ToolCall]
     ) -> ScriptPart[tuple[int, NounPhrase]]:
-        """The one of several candidates that the operator means: its index, and words for it alone."""
+        """The one of several candidates that the operator means: its index, and words for it alone.
+
+        Args:
+            command: The command that the phrase is from.
+            phrase: The words that several things fit.
+            points: The things that fit.
+            detect: Makes the call that points at the things of a name.
+
+        Raises:
+            Withdrawn: The answer ends the command.
+            AnotherCommand: The answer is another command.
+        """
         thought = f"{len(points)} things fit {the(phrase.text)}; I must not guess."
         question = which(command, phrase, points)
         while True:
@@ -88,16 +93,18 @@ class OperatorDialogue:
             elif other := another_command(said):
                 raise AnotherCommand(other)
             else:
-                index, words = yield from self._look_for(meant, points)
+                index, words = yield from self._look_for(meant, points, detect)
             if index >= 0:
                 self.understood = f'"{said}" means {the(phrase.plain)} at {at(points[index])}.'
                 return index, parse_noun_phrase(words)
             thought, question = f'"{said}" does not tell me which one.', _again(said, question)
 
-    def _look_for(self, phrases: Sequence[str], points: Sequence[PicturePoint]) -> ScriptPart[tuple[int, str]]:
+    def _look_for(
+        self, phrases: Sequence[str], points: Sequence[PicturePoint], detect: Callable[[str], ToolCall]
+    ) -> ScriptPart[tuple[int, str]]:
         """The candidate that is the only one among what a phrase of an answer finds, and the phrase; -1 without one."""
         for phrase in phrases:
-            [response] = yield ScriptStep(f"Which of them is {the(phrase)}?", (self._detect(phrase),))
+            [response] = yield ScriptStep(f"Which of them is {the(phrase)}?", (detect(phrase),))
             found = [i for point in response.points for i, candidate in enumerate(points) if near(point, candidate)]
             if (index := only_candidate(found)) is not None:
                 return index, phrase
@@ -117,11 +124,10 @@ class OperatorDialogue:
             thought, question = f'"{said}" does not tell me that.', _again(said, question)
 
     def _answer(self, thought: str, question: str) -> ScriptPart[str]:
-        """The operator's answer. Raises Done where it ends the command."""
+        """The operator's answer. Raises Withdrawn where it ends the command."""
         [answer] = yield ScriptStep(thought, question=question)
         if ends(answer.text):
-            sentence = f'you have answered "{answer.text}" to my question'
-            raise Done("The operator wants no more of it.", self._failure(ErrorCode.CANCELLED, sentence))
+            raise Withdrawn(answer.text)
         return answer.text
 
 

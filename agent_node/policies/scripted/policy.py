@@ -31,6 +31,7 @@ from agent_node.policies.scripted.steps import (
     ScriptStep,
     Setback,
     Unseen,
+    Withdrawn,
     next_calls,
     unmet,
 )
@@ -93,7 +94,7 @@ class _Episode:
 
     def __init__(self, command: Command, max_retries: int) -> None:
         self._max_retries = max_retries
-        self._dialogue = OperatorDialogue(self._detect, self.failure)
+        self._dialogue = OperatorDialogue()
         self._begin(command)
 
     def _begin(self, command: Command) -> None:
@@ -111,11 +112,7 @@ class _Episode:
         self._failed_spots: list[PicturePoint] = []
         self._refusal: Response | None = None
         self._failed_grasps = 0
-        self._segmented = False
-        self._missed = False
-        self._unseen = False
-        self._moved = False
-        self._hand_seen = False
+        self._segmented = self._missed = self._unseen = self._moved = self._hand_seen = False
         self._called = ""
         self.holding = command.target is None
 
@@ -151,6 +148,9 @@ class _Episode:
             except AnotherCommand as said:
                 self._begin(said.command)
                 self._dialogue.understood = f"You have given another command: {said.command.understood}."
+            except Withdrawn as said:
+                sentence = f'you have answered "{said}" to my question'
+                raise Done("The operator wants no more of it.", self.failure(ErrorCode.CANCELLED, sentence)) from said
 
     def _attempt(self) -> Script:
         if not self.holding and self._segmented:
@@ -242,12 +242,12 @@ class _Episode:
             raise Setback(doing, failed)
 
     def _detect(self, phrase: str, only_one: bool = False) -> ToolCall:
-        name = "roborefer.detect_one" if only_one else "roborefer.detect_all"
-        return ToolCall(name, {"obj_name": phrase, "image_index": self._image})
+        which = "one" if only_one else "all"
+        return ToolCall(f"roborefer.detect_{which}", {"obj_name": phrase, "image_index": self._image})
 
     def _ask_spot(self) -> ToolCall:
-        relation = self._command.relation or "anywhere"
-        return self._detect(free_space_phrase(relation, self._named_references()), only_one=True)
+        place = free_space_phrase(self._command.relation or "anywhere", self._named_references())
+        return self._detect(place, only_one=True)
 
     def _named_references(self) -> list[str]:
         return [pointable(reference, self._command.relation) for reference in self._command.references]
@@ -284,7 +284,7 @@ class _Episode:
         for phrase, response in zip(command.references, found[len(wanted) :], strict=True):
             points, used = self._choose_reference(phrase, response)
             if len(points) > 1 and not (phrase.plural or phrase.indefinite):
-                _, meant = yield from self._dialogue.which(command, phrase, points)
+                _, meant = yield from self._dialogue.which(command, phrase, points, self._detect)
                 references = tuple(meant if reference == phrase else reference for reference in command.references)
                 self._command = replace(command, references=references)
                 yield from self._find()  # the place is asked for by the words of the reference
@@ -327,7 +327,7 @@ class _Episode:
             return points[0]
         if self._target is not None:
             return nearest(points, self._target)
-        index, _ = yield from self._dialogue.which(self._command, phrase, points)
+        index, _ = yield from self._dialogue.which(self._command, phrase, points, self._detect)
         return points[index]
 
     def _choose_reference(self, phrase: NounPhrase, response: Response) -> tuple[list[PicturePoint], bool]:

@@ -38,6 +38,10 @@ class AnotherCommand(Exception):
         self.command = command
 
 
+class Withdrawn(Exception):
+    """The operator's answer to a question ends the command."""
+
+
 class Setback(Exception):
     """A failure that another try may mend."""
 
