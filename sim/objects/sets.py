@@ -19,6 +19,7 @@ _SHOWN = 64
 """So many characters of an unknown name are repeated."""
 
 
+@cache
 def find_asset(name: str) -> ObjectAsset:
     """The thing of a name: "red box", or "fruits/mango" for the thing "mango" of the set "fruits".
 

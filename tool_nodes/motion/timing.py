@@ -12,7 +12,6 @@ from itertools import pairwise
 
 import numpy as np
 import ruckig
-from scipy.interpolate import CubicSpline
 
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.results import ErrorCode, ToolError
@@ -100,6 +99,8 @@ def time_path(s: Sequence[float] | FloatArray, path: FloatArray, robot: RobotMod
     """
     if float(np.abs(path - path[0]).max()) < 1e-9:
         return _rest(path[0], robot)
+    from scipy.interpolate import CubicSpline  # a tenth of a second, which only planning needs
+
     spline = CubicSpline(s, path)
     dense = np.linspace(0.0, 1.0, 4 * len(path))
     slope, curvature = np.abs(spline(dense, 1)), np.abs(spline(dense, 2))
