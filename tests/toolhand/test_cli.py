@@ -47,6 +47,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """Runs a command in this process, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TOOLHAND_DEBUG", raising=False)
+    monkeypatch.setattr("sim.animation.ANIMATION_FRAMES", 3)
 
     def command(*arguments: str) -> Ended:
         capsys.readouterr()
@@ -166,7 +167,7 @@ def test_a_run_that_never_began_leaves_no_folder(cli: Cli, tmp_path: Path, monke
     def crash(*arguments: Any, **options: Any) -> None:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr("training.env.episode.run_episode", crash)
+    monkeypatch.setattr("toolhand.run_in_process.judged_sentence", crash)
     assert cli("run", PICK).status == 1
     assert list((tmp_path / "runs").iterdir()) == []
 
@@ -257,8 +258,8 @@ WRONG = [
     (("call", "robot.capture_image", "NaN"), "arguments must be a JSON object, got float"),
     (("call", "robot.capture_image", '{"a": 1}'), "argument 'a' is unknown; allowed: none"),
     (("call", "robot.capture_image", "--image", "file/picture.png"), "Cannot write file/picture.png"),
-    (("bench", "manipulation", "--seeds", "0"), "seeds, jobs and turns must be 1 or more"),
-    (("bench", "grasp", "--n", "0"), "n and jobs must be 1 or more"),
+    (("bench", "manipulation", "--seeds", "0"), "--seeds must be 1 or more, got 0."),
+    (("bench", "grasp", "--n", "0"), "--n must be 1 or more, got 0."),
     (("bench", "chess"), "manipulation, grasp"),
     (("run", "pick", "up", "the", "red", "box"), "in quotes. For example: toolhand run 'pick up the red box'"),
     (("run", "pick", "up", "--seed", "3"), "in quotes. For example: toolhand run 'pick up' --seed 3"),

@@ -15,8 +15,8 @@ from sim.scene.scenes import Scene
 from sim.station import Station
 from tool_nodes.motion.approval import Decision, MotionRequest
 from tool_nodes.motion.guard import Mode, MotionGuard
-from toolhand.mcp import _robot as robot_of
-from toolhand.options import named_scene
+from toolhand.mcp import _shared_robot
+from toolhand.options import StationOptions, named_scene
 
 pytestmark = pytest.mark.anyio
 
@@ -124,7 +124,7 @@ async def test_a_cancelled_grasp_is_braked_and_the_next_grasp_holds_the_object(
 
 
 async def test_other_suites_are_given_a_camera_and_the_mock_robot_moves_nothing(closing: Any) -> None:
-    robot = closing(robot_of("evic", "example", "sim", 0, "mock", None, 0, "auto"))
+    robot = closing(_shared_robot(StationOptions(suite="evic", station="mock"), "operator", "auto"))
     async with Client(make_server(robot)) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
         assert "robot-capture_image" in names
