@@ -54,6 +54,25 @@ ON_REQUEST = {Path(__file__).parent / place for place in ("tool_nodes/serve/on_r
 """What needs a machine of its own for many minutes and runs only where it is named: `make test-serve`."""
 
 
+LONGEST = (
+    "tests/ros/agent/test_rollouts_over_ros.py",
+    "tests/ros/agent/test_running_graph.py",
+    "tests/ros/agent/test_whole_graph.py",
+    "ros2_ws/src/rclpy_zenoh/tests/launch/test_graph.py",
+    "tests/properties/test_every_tool.py",
+    "tests/test_wheel.py",
+    "tests/test_examples.py",
+)
+"""Modules of 10 s of processor time and more with graphs and processes to wait for, the longest first: what is begun
+last keeps one worker busy while the others have nothing left."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest modules; the others stay in their order."""
+    rank = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.nodeid.partition("::")[0], len(rank)))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--fast` is for `make check`."""
     parser.addoption("--fast", action="store_true", help="leave out the folders and files of SLOW")
