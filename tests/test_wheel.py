@@ -75,6 +75,14 @@ def installed(built: tuple[Path, list[str], str], tmp_path_factory: pytest.TempP
     return folder / "bin"
 
 
+@pytest.fixture(scope="module")
+def red_box(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The file of a scene that has a red box and nothing else."""
+    file = tmp_path_factory.mktemp("scene") / "red_box.yaml"
+    file.write_text("objects:\n  - {name: red box, position: [0.45, 0.1]}\n")
+    return str(file)
+
+
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder to work in, and nothing in the environment that leads to this checkout."""
@@ -127,11 +135,11 @@ def test_the_metadata_say_what_it_is_without_links_into_a_repository(built: tupl
     assert "Programming Language :: Python :: 3.13" in about.get_all("Classifier", [])
     text = str(about.get_payload())
     assert text.startswith("# Toolhand")
-    assert "documentation" in text or "docs/architecture.md" in text
+    assert "| give commands | First pick |" in text
     assert not re.findall(r"\]\((?!https?:)[^)]*\)", text)
 
 
-def test_away_from_the_checkout_it_runs_in_process(installed: Path, elsewhere: Path) -> None:
+def test_away_from_the_checkout_it_runs_in_process(installed: Path, elsewhere: Path, red_box: str) -> None:
     where = subprocess.run(
         [installed / "python", "-c", "import sim, rclpy_zenoh; print(sim.__path__[0], rclpy_zenoh.__path__[0])"],
         capture_output=True,
@@ -139,7 +147,8 @@ def test_away_from_the_checkout_it_runs_in_process(installed: Path, elsewhere: P
         check=True,
     )
     assert all(path.startswith(str(installed.parent)) for path in where.stdout.split())
-    assert "Picked up the red box." in toolhand(installed, "run", "pick up the red box", "--no-animation")
+    said = toolhand(installed, "run", "pick up the red box", "--scene", red_box, "--no-animation")
+    assert "Picked up the red box." in said
     assert list(elsewhere.glob("runs/*/report.html"))
 
 
@@ -156,10 +165,10 @@ def test_away_from_the_checkout_a_hint_names_the_package_and_pip_leaves_it_alone
 
 
 def test_away_from_the_checkout_the_graph_comes_up_by_name_and_carries_out_a_sentence(
-    installed: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+    installed: Path, elsewhere: Path, red_box: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ROS_DOMAIN_ID", str(DOMAIN))
-    words = [installed / "toolhand", "up", "sim", "scene:=3", "lockstep:=true", "--router-port", "0"]
+    words = [installed / "toolhand", "up", "sim", f"scene:={red_box}", "lockstep:=true", "--router-port", "0"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as graph:
         assert graph.stderr is not None
         lines = []
@@ -172,20 +181,24 @@ def test_away_from_the_checkout_the_graph_comes_up_by_name_and_carries_out_a_sen
             assert router is not None, lines
             monkeypatch.setenv("RCLPY_ZENOH_ROUTER", router[1])
             said = toolhand(
-                installed, "run", "pick up the baseball", "--transport", "ros", "--scene", "3", "--no-animation"
+                installed, "run", "pick up the red box", "--transport", "ros", "--scene", red_box, "--no-animation"
             )
         finally:
             graph.send_signal(signal.SIGINT)
             lines += graph.stderr.readlines()
         assert graph.wait() == 0, lines
-    assert "as it was started: scene 3, robot gen3" in said
-    assert "Picked up the baseball." in said
-
-
-def test_away_from_the_checkout_a_run_over_ros_starts_its_own_graph(installed: Path, elsewhere: Path) -> None:
-    said = toolhand(installed, "run", "pick up the red box", "--transport", "ros", "--own-graph", "--no-animation")
-    assert "Started a graph of" in said
+    assert f"as it was started: scene {red_box}, robot gen3" in said
     assert "Picked up the red box." in said
+
+
+def test_away_from_the_checkout_a_run_over_ros_starts_its_own_graph(
+    installed: Path, elsewhere: Path, red_box: str
+) -> None:
+    words = ["pick up the violin", "--scene", red_box, "--transport", "ros", "--own-graph", "--no-animation"]
+    done = subprocess.run([installed / "toolhand", "run", *words], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "Started a graph of" in done.stderr
+    assert "NOT_RECOGNISED" in done.stdout
 
 
 def test_the_version_is_the_same_everywhere_and_the_newest_of_the_changelog() -> None:

@@ -22,6 +22,7 @@ from agent_node.policy import Message, Policy, Reply
 from agent_node.runs.folder import write_trajectory
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
+from tests.stations import FAST
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.toolbox.arguments import Text
@@ -94,7 +95,7 @@ def written(episode: Episode, folder: Path) -> dict[str, bytes]:
 
 
 def station() -> Station:
-    return Station(load_scene(EXAMPLE_SCENE))
+    return Station(load_scene(EXAMPLE_SCENE), FAST)
 
 
 @pytest.fixture(scope="module")

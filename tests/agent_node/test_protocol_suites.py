@@ -13,6 +13,7 @@ from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.protocol import load_protocol, protocol_names
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
+from tests.stations import FAST
 
 PICK = "pick up the cinnamon"
 PLACE = "pick up the cinnamon and place it in front of the rice box"
@@ -25,7 +26,7 @@ OTHERS = [name for name in protocol_names() if name != "spacetools"]
 @functools.cache
 def carried_out(name: str, sentence: str) -> Episode:
     protocol = load_protocol(name)
-    station = Station(load_scene(EXAMPLE_SCENE))
+    station = Station(load_scene(EXAMPLE_SCENE), FAST)
     policy = ScriptedPolicy(max_turns=TURN_BUDGET, protocol=protocol)
     return Agent(policy, station.toolbox, ConversationSettings(protocol=protocol)).run(sentence)
 

@@ -84,7 +84,7 @@ def test_an_episode_becomes_a_record() -> None:
 
 
 def test_one_process_and_two_give_the_same_records() -> None:
-    work = [EpisodeJob(4, 1), EpisodeJob(7, 1)]
+    work = [EpisodeJob(sentence, 1, EpisodeOptions(fast=True)) for sentence in (4, 7)]
     one, two = (run_jobs(run_one, work, processes, crashed) for processes in (1, 2))
     assert [without_times(r) for r in one] == [without_times(r) for r in two]
     assert all(r.scored for r in one)

@@ -16,6 +16,7 @@ from rclpy_zenoh import overlay
 from rclpy_zenoh.wire import start_router
 from tests.extensions.package import ROOT, Package, install_guide, promised
 
+QUIET = ("--no-animation", "--json")
 PICTURE = ("call", "robot.get_depth", "--scene", "3")
 PATIENCE_S = 60.0
 """A bound against hanging, not a promise."""
@@ -34,9 +35,10 @@ def test_a_sensor_of_another_package_is_named_on_the_command_line(tmp_path: Path
 
 def test_a_planner_of_another_package_moves_the_robot(tmp_path: Path) -> None:
     package = install_guide(tmp_path / "site", "sensor")
+    (package.work / "alone.yaml").write_text("objects:\n  - {name: red box, position: [0.45, 0.1]}\n")
     results = []
     for words in ((), ("--planner", "unhurried")):
-        ended = package.toolhand("run", "Pick up the red box", "--scene", "3", "--no-animation", "--json", *words)
+        ended = package.toolhand("run", "Pick up the red box", "--scene", "alone.yaml", *QUIET, *words)
         assert ended.returncode == 0, ended.stderr
         results.append(json.loads(ended.stdout))
     assert all(result["truth"]["picked"] for result in results)

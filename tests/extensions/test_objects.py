@@ -33,7 +33,7 @@ def test_a_thing_of_another_package_stands_in_a_scene_file(package: Package) -> 
 
 
 def test_what_the_robot_does_not_know_is_picked_up_judged_and_never_named(package: Package) -> None:
-    ended = package.toolhand(*RUN, "--json")
+    ended = package.toolhand(*RUN, "--no-animation", "--json")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     document = json.loads(ended.stdout)
     assert document["truth"]["picked"]

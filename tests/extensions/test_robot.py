@@ -28,7 +28,9 @@ def test_a_robot_is_a_folder_on_the_command_line_and_by_the_name_of_a_package(tm
     package = install(tmp_path / "site", "slow_robots", source, {"toolhand.robot": {"slow_gen3": "slow_robots:SLOW"}})
     answers = []
     for user, name in ((alone, str(folder)), (package, "slow_gen3")):
-        ended = user.toolhand("run", "Pick up the red box", "--scene", "3", "--robot", name, "--json")
+        (user.work / "alone.yaml").write_text("objects:\n  - {name: red box, position: [0.45, 0.1]}\n")
+        words = ("run", "Pick up the red box", "--scene", "alone.yaml", "--robot", name)
+        ended = user.toolhand(*words, "--no-animation", "--json")
         assert ended.returncode == 0, ended.stderr
         answers.append(json.loads(ended.stdout)["answer"])
     assert answers[0] == answers[1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import resource
 import signal
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.redteam.outside_files import HARMLESS, HOSTILE, READERS, REFUSED, a_rollout
-from tool_nodes.array_files import read_arrays
+from tool_nodes.array_files import MOST_UNPACKED, read_arrays
 from tool_nodes.files import MIB
 from tool_nodes.results import ErrorCode, ToolError
 from training.rollouts.collection import read_rollouts
@@ -134,18 +133,15 @@ def test_a_whole_number_is_one_of_64_bits(path: tuple[str | int, ...], number: s
     assert len(caught.value.message) < 400
 
 
-def test_a_picture_may_not_unpack_to_more_than_it_says(tmp_path: Path) -> None:
-    packed = io.BytesIO()
-    with (
-        zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as bomb,
-        bomb.open("rgb.npy", "w", force_zip64=True) as file,
-    ):
-        for _ in range(3000):
-            file.write(bytes(MIB))
+@pytest.mark.parametrize(("said_mib", "most"), [(64, 63 * MIB), (3000, MOST_UNPACKED)])
+def test_pictures_may_not_unpack_to_more_than_is_allowed(said_mib: int, most: int, tmp_path: Path) -> None:
     path = tmp_path / "rows.npz"
-    path.write_bytes(packed.getvalue())
-    with pytest.raises(ValueError, match="once it is unpacked"):
-        read_arrays(path, ("rgb",))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bomb:
+        bomb.writestr("rgb.npy", bytes(64 * MIB))
+        bomb.getinfo("rgb.npy").file_size = said_mib * MIB
+    assert path.stat().st_size < MIB
+    with pytest.raises(ValueError, match=f"more than {most:,} bytes once it is unpacked"):
+        read_arrays(path, ("rgb",), most)
 
 
 @pytest.mark.parametrize("shape", ["(10000000000000,)", f"(1{'0' * 40},)", "(-1,)", "('a',)", "()"])

@@ -17,13 +17,13 @@ from sim.station import Station, StationConfig
 from sim.tasks.place import PlaceTask
 from sim.tasks.tasks import random_task
 from sim.world import World
+from tests.stations import FAST
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.types import Frame
 from training.env.episode import run_episode
 
-FAST = StationConfig(image_size=(320, 240), timestep=0.004, sleep=True)
-SEEN = StationConfig(perception="pixels", timestep=0.004, sleep=True)
+SEEN = replace(FAST, perception="pixels")
 TASK = random_task(3, "pick_and_place")
 assert isinstance(TASK, PlaceTask)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ import pytest
 from agent_node.agent import Agent
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
+from sim.station import Station
+from tests.stations import FAST
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.toolbox.toolbox import Session
 
@@ -21,7 +23,7 @@ ROBOTS = ("gen3", "jaco2_j2s7s300")
 
 
 def station_of(robot: str) -> Station:
-    return Station(load_scene(EXAMPLE_SCENE), StationConfig(robot=robot, seed=1))
+    return Station(load_scene(EXAMPLE_SCENE), replace(FAST, robot=robot, seed=1))
 
 
 def steps_of_a_pick(station: Station) -> Iterator[str]:

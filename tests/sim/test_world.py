@@ -26,7 +26,8 @@ from training.env.episode import run_episode
 from training.env.goal_from_text import task_from_text
 from sim.scene.generator import generate_scene
 from sim.station import Station
-station = Station(generate_scene(7, required=("cinnamon", "rice box")))
+from tests.stations import FAST
+station = Station(generate_scene(7, required=("cinnamon", "rice box")), FAST)
 task = task_from_text("Pick up the cinnamon and place it to the left of the rice box", station)
 outcome = run_episode(station, ScriptedPolicy(), task)
 digest = hashlib.sha256()

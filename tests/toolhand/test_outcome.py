@@ -31,7 +31,10 @@ main(sys.argv[2:])
 
 @pytest.mark.parametrize(("limit", "kept"), [(8000, {"result.json", "safety.jsonl"}), (500, set())])
 def test_files_that_cannot_be_written_do_not_change_what_was_done(tmp_path: Path, limit: int, kept: set[str]) -> None:
-    command = [sys.executable, "-c", LIMITED, str(limit), "run", PICK, "--json", "--no-animation"]
+    scene = tmp_path / "alone.yaml"
+    scene.write_text("objects:\n  - {name: red box, position: [0.45, 0.1]}\n")
+    words = ["run", "pick up the red box", "--scene", scene.name, "--json", "--no-animation"]
+    command = [sys.executable, "-c", LIMITED, str(limit), *words]
     done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr

@@ -20,10 +20,10 @@ from bench.training.rollouts import (
     run_one,
 )
 from sim.station import StationConfig
+from tests.stations import FAST
 from tool_nodes.results import ErrorCode, ToolError
 from training.pool.workers import JobEnd, Workers
 
-FAST = StationConfig(image_size=(320, 240), timestep=0.004, sleep=True)
 RECORD = MeasuredEpisode(0, 2.0, {"physics": 1.0, "station": 1.0}, 10, 200.0, True, True, False, "Placed it.")
 
 

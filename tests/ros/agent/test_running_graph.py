@@ -106,21 +106,25 @@ def test_a_graph_that_is_what_was_asked_for_is_used_and_named(
 def test_two_graphs_of_ones_own_at_once_leave_each_other_and_a_third_alone(
     stranger: tuple[LaunchedGraph, Path], beside: Path, tmp_path: Path
 ) -> None:
-    words = [sys.executable, "-m", "toolhand", "run", "pick up the red box", "--transport", "ros", "--own-graph"]
+    words = [sys.executable, "-m", "toolhand", "run", "--transport", "ros", "--own-graph", "--scene", "alone.yaml"]
+    words += ["--no-animation"]
     with RosLink(stranger[0].environment) as link:
         before = RemoteWorld(link).truth()
-        folders = [tmp_path / "one", tmp_path / "other"]
+        names = ["red box", "cinnamon"]
+        folders = [tmp_path / name for name in names]
         started = []
-        for folder in folders:
+        for name, folder in zip(names, folders, strict=True):
             folder.mkdir()
-            started.append(subprocess.Popen([*words, "--no-animation"], cwd=folder, stderr=subprocess.PIPE, text=True))
+            (folder / "alone.yaml").write_text(f"objects:\n  - {{name: {name}, position: [0.45, 0.1]}}\n")
+            said = [*words, f"pick up the {name}"]
+            started.append(subprocess.Popen(said, cwd=folder, stderr=subprocess.PIPE, text=True))
         for process, folder in zip(started, folders, strict=True):
             _, shown = process.communicate()
             assert process.returncode == 0, shown
             assert "Started a graph of" in shown
             (run_dir,) = (folder / "runs").iterdir()
             result = json.loads((run_dir / "result.json").read_text())
-            assert (result["scene"], result["truth"]["picked"]) == ("example", True)
+            assert (Path(result["scene"]).name, result["truth"]["picked"]) == ("alone.yaml", True)
         assert RemoteWorld(link).truth() == before
     assert not list(beside.iterdir())
 

@@ -190,9 +190,15 @@ def test_nothing_done_is_worth_nothing() -> None:
 # -- made up ---------------------------------------------------------------------------------------
 
 
+@cache
+def untouched() -> History:
+    """Nothing is done in the whole scene."""
+    return Judge(Station(SCENE, FAST)).history((THRESHOLDS.hold_s, THRESHOLDS.still_s))
+
+
 def made_up(heights: list[float], contacts: list[Contacts] | None, hand_z: float = 1.0) -> History:
     """A history of the target going up and down where it stands, with contacts of its own."""
-    history = Judge(Station(SCENE)).history((THRESHOLDS.hold_s, THRESHOLDS.still_s))
+    history = untouched()
     count = len(heights)
     poses = {name: np.tile(states[:1], (count, 1)) for name, states in history.poses.items()}
     poses[TARGET][:, 2] += heights

@@ -12,6 +12,7 @@ from agent_node.policies.scripted.policy import ScriptedPolicy
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationState
 from sim.tasks.task import held_ids
+from tests.stations import FAST
 from tool_nodes.results import ErrorCode, ToolError
 from training.env.episode import Outcome
 from training.env.goal_from_text import judged_sentence
@@ -22,7 +23,7 @@ LEFT, RIGHT = "coconut_water_2", "coconut_water_1"
 
 @pytest.fixture(scope="module")
 def shared() -> tuple[Station, StationState]:
-    station = Station(load_scene(EXAMPLE_SCENE))
+    station = Station(load_scene(EXAMPLE_SCENE), FAST)
     return station, station.save()
 
 

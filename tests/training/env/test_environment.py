@@ -22,6 +22,7 @@ from sim.tasks.pick import PickTask
 from sim.tasks.place import PlaceTask
 from sim.tasks.task import Task
 from sim.tasks.tasks import random_task
+from tests.stations import FAST
 from tool_nodes import registry
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from training.env.environment import Environment, Step
@@ -52,8 +53,8 @@ def roll(environment: Environment, task: Task) -> list[Step]:
 
 
 def test_the_scripted_policy_gets_the_truth_of_run_episode_and_the_same_conversation() -> None:
-    expected = run_episode(Station(SCENE), ScriptedPolicy(), PLACE)
-    environment = Environment()
+    expected = run_episode(Station(SCENE, FAST), ScriptedPolicy(), PLACE)
+    environment = Environment(FAST)
     steps = roll(environment, PLACE)
     assert expected.truth is not None
     assert environment.score == expected.truth
@@ -161,9 +162,6 @@ def roll_on(environment: Environment, observation: Any) -> tuple[Any, ...]:
     return tuple(message.text for message in observation), pictures, environment.score, episode.session.grasps_given
 
 
-FAST = StationConfig(image_size=(320, 240), timestep=0.004, sleep=True)
-
-
 def test_groups_from_one_saved_moment_give_the_same_replies_wherever_they_go_on() -> None:
     environment, policy = Environment(FAST), ScriptedPolicy()
     observation = environment.reset(PLACE, seed=5)
@@ -175,9 +173,9 @@ def test_groups_from_one_saved_moment_give_the_same_replies_wherever_they_go_on(
     assert environment.score is not None
     assert environment.score.success
     others = [environment, Environment(FAST)]
-    for snapshot, seen in snapshots:
+    for (snapshot, seen), times in zip(snapshots, (1, 2), strict=True):
         for group in others:
-            for _ in range(2):
+            for _ in range(times):
                 assert group.restore(snapshot) == seen
                 assert roll_on(group, seen) == expected
 

@@ -18,6 +18,7 @@ from sim.station import Station
 from sim.tasks.pick import PickTask
 from sim.tasks.place import PlaceTask
 from sim.tasks.task import Score
+from tests.stations import FAST
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from training.env.episode import Outcome, run_episode, summarize
 from training.env.goal_from_text import task_from_text
@@ -32,7 +33,7 @@ PLACE_TASK = PlaceTask(PLACE, SCENE, ("cinnamon_1",), "in_front_of", ("rice_box_
 
 
 def fresh() -> Station:
-    return Station(SCENE)
+    return Station(SCENE, FAST)
 
 
 class Says:

@@ -16,8 +16,8 @@ from agent_node.conversation_settings import ConversationSettings
 from agent_node.episode import Episode
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Message, Reply
-from sim.station import StationConfig
 from sim.tasks.tasks import random_task
+from tests.stations import FAST
 from tool_nodes.results import ErrorCode, ToolError
 from training.advantages.gigpo import gigpo, or_gigpo
 from training.advantages.grpo import grpo
@@ -27,7 +27,6 @@ from training.rollouts.from_episode import record_of
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import MAX_BYTES, RolloutRecord, anchor_of, given, scored
 
-FAST = StationConfig(image_size=(320, 240), timestep=0.004, sleep=True)
 LOOK = '<think>Look.</think><tool_call>{"name": "robot.capture_image", "arguments": {}}</tool_call>'
 TOO_LONG = "much too long " * 15_000
 TURNS = (

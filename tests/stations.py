@@ -1,0 +1,7 @@
+"""Stations for tests that do not depend on the size of pictures or the time step."""
+
+from sim.station import StationConfig
+
+FAST = StationConfig(image_size=(320, 240), timestep=0.004, sleep=True)
+"""A quarter of the pixels, half as many time steps, and physics only of what moves: an episode takes a third of the
+processor time."""
