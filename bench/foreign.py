@@ -23,7 +23,7 @@ from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from training.pool.parallel import run_jobs
 
 LEAST_PIXELS = 300
-"""Fewer visible pixels of a thing are not asked for [px]; chosen by hand."""
+"""Fewer visible pixels of a thing are not asked for [px]; a round figure."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,9 @@ def rows_of(records: Sequence[ForeignRecord]) -> list[dict[str, Any]]:
             rate_row(f"false success {layout}".rstrip(), sum(r.reported and not r.success for r in chosen), len(chosen))
             for layout, chosen in false.items()
         ),
-        rate_row("held, but told otherwise", sum(not r.reported and r.up == "the target" for r in scored), len(scored)),
+        rate_row(
+            "held, but reported otherwise", sum(not r.reported and r.up == "the target" for r in scored), len(scored)
+        ),
         timing_row("check, time of the robot", [r.check_s for r in scored if r.check_s is not None]),
     ]
 

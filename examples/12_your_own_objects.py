@@ -1,4 +1,4 @@
-"""Your own objects: a set of things that scenes can hold, and that no robot has been told of.
+"""Your own objects: a set of things that scenes can hold, and that no robot knows.
 
 A package gives the set a name by an entry point, and scene files then hold "teachers/mallet". Here each thing is made
 alone, as a scene would make it.

@@ -23,7 +23,7 @@ def perception(seed: int, truth: Truth | None, node: Any, shared: Shared) -> Fra
             from sim.ros.perception import RosSimPerception, topics_of
 
             return RosSimPerception(topics_of(node), seed)
-        told = truth or Truth()
-        return SimPerception(told.objects, told.noise, seed)
+        given = truth or Truth()
+        return SimPerception(given.objects, given.noise, seed)
 
     return shared.once(perception, make)

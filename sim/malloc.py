@@ -10,7 +10,7 @@ _M_MMAP_THRESHOLD = -3
 """The parameter's number in glibc's malloc.h."""
 _LARGE_BYTES = 8 << 20
 """A block of this size has pages of its own [bytes]: less than MuJoCo's states (17 MB, hardly touched), more than most
-pictures, which would be slower so; chosen by hand."""
+pictures, which would be slower so."""
 
 
 def give_back_large_blocks() -> None:

@@ -37,11 +37,11 @@ LOG_PERIOD_S = 0.04
 """Spacing of the states kept for the animation, and of the checks that the physics is sound [s]."""
 
 TIMESTEPS_S = (0.001, 0.002, 0.004)
-"""Time steps that a world may have [s]: whole fractions of LOG_PERIOD_S and of what judges wait; chosen by hand."""
+"""Time steps that a world may have [s]: whole fractions of LOG_PERIOD_S and of what judges wait."""
 
 _SQUEEZE = 0.2
 """Share of the gripper's greatest force from which on its jaws press on something; moving freely they need 0.04 (Gen3)
-and 0.06 (Jaco2); chosen by hand [-]."""
+and 0.06 (Jaco2) [-]; a round figure."""
 
 _NO_WARNINGS = bytes(4 * int(mujoco.mjtWarning.mjNWARNING))
 """MuJoCo's counters of warnings without any."""

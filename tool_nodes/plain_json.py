@@ -18,7 +18,7 @@ AS_WRITTEN = 4300
 longest that Python reads. What is calculated with it must be checked."""
 
 MOST_DEPTH = 500
-"""Lists and objects inside each other; chosen by hand: half of what Python reads, since what is read near that limit
+"""Lists and objects inside each other: half of what Python reads, since what is read near that limit
 cannot be written again from a function that is called deeper."""
 
 

@@ -1,4 +1,4 @@
-"""On which platforms this project runs, told where it is not the usual one."""
+"""On which platforms this project runs; says so where it is not the usual one."""
 
 from __future__ import annotations
 

@@ -48,14 +48,14 @@ class Camera(Protocol):
 
 @dataclass(frozen=True)
 class Answer(Generic[T]):
-    """What a backend answered, and which one it was, e.g. "pixels"; callers are told."""
+    """What a backend answered, and which one it was, e.g. "pixels"."""
 
     value: T
     backend: str
 
 
 class Seeded(Protocol):
-    """A backend whose answers depend on a seed, which one that is served is told with each request."""
+    """A backend whose answers depend on a seed; one that is served is given it with each request."""
 
     def seeded(self, seed: int) -> Any:
         """The same backend with another seed; what is dear in it is shared."""

@@ -22,9 +22,9 @@ Tensors = Mapping[str, NDArray[np.float32]]
 """By name."""
 
 
-def write_tensors(path: Path, tensors: Tensors, told: Mapping[str, str]) -> None:
-    """Write a file, whole or not at all; `told` goes into its header. Raises OSError."""
-    header: dict[str, object] = {"__metadata__": dict(told)}
+def write_tensors(path: Path, tensors: Tensors, metadata: Mapping[str, str]) -> None:
+    """Write a file, whole or not at all; `metadata` goes into its header. Raises OSError."""
+    header: dict[str, object] = {"__metadata__": dict(metadata)}
     blobs, at = [], 0
     for name in sorted(tensors):
         blob = np.ascontiguousarray(tensors[name], "<f4").tobytes()
@@ -37,7 +37,7 @@ def write_tensors(path: Path, tensors: Tensors, told: Mapping[str, str]) -> None
 
 
 def read_tensors(path: Path, max_bytes: int) -> tuple[dict[str, NDArray[np.float32]], dict[str, str]]:
-    """(tensors by name, what the header tells) of a file of `write_tensors`.
+    """(tensors by name, metadata of the header) of a file of `write_tensors`.
 
     Raises:
         OSError: It cannot be read.
@@ -49,7 +49,7 @@ def read_tensors(path: Path, max_bytes: int) -> tuple[dict[str, NDArray[np.float
     if not 2 <= size <= len(data) - 8:
         raise ValueError("it is cut short, or no safetensors file")
     header, body = plain_json.load(data[8 : 8 + size]), memoryview(data)[8 + size :]
-    told = header.pop("__metadata__")
+    metadata = header.pop("__metadata__")
     tensors = {}
     for name, entry in header.items():
         begin, end = entry["data_offsets"]
@@ -59,7 +59,7 @@ def read_tensors(path: Path, max_bytes: int) -> tuple[dict[str, NDArray[np.float
         tensors[name] = np.frombuffer(body[begin:end], "<f4").reshape(shape).astype(np.float32)
         if not np.isfinite(tensors[name]).all():
             raise ValueError(f"its tensor {name!r} has values that are no numbers")
-    return tensors, dict(told)
+    return tensors, dict(metadata)
 
 
 def require_shipped(path: Path, sha256: str, whose: str) -> None:

@@ -293,7 +293,7 @@ class ArmState:
 
 
 MOST_POINTS = 64
-"""So many points may say what a grasp is meant for [-]; chosen by hand."""
+"""So many points may say what a grasp is meant for [-]."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ TABLE_Z = 0.0
 """Height of the table top in the base frame [m]."""
 
 TABLE_X = (0.16, 0.86)
-"""Extent along x of the table area that cameras and scenes use [m]; chosen by hand."""
+"""Extent along x of the table area that cameras and scenes use [m]."""
 TABLE_Y = (-0.60, 0.60)
 """Its extent along y [m]."""
 
@@ -24,12 +24,12 @@ REACH_RADIUS = (0.27, 0.69)
 """Distance from the base axis within which scenes put things and free places are found [m]."""
 
 REACH_X_MIN = 0.20
-"""Nothing is picked or placed nearer to the robot than this x [m]; chosen by hand."""
+"""Nothing is picked or placed nearer to the robot than this x [m]; a round figure."""
 REACH_Y_MAX = 0.44
-"""Nor further to a side than this |y| [m]; chosen by hand."""
+"""Nor further to a side than this |y| [m]."""
 
 SCENE_CAMERA_POSITION = np.array([0.98, 0.0, 0.88])
-"""Where the scene camera stands: opposite the robot, looking down at the table, base frame [m]; chosen by hand."""
+"""Where the scene camera stands: opposite the robot, looking down at the table, base frame [m]."""
 SCENE_CAMERA_TARGET = np.array([0.50, 0.0, 0.0])
 """What it looks at, base frame [m]."""
 SCENE_CAMERA_FOCAL_PX = 660.0

@@ -77,7 +77,7 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
 
 
 def _parse_or_complain(arguments: list[str], as_json: bool) -> Callable[[], int]:
-    """As `_parse`, with a complaint about the arguments as an error where it can be told in one sentence.
+    """As `_parse`, with a complaint about the arguments as an error where one sentence can say it.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a sentence without quotes; with `as_json` for every complaint.
@@ -125,7 +125,7 @@ def _no_command(word: str) -> ToolError:
 
 
 def _run_command(arguments: list[str], as_json: bool) -> int:
-    """Exit status of the command; a failure is told in one sentence and, if wanted, as the JSON document."""
+    """Exit status of the command; a failure is reported in one sentence and, if wanted, as the JSON document."""
     try:
         if arguments[:1] == ["help"]:
             arguments = [*arguments[1:], "--help"]

@@ -136,7 +136,7 @@ TRAIN = {
     ),
     "pointer-hits": CliCommand(
         "toolhand.train:train_pointer_by_hits",
-        "Improve a trained pointer on pictures of which only hits and misses are told; a killed run goes on.",
+        "Improve a trained pointer on pictures of which only hits and misses are known; a killed run goes on.",
     ),
     **{
         name: CliCommand(f"toolhand.train_recipe:train_{name}", _BY_RECIPE.format(paper))

@@ -39,10 +39,10 @@ def data_synth(
 
     began = time.monotonic()
 
-    def told(kept: int, jobs: int) -> None:
+    def on_progress(kept: int, jobs: int) -> None:
         say(f"{kept} of {plan.n} kept, {jobs} jobs, {time.monotonic() - began:.0f} s")
 
-    entries = collect_data(plan, out, workers, told)
+    entries = collect_data(plan, out, workers, on_progress)
     page = out / "sample.html"
     shown, _ = show(out, page, sample, say)
     document: dict[str, Any] = {

@@ -26,16 +26,16 @@ def explanation() -> str:
         for file in distribution.files or ():
             if file.parts and file.parts[0] in PACKAGES and name != _PROJECT:
                 owners.setdefault(file.parts[0], []).append(name)
-    told = []
+    reasons = []
     for package in PACKAGES:
         spec = importlib.util.find_spec(package)
         found = Path(next(iter(spec.submodule_search_locations or [spec.origin or ""]))) if spec else None
         others = " and ".join(dict.fromkeys(owners.get(package, ())))
         of = f" (of {others})" if others else ""
         if found is not None and found.resolve() not in [(place / package).resolve() for place in _PLACES]:
-            told.append(f"Python finds another package {package!r} in {found.parent}{of}")
+            reasons.append(f"Python finds another package {package!r} in {found.parent}{of}")
         elif others:
-            told.append(f"{others} has put files into Toolhand's package {package!r}")
-    if not told:
+            reasons.append(f"{others} has put files into Toolhand's package {package!r}")
+    if not reasons:
         return ""
-    return f"{'; '.join(told)}: give Toolhand a virtual environment of its own, and a folder without such a name."
+    return f"{'; '.join(reasons)}: give Toolhand a virtual environment of its own, and a folder without such a name."

@@ -99,7 +99,10 @@ def not_confirmed(message: str) -> int:
 
 def no_graph(why: str) -> int:
     """Say that no graph could be reached. Returns the exit status."""
-    _say(f"UNAVAILABLE: Nobody was told: {why} An arm that moves all the same has an emergency stop of its own.")
+    _say(
+        f"UNAVAILABLE: The stop was not delivered: {why} "
+        "An arm that moves all the same has an emergency stop of its own."
+    )
     return NOT_CONFIRMED
 
 

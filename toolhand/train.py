@@ -73,7 +73,7 @@ def train_pointer_by_hits(
     jobs: int = 2,
     as_json: AsJson = False,
 ) -> int:
-    """Improve a trained pointer on pictures of which only hits and misses are told; a killed run goes on.
+    """Improve a trained pointer on pictures of which only hits and misses are known; a killed run goes on.
 
     Args:
         weights: A file of `toolhand train pointer`; the shipped weights where None.

@@ -17,7 +17,7 @@ from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import Frame
 
 CONFUSION_RATE = 0.3
-"""Of the noise with which the simulator's truth is asked for scores: by default it confuses nothing; chosen by hand."""
+"""Of the noise with which the simulator's truth is asked for scores: by default it confuses nothing; a round figure."""
 SHRINKING = (1, 4)
 """Pictures are asked about as they are, and so many times smaller: 160x120 shows less than the catalogue tells
 apart."""

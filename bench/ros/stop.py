@@ -49,7 +49,7 @@ STILL = 0.005
 """The arm is at rest below this [rad/s]."""
 
 MOVING = 0.05
-"""A stop that waits for a motion comes when the fastest joint is above this [rad/s]; ten times STILL, by hand."""
+"""A stop that waits for a motion comes when the fastest joint is above this [rad/s]; ten times STILL."""
 
 WATCH_S = 0.5
 """How long after a confirmed stop the arm is watched, in time of the robot [s]."""

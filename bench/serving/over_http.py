@@ -28,7 +28,7 @@ COPIES = 7
 text in the document that it parses, and pixels. What the system's sockets copy is not counted."""
 
 _START_S = 120.0
-"""How long the server may take to start [s]; chosen by hand."""
+"""How long the server may take to start [s]; a round figure."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -48,10 +48,10 @@ def _serve(tool: str, ours: Connection) -> None:
             document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             try:
                 answer = backend.point(_image(document), document["text"])
-                told = {"points": answer.value, "backend": answer.backend}
+                reply = {"points": answer.value, "backend": answer.backend}
             except ToolError as error:
-                told = {"error": error.code, "message": error.message}
-            body = json.dumps(told).encode()
+                reply = {"error": error.code, "message": error.message}
+            body = json.dumps(reply).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -91,10 +91,10 @@ def http_conversation(port: int) -> Callable[[SessionImage, str], Any]:
     def call(image: SessionImage, text: str) -> Any:
         body = json.dumps({"text": text, **_document(image)}).encode()
         connection.request("POST", "/", body, {"Content-Type": "application/json"})
-        told = json.loads(connection.getresponse().read())
-        if "error" in told:
-            raise ToolError(ErrorCode(told["error"]), told["message"])
-        return told["points"]
+        reply = json.loads(connection.getresponse().read())
+        if "error" in reply:
+            raise ToolError(ErrorCode(reply["error"]), reply["message"])
+        return reply["points"]
 
     return call
 

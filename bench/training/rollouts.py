@@ -30,7 +30,7 @@ PLAIN = "loop of run_episode"
 """A new station with the default configuration for each task."""
 
 _RESAMPLES = 2000
-"""Resamplings of the tasks behind an interval; chosen by hand."""
+"""Resamplings of the tasks behind an interval; a round figure."""
 
 T = TypeVar("T")
 

@@ -41,7 +41,7 @@ LAMP_POSITION = np.array([0.80, -0.75, 1.90])
 _SKY = np.array([[0.80, 0.83, 0.87], [0.55, 0.59, 0.65]])
 """Background at the top and at the bottom of the picture, sRGB in [0, 1]; chosen to look at."""
 _LAMP_SIZE = (360, 360)
-"""Pixels of the lamp's view, with which shadows are cast; chosen by hand."""
+"""Pixels of the lamp's view, with which shadows are cast."""
 _LAMP_RADIUS = 0.83
 """The lamp's view covers this radius about the camera's target [m]; chosen to hold the whole table."""
 

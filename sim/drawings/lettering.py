@@ -31,7 +31,7 @@ CHARACTERS = PLAIN + "".join(ACCENTED)
 CAPITAL_EM, X_HEIGHT_EM = 0.71, 0.55
 """Heights of capitals and of small letters without ascender, of Pillow's bundled font [em]."""
 _ACCENT_GAP_EM = 0.05
-"""Gap between a letter and the accent that is set over it [em]; chosen by hand."""
+"""Gap between a letter and the accent that is set over it [em]; a round figure."""
 
 
 @lru_cache(maxsize=64)

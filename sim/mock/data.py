@@ -56,9 +56,9 @@ _MAX_MM = 65535
 _LIMITS = Limits(size=100_000, depth=4, nodes=50_000)
 """Of a YAML file."""
 _MAX_LABEL = 100
-"""Longest label [characters]; chosen by hand."""
+"""Longest label [characters]; a round figure."""
 _MAX_NUMBER = 1e12
-"""Greatest number of a file; chosen by hand, far beyond any length here."""
+"""Greatest number of a file, far beyond any length here."""
 _MAX_LABELS = 65535
 """Labels of a frame: ids are stored in 16 bits."""
 

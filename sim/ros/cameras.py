@@ -44,7 +44,7 @@ POLL_S = 0.02
 """How often the thread looks for new listeners [s]."""
 
 PHYSICS_DEADLINE_S = 5.0
-"""How long a camera waits for the physics thread, wall clock [s]; chosen by hand."""
+"""How long a camera waits for the physics thread, wall clock [s]; a round figure."""
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ FARTHEST = 100.0
 _KNUCKLE_SLACK = 1e-6
 """Rounding of a knuckle's goal that is let pass [rad]."""
 _ARM_SLACK = 0.01
-"""A trajectory may lead this far beyond a joint's limit, where measurements may lie [rad]; chosen by hand."""
+"""A trajectory may lead this far beyond a joint's limit, where measurements may lie [rad]; a round figure."""
 
 Outcome = TypeVar("Outcome", MotionOutcome, GripperOutcome)
 FaultSource = Callable[[], str]

@@ -42,11 +42,11 @@ FAR = 5.0
 """No entity is put further away than this [m]."""
 
 MAX_ENTITIES = 40
-"""Entities of the world; bounds the time of a step, chosen by hand."""
+"""Entities of the world; bounds the time of a step."""
 _MAX_FILTER = 200
-"""Longest regular expression of a filter [characters]; chosen by hand."""
+"""Longest regular expression of a filter [characters]; a round figure."""
 _MAX_REPEATS = 3
-"""Repetitions in a filter: each multiplies the time that a regular expression may take; chosen by hand."""
+"""Repetitions in a filter: each multiplies the time that a regular expression may take."""
 _REPEATED_GROUP = re.compile(r"\)[*+?{]|\\[1-9]|\(\?")
 """What a filter may not have: with it, one pattern keeps the simulator busy for hours over a single name."""
 

@@ -40,7 +40,7 @@ MAX_LAG_S = 0.25
 """Free-running time that fell back further than this behind the wall clock is not made up for [s]."""
 
 REST_DRIFT = 1e-3
-"""A position that changes by less has not moved [m or rad]; chosen by hand."""
+"""A position that changes by less has not moved [m or rad]; a round figure."""
 REST_AFTER_S = 1.0
 """Free-running physics rests once nothing moved by more than REST_DRIFT [m or rad] for this long [s]; time goes on."""
 

@@ -32,8 +32,8 @@ _PARAMETERS = {
 _NAMED = {"suite": "suites"}
 """Options of `toolhand run` whose parameter has another name."""
 
-_TOLD = ("scene", "robot", "perception", "seed", "policy", "approval")
-"""What an operator is told of a graph that is used as it is."""
+_SHOWN = ("scene", "robot", "perception", "seed", "policy", "approval")
+"""Facts that an operator is shown of a graph that is used unchanged."""
 
 _OWN = ("reader", "second_pointer", *OF_THE_ROBOT)
 """Ports that a graph has by its own launch file where none is named, whatever the preset; it asks one pointer
@@ -70,7 +70,7 @@ class RunningGraph:
 
     def __str__(self) -> str:
         """What it has, for a sentence: "scene 3, robot gen3, ..."."""
-        return ", ".join(f"{name} {self.facts[name]}" for name in _TOLD if name in self.facts)
+        return ", ".join(f"{name} {self.facts[name]}" for name in _SHOWN if name in self.facts)
 
     def require(self, asked: Mapping[str, Any]) -> None:
         """Refuse what was asked for and is not what runs.
@@ -118,11 +118,11 @@ class RunningGraph:
     def _other_backends(self, chosen: Mapping[str, str], asked_preset: str) -> Iterator[tuple[str, str, str]]:
         """The ports that have another backend than asked for: by its own name, or by the name of the preset."""
         preset = str(self.facts.get("perception", ""))
-        told = PortNames(**{port: str(self.facts.get(port, "")) for port in vars(PortNames())})
+        named = PortNames(**{port: str(self.facts.get(port, "")) for port in vars(PortNames())})
         try:
-            there = told.over(preset)
+            there = named.over(preset)
         except ToolError:  # a preset that only the other installation has
-            there = told
+            there = named
         wanted = PortNames(**chosen)
         if asked_preset and asked_preset == preset:
             wanted = wanted.over(preset)

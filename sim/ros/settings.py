@@ -46,7 +46,7 @@ clock_jump: the clock shows 10 s more from now on, until a world is loaded or re
 
 CHANGEABLE = ("fault", "seed", "real_time_factor", "camera_rate")
 MAX_PIXELS = 4096
-"""Greatest side of a picture [px]; bounds the memory, chosen by hand."""
+"""Greatest side of a picture [px]; bounds the memory."""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ must not make one step too many, waits for the result when it reads this.
 """
 
 FEEDBACK_PERIOD_S = 0.1
-"""Time between two messages of feedback, wall clock [s]; chosen by hand."""
+"""Time between two messages of feedback, wall clock [s]; a round figure."""
 
 
 class Simulation:

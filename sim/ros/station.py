@@ -35,7 +35,7 @@ TRUTH, MARK, STEP = "/sim/get_truth", "/sim/mark", "/step_simulation"
 SEEDED = ("pointing", "segmentation", "depth", "grasping", "text_reading", "motion")
 """Nodes, beside sim, with a parameter `seed`: each is as freshly started when it is set."""
 _POLL_S = 0.02
-"""How often the clock is looked at while time passes, wall clock [s]; chosen by hand."""
+"""How often the clock is looked at while time passes, wall clock [s]; a round figure."""
 
 
 def has_simulator(link: RosLink) -> bool:
@@ -112,11 +112,11 @@ class RemoteWorld:
 
     @property
     def contact_log(self) -> list[tuple[float, Contacts]]:
-        """(time [s], what touches what) of the states of `log`; empty where the simulator does not tell."""
-        told: list[tuple[float, Contacts]] = []
+        """(time [s], what touches what) of the states of `log`; empty where the simulator does not report them."""
+        contacts: list[tuple[float, Contacts]] = []
         for t, pairs in self.truth()["log"].get("contacts", ()):
-            told.append((t, told[-1][1] if pairs is None else frozenset((a, b) for a, b in pairs)))
-        return told
+            contacts.append((t, contacts[-1][1] if pairs is None else frozenset((a, b) for a, b in pairs)))
+        return contacts
 
     def truth(self) -> dict[str, Any]:
         """What the simulator knows now. Raises ToolError."""

@@ -26,7 +26,7 @@ from tool_nodes.geometry import look_at
 from tool_nodes.types import FloatArray
 
 CLEAR_M = 0.10
-"""Two things told apart by "left" or "far" differ by at least this much in that direction [m]."""
+"""Two things distinguished by "left" or "far" differ by at least this much in that direction [m]."""
 
 _T_BASE_CAMERA = look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET)
 _SIDE_OF: dict[Relation, Side] = {

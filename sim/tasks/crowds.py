@@ -36,7 +36,7 @@ _LONE = 3
 """Things that stand alone beside the crowd."""
 
 _ATTEMPTS = 4000
-"""Arrangements that are tried before a seed is given up; chosen by hand."""
+"""Arrangements that are tried before a seed is given up; a round figure."""
 
 
 def crowd_gap(seed: int) -> float:

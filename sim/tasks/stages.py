@@ -40,15 +40,15 @@ from tool_nodes.types import BoolArray, FloatArray
 
 HAND_AT_M = 0.02
 """The hand is at a thing when the point between its jaws is at most this far from the box around it [m]: a jaw's width,
-so that closing there would touch it. Chosen by hand."""
+so that closing there would touch it."""
 
 HELD_S = 0.2
 """Jaws hold what they touch for this long while nothing else carries it [s]: what is knocked over or bounces is in the
-air for less. Chosen by hand."""
+air for less."""
 
 LOOK_AGAIN_M = 0.03
 """Whether a thing is above its place is asked again when it has gone this far, and where it was held last [m]; places
-beside things are five times as wide. Chosen by hand, for speed."""
+beside things are five times as wide. Not smaller, for speed."""
 
 Stages = Mapping[str, Stage]
 """By name, in the order of the table above."""

@@ -26,8 +26,8 @@ TASK_GOAL = "the task's own goal"
 
 
 PICKED_UP_S = 0.2
-"""What is up for this long was picked up [s]: what is knocked over or bounces is in the air for less. Chosen by
-hand, as `sim.tasks.stages.HELD_S`."""
+"""What is up for this long was picked up [s]: what is knocked over or bounces is in the air for less, as in
+`sim.tasks.stages.HELD_S`."""
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def test_rates_tell_false_success_from_what_was_given_up_and_leave_out_what_brok
     rows = {row["name"]: row for row in rows_of(records)}
     assert (rows["all"]["success"], rows["all"]["n"]) == (1, 4)
     assert (rows["false success"]["success"], rows["false success pile"]["n"]) == (1, 4)
-    assert rows["held, but told otherwise"]["success"] == 1
+    assert rows["held, but reported otherwise"]["success"] == 1
     assert rows["check, time of the robot"]["p50_ms"] == 400.0
 
 

@@ -1,4 +1,4 @@
-"""Things of another package that no robot has been told of, as docs/guides/objects.md says."""
+"""Things of another package that no robot knows, as docs/guides/objects.md says."""
 
 from __future__ import annotations
 

@@ -143,7 +143,9 @@ def test_one_robot_of_two_that_does_not_stop_is_told(run: Any, make_robot: Any) 
 def test_without_a_router_or_a_server_somebody_is_told(run: Any, router: str) -> None:
     status, _, told = run()
     assert status == 1
-    assert told.startswith(f"UNAVAILABLE: Nobody was told: Nobody serves /stop in domain {DOMAIN} at {router}.")
+    assert told.startswith(
+        f"UNAVAILABLE: The stop was not delivered: Nobody serves /stop in domain {DOMAIN} at {router}."
+    )
     status, _, told = run("--reset", "--router", "tcp/127.0.0.1:1", router=None)
     assert status == 1
     assert "No router answers at tcp/127.0.0.1:1." in told

@@ -19,11 +19,11 @@ ROOM = 0.5
 """Higher points belong to the robot or the room [m]."""
 
 _CELL = 0.005
-"""Side of a cell of the height grid [m]; chosen by hand."""
+"""Side of a cell of the height grid [m]; a round figure."""
 _MARGIN = 0.005
-"""The gripper's points stay this far above what stands beside the object [m]; chosen by hand."""
+"""The gripper's points stay this far above what stands beside the object [m]; a round figure."""
 _RANGE = 0.32
-"""The grid reaches this far from the object's middle along x and y [m]; chosen by hand, wide enough for gripper and
+"""The grid reaches this far from the object's middle along x and y [m]: wide enough for gripper and
 wrist."""
 
 

@@ -25,17 +25,17 @@ MIN_HEIGHT = 0.004
 """Lower points are the table [m]."""
 
 _YAWS = 24
-"""Even orientations of the jaws over half a turn, 7.5 degrees apart; chosen by hand."""
+"""Even orientations of the jaws over half a turn, 7.5 degrees apart."""
 _PALM_GAP = 0.005
-"""Least gap between the palm and the object [m]; chosen by hand."""
+"""Least gap between the palm and the object [m]; a round figure."""
 _TIP_GAP = 0.004
-"""Least gap between a fingertip and the table [m]; chosen by hand."""
+"""Least gap between a fingertip and the table [m]; a round figure."""
 _JAW_GAP = 0.0025
-"""Least gap on either side between the open jaws and what passes between them [m]; chosen by hand."""
+"""Least gap on either side between the open jaws and what passes between them [m]; a round figure."""
 _CELL = 0.005
-"""Side of the cells whose mean is the middle of the footprint, however unevenly it was seen [m]; chosen by hand."""
+"""Side of the cells whose mean is the middle of the footprint, however unevenly it was seen [m]; a round figure."""
 _MAX_POINTS = 1000
-"""Points of the object that candidates are compared with; bounds the time, chosen by hand."""
+"""Points of the object that candidates are compared with; bounds the time."""
 
 
 class _Hand:

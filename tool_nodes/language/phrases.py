@@ -43,7 +43,7 @@ from tool_nodes.results import ErrorCode, ToolError
 MAX_PHRASE = 300
 """Longest phrase that is read [characters]."""
 MAX_WORDS = 60
-"""Longest description of a thing [words]; chosen by hand."""
+"""Longest description of a thing [words]; a round figure."""
 _ARTICLES = DETERMINERS - {"a", "an", "any", "some", "either", "other", "another"}
 
 

@@ -387,7 +387,7 @@ class _Reader:
             return ToolError(
                 ErrorCode.NOT_RECOGNISED,
                 f"I do not know '{unknown}', so I cannot say whether '{phrase.text[:80]}' is here: "
-                f"I know {self._lexicon.told}; I see: {self._seen()}",
+                f"I know {self._lexicon.description}; I see: {self._seen()}",
             )
         odd = [view for view, v in zip(self._views, self._vocabularies, strict=True) if self._may_be(phrase, view, v)]
         if odd:

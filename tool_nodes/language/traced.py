@@ -1,7 +1,7 @@
 """Text that knows, character by character, which words of its speaker it came from.
 
-Whatever is folded, mended or replaced on the way to a meaning, each word of a sentence can still be told to have become
-something, or nothing; and what was not understood can be quoted as it was said.
+Whatever is folded, mended or replaced on the way to a meaning, it can still be shown what each word of a sentence has
+become, or that it became nothing; what was not understood can be quoted in the speaker's words.
 """
 
 from __future__ import annotations

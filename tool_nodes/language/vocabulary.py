@@ -262,11 +262,11 @@ class Lexicon:
 
     Attributes:
         words: Known words, as stems.
-        told: Description of what the backend knows, for a sentence, e.g. "the products of the catalogue".
+        description: Noun phrase for all that the backend knows, e.g. "the products of the catalogue".
     """
 
     words: frozenset[str]
-    told: str
+    description: str
 
     @classmethod
     def of_products(cls, items: Iterable[CatalogueItem]) -> Lexicon:

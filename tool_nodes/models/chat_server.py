@@ -25,7 +25,7 @@ from tool_nodes.results import unavailable
 KEY = "TOOLHAND_MODELS_KEY"
 """Environment variable with the key that servers of models are sent; only over https, or to this very machine."""
 MAX_BYTES = 4 * 2**20
-"""Longest answer [bytes]; chosen by hand, a thousand times what points take."""
+"""Longest answer [bytes]: a thousand times what points take."""
 _CHUNK = 2**16
 """So much of an answer is read before the deadline is looked at again [bytes]."""
 _SHOWN = 160

@@ -18,7 +18,7 @@ from tool_nodes.results import ToolError, invalid
 from tool_nodes.toolbox.images import SessionImage
 
 ASSUMED_FOV_DEG = 60.0
-"""Horizontal field of view that a picture of no camera is taken to have [degrees]; chosen by hand, a phone's is 60 to
+"""Horizontal field of view that a picture of no camera is taken to have [degrees]: a phone's is 60 to
 75."""
 
 

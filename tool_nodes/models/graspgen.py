@@ -31,15 +31,15 @@ from tool_nodes.types import BoolArray, FloatArray, GraspSet
 PORT = 5556
 """Where GraspGen's server listens if nothing else is said."""
 DEADLINE_S = 25.0
-"""Longest wait for an answer [s]: a tool's call may take 30. Chosen by hand."""
+"""Longest wait for an answer [s]: a tool's call may take 30."""
 SAMPLES = 200
 """Grasps that are asked for; num_grasps of its client."""
 MAX_GRASPS = 10_000
-"""Most grasps that an answer may have; chosen by hand."""
+"""Most grasps that an answer may have; a round figure."""
 _TIP_GAP = 0.004
 """Least gap between a fingertip and the table [m]; as the analytic generator keeps it."""
 _RIGID = 1e-3
-"""So far may a rotation be from one [-]; float32 comes within 1e-6. Chosen by hand."""
+"""So far may a rotation be from one [-]; float32 comes within 1e-6. A round figure."""
 _SHOWN = 160
 """So many characters of what a server says stand in a sentence."""
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_BYTES = 64 * 2**20
-"""Longest answer [bytes]; a hundred thousand poses take 6.4 MB. Chosen by hand."""
+"""Longest answer [bytes]; a hundred thousand poses take 6.4 MB."""
 DTYPES = frozenset({"<f4", "<f8", "<f2", "<i4", "<i8", "<u4", "<u8", "|u1", "|i1", "|b1", "<i2", "<u2"})
 """Types that an array may have: numbers and truth values."""
 

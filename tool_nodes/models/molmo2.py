@@ -48,12 +48,12 @@ class Molmo2(WritingModel[ModelPoints]):
 
     def _prepare(self) -> None:
         self._prepare_tokenizer()
-        told = processor_config(self.folder)
+        config = processor_config(self.folder)
         self._square = Preparation.of(self.folder, SEES)
-        self._max_crops = int(told.get("max_crops", MAX_CROPS))
-        margins = told.get("overlap_margins", [MARGIN, MARGIN])
-        self._patch = int(told.get("patch_size", PATCH_PX))
-        if margins[0] != margins[1] or told.get("pooling_size", [POOLED, POOLED]) != [POOLED, POOLED]:
+        self._max_crops = int(config.get("max_crops", MAX_CROPS))
+        margins = config.get("overlap_margins", [MARGIN, MARGIN])
+        self._patch = int(config.get("patch_size", PATCH_PX))
+        if margins[0] != margins[1] or config.get("pooling_size", [POOLED, POOLED]) != [POOLED, POOLED]:
             raise invalid(f"{self.folder} asks for margins or pooling that are not known.")
         self._margin = int(margins[0])
         self._model = self._load("Molmo2ForConditionalGeneration")

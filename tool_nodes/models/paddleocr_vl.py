@@ -31,7 +31,7 @@ GRID = 1000
 _SURE = 1.0
 """Score of every text: the model gives none."""
 _MAX_LINES = 2000
-"""Most texts of an answer that are taken; chosen by hand."""
+"""Most texts of an answer that are taken; a round figure."""
 _CORNERS = re.compile(r"((?:<\|LOC_\d{1,4}\|>){8})")
 _STEP = re.compile(r"<\|LOC_(\d{1,4})\|>")
 _MARKUP = re.compile(r"<\|(?:TEXT_START|TEXT_END|LOC_BEGIN|LOC_END|LOC_SEP|LOC_\d{1,4})\|>")

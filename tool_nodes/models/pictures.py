@@ -47,15 +47,15 @@ class Preparation:
     @classmethod
     def of(cls, folder: Path, default: Preparation) -> Preparation:
         """As a model's folder says, or else the default. Raises ToolError INVALID_ARGUMENT for what makes no sense."""
-        told = processor_config(folder)
-        size = told.get("size", {})
+        config = processor_config(folder)
+        size = config.get("size", {})
         try:
             return replace(
                 default,
                 height=int(size.get("height", default.height)),
                 width=int(size.get("width", default.width)),
-                mean=_colour(told.get("image_mean", default.mean)),
-                std=_colour(told.get("image_std", default.std)),
+                mean=_colour(config.get("image_mean", default.mean)),
+                std=_colour(config.get("image_std", default.std)),
             )
         except (TypeError, ValueError, AttributeError) as error:
             raise invalid(f"preprocessor_config.json in {folder} is damaged: {error}.") from None

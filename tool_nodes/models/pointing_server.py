@@ -20,9 +20,9 @@ from tool_nodes.results import ToolError
 from tool_nodes.toolbox.images import SessionImage
 
 DEADLINE_S = 25.0
-"""Longest wait for an answer [s]: a tool's call may take 30. Chosen by hand."""
+"""Longest wait for an answer [s]: a tool's call may take 30."""
 LONGEST = 512
-"""Longest answer [tokens]; 40 points take fewer. Chosen by hand."""
+"""Longest answer [tokens]; 40 points take fewer."""
 
 
 _PAIRS = (

@@ -27,9 +27,9 @@ THOUSAND = 1000.0
 PERCENT = 100.0
 """Those of the first Molmo."""
 MAX_TEXT = 100_000
-"""So many characters of an answer are looked at; chosen by hand, far more than any model writes."""
+"""So many characters of an answer are looked at: far more than any model writes."""
 SAME = 1e-4
-"""Two points that are nearer than this are one [share of the picture]; chosen by hand: models write three digits."""
+"""Two points that are nearer than this are one [share of the picture]: models write three digits."""
 
 _SHOWN = 80
 """So many characters of an answer without a point are repeated."""

@@ -13,7 +13,7 @@ from tool_nodes.results import invalid
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 """Numbers that weights are kept as; `auto` is float32 on the CPU and as they were saved elsewhere."""
 MAX_BATCH = 256
-"""Most requests that are computed at once [requests]; chosen by hand."""
+"""Most requests that are computed at once [requests]."""
 _DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d{1,2})?")
 _SHOWN = 100
 """So many characters of what was typed are repeated."""
@@ -74,7 +74,7 @@ class ServerSpec:
 
 
 _BATCH = {"batch": Option(8, 1, MAX_BATCH)}
-"""What every model takes: so many requests at once [requests]; 8 is chosen by hand."""
+"""What every model takes: so many requests at once [requests]."""
 
 
 def parse_model(name: str, text: str, options: NumberOptions | None = None) -> ModelSpec:

@@ -19,7 +19,7 @@ from tool_nodes.results import ErrorCode, ToolError, invalid
 T = TypeVar("T")
 
 TOKENS = Option(512, 1, 8192)
-"""Longest answer [tokens]; 40 points or a page's lines take fewer. Chosen by hand."""
+"""Longest answer [tokens]; 40 points or a page's lines take fewer."""
 
 
 @dataclass(frozen=True)

@@ -47,19 +47,19 @@ APPROVAL_S = 30.0
 """An approval that is not used for so long [s] is void."""
 
 MOVED_M = 0.005
-"""An approval is void when the gripper is further from where the motion starts [m]; chosen by hand."""
+"""An approval is void when the gripper is further from where the motion starts [m]; a round figure."""
 MOVED_RAD = 0.02
-"""Or when it is turned further from it [rad]; chosen by hand."""
+"""Or when it is turned further from it [rad]; a round figure."""
 
 LIFT_M = 0.12
 """A continuation leads straight up by no more than this [m]."""
 
 _LIFT_SLACK_M = 0.01
-"""A continuation that lifts may stray this far sideways, downwards and over LIFT_M [m]; chosen by hand."""
+"""A continuation that lifts may stray this far sideways, downwards and over LIFT_M [m]; a round figure."""
 _LIFT_TURN = 0.05
-"""And turn the gripper this far [rad]; chosen by hand."""
+"""And turn the gripper this far [rad]; a round figure."""
 _PARK_SLACK = 1e-3
-"""A motion that ends this near to the park position, in each joint, leads there [rad]; chosen by hand."""
+"""A motion that ends this near to the park position, in each joint, leads there [rad]; a round figure."""
 _MAX_CONTINUATIONS = 2
 """How often each sort of continuation may come in one motion: once in the course of things, once after a failure."""
 

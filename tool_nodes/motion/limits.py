@@ -20,9 +20,9 @@ by 0.028 rad meanwhile, and below the acceleration limit it strays from the line
 a dt^2 / 8 = 0.0004 rad, which is 0.4 mm at the fingertips of the stretched arm."""
 
 _BOX_SLACK_M = 0.003
-"""The gripper may reach this far out of its box, or further than where it started [m]; chosen by hand."""
+"""The gripper may reach this far out of its box, or further than where it started [m]; a round figure."""
 _LIMIT_SLACK = 1e-3
-"""Rounding that is let pass: a share of limits of time and speed, and of joint positions [rad]; chosen by hand."""
+"""Rounding that is let pass: a share of limits of time and speed, and of joint positions [rad]; a round figure."""
 
 _CUBIC_SLACK = 0.05
 """Share by which the cubics between two samples may exceed the acceleration limit. Where the jerk changes within an

@@ -40,7 +40,7 @@ from tool_nodes.types import (
 
 LIFT = LIFT_M
 CARRY_SPEED = 0.7
-"""Share of the full speed on the way home, with or without something in the hand [-]; chosen by hand."""
+"""Share of the full speed on the way home, with or without something in the hand [-]; a round figure."""
 RELEASE = 0.03
 """The jaws open by this to let go of what they hold [m]."""
 

@@ -21,9 +21,9 @@ STEP_TOLERANCE = 0.015
 """Height differences under the object that still count as one surface [m]."""
 
 _STEADY_M = 0.03
-"""So far from its centre, the base of what is put on top of something must be carried [m]; chosen by hand."""
+"""So far from its centre, the base of what is put on top of something must be carried [m]; a round figure."""
 _STEADY_SHARE = 0.9
-"""Share of that middle of the base that must be carried [-]; chosen by hand."""
+"""Share of that middle of the base that must be carried [-]; a round figure."""
 
 _YAWS = np.deg2rad([0, 180, 30, -30, 60, -60, 90, -90, 120, -120, 150, -150])
 """Turns of the held object against how it was grasped, in the order in which they are tried [rad]."""
@@ -34,7 +34,7 @@ _SEEN_M = 0.008
 """What was set down rises above its support by more than this [m]."""
 
 _DROPS = ((0.004, 0.015), (0.03,))
-"""Heights of release [m]; every shift is tried with the first group before any with the next. Chosen by hand."""
+"""Heights of release [m]; every shift is tried with the first group before any with the next. A round figure."""
 _DROPS_INTO = ((0.004, 0.015, 0.03, 0.05, 0.075, 0.10, 0.13),)
 """The same for what is dropped into a container, over whose rim the fingers may have to stay."""
 

@@ -42,13 +42,13 @@ LINEAR_STEP = 0.005
 """Spacing of the poses that a straight line is followed through and checked at [m]."""
 
 _LINEAR_TURN = 0.02
-"""Angle between two poses of a straight line, at most [rad]; chosen by hand."""
+"""Angle between two poses of a straight line, at most [rad]; a round figure."""
 _MAX_JUMP = 0.25
-"""A joint that turns further between two of those poses has changed to another solution [rad]; chosen by hand."""
+"""A joint that turns further between two of those poses has changed to another solution [rad]; a round figure."""
 _RANK_COST_S = 0.1
-"""Travel time that a pose must save to be preferred to the one before it in the list [s]; chosen by hand."""
+"""Travel time that a pose must save to be preferred to the one before it in the list [s]; a round figure."""
 _BATCH = 4
-"""Poses that are solved before the best of them is tried; chosen by hand."""
+"""Poses that are solved before the best of them is tried."""
 _RESTARTS = 12
 """Attempts of inverse kinematics from random postures where the usual one fails. Of poses at random free postures none
 finds 93 of 100, 2 find 99, and 4, 12 and 60 find all; of those on a table, in clutter, on shelves, in bins and between
@@ -57,11 +57,11 @@ _ATTEMPT_ITERATIONS = 40
 """Iterations of each attempt of inverse kinematics. With the attempts above 20, 40, 80 and 160 find the same 400 of 400
 poses, random ones among them, in the same time."""
 _REACHABLE_RESTARTS = 2
-"""As _RESTARTS, where it is only asked whether a pose can be reached; chosen by hand."""
+"""As _RESTARTS, where it is only asked whether a pose can be reached."""
 _REACHABLE_ITERATIONS = 25
-"""As _ATTEMPT_ITERATIONS, where it is only asked whether a pose can be reached; chosen by hand."""
+"""As _ATTEMPT_ITERATIONS, where it is only asked whether a pose can be reached; a round figure."""
 _LIMIT_SLACK = 0.02
-"""A motion may start this far beyond a joint's limit, where a measurement may lie [rad]; chosen by hand."""
+"""A motion may start this far beyond a joint's limit, where a measurement may lie [rad]; a round figure."""
 
 
 class EmbeddedPlanner:

@@ -19,7 +19,7 @@ from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import CollisionScene, FloatArray, Frame, GraspTarget, Trajectory
 
 KEPT = 8
-"""Plans of one action that are kept until they are run, the newest; chosen by hand."""
+"""Plans of one action that are kept until they are run, the newest."""
 SAME_CONFIGURATION = 0.01
 """The arm counts as moved when a joint is further away than this [rad]."""
 

@@ -19,10 +19,10 @@ from tool_nodes.motion.urdf import Urdf
 from tool_nodes.results import ToolError
 
 MAX_SPEED = 2.0
-"""No joint of any robot turns faster [rad/s], whatever its folder says: a half more than a Gen3's; chosen by hand. A
+"""No joint of any robot turns faster [rad/s], whatever its folder says: a half more than a Gen3's. A
 stretched arm of 0.9 m moves its tip by 1.8 m/s then."""
 MAX_ACCELERATION = 10.0
-"""Nor with more [rad/s^2]: a Gen3's is 8.6; chosen by hand."""
+"""Nor with more [rad/s^2]: a Gen3's is 8.6; a round figure above it."""
 
 _SAME_BUILD_M = 1e-3
 """Offsets of joints that agree to within this [m] are those of the same arm."""

@@ -20,9 +20,9 @@ ELEVATED = 0.008
 _HIGHEST = 0.4
 """Points higher than this above the base belong to the robot or the room [m]."""
 _RIM_PX = 3
-"""So far beyond its mask a thing may reach [px]; chosen by hand."""
+"""So far beyond its mask a thing may reach [px]."""
 _CELL = 0.01
-"""Side of the cells by which what touches between the fingers is joined [m]; chosen by hand."""
+"""Side of the cells by which what touches between the fingers is joined [m]; a round figure."""
 
 
 def cloud_in_base(frame: Frame) -> NDArray[np.float32]:

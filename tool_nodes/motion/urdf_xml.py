@@ -128,7 +128,7 @@ class UrdfFile:
         if self._plain:
             try:
                 return self._data.decode("utf-8")
-            except UnicodeDecodeError:  # UTF-16, told by its first two bytes alone
+            except UnicodeDecodeError:  # UTF-16, known by its first two bytes alone
                 pass
         return ET.tostring(self.root, encoding="unicode")
 

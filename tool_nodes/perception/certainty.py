@@ -13,14 +13,14 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, Frame, ObjectView
 
 LEAST = 0.02
-"""What is less likely to be what was asked for is not told at all [-]: below LAST's threshold of 0.1, so that it
-decides; chosen by hand."""
+"""What is less likely to be what was asked for is not reported [-]: below LAST's threshold of 0.1, so that it
+decides."""
 
 _LOOSE = 0.7
 """Share of the time that a word that is none of a thing's own means it: a near synonym ("mug" for a cup), or a word
-that was mended by a letter; chosen by hand."""
+that was mended by a letter; a round figure."""
 _APPROXIMATE_COLOUR = 0.3
-"""The same of a colour that only some people call so ("blue" for turquoise); chosen by hand."""
+"""The same of a colour that only some people call so ("blue" for turquoise); a round figure."""
 
 
 @dataclass(frozen=True)

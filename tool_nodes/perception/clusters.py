@@ -29,24 +29,22 @@ _ROBOT_M = 0.33
 """Whatever reaches this high is the robot, not a thing on the table."""
 
 _FRAGMENT_M2 = 0.0008
-"""A smaller footprint may be a fragment of its neighbour [m^2]; chosen by hand."""
+"""A smaller footprint may be a fragment of its neighbour [m^2]; a round figure."""
 _FRAGMENT_GAP_M = 0.020
 """A part as small as this may be this far from the rest of its thing if the gap is out of sight."""
 
 _CONTAINER_SIDES_M = (0.09, 0.30)
-"""The shorter side of an open container is above the first, its longer side below the second [m]; chosen by hand."""
+"""The shorter side of an open container is above the first, its longer side below the second [m]; a round figure."""
 _WALL_M = 0.010
-"""As wide is the band along the outline that belongs to the walls, and as high the layer over the floor [m]; chosen
-by hand."""
+"""As wide is the band along the outline that belongs to the walls, and as high the layer over the floor [m]."""
 _SHELL_PIXELS = 50
-"""Walls and floor of a container show so many pixels at 640x480, each; chosen by hand."""
+"""Walls and floor of a container show so many pixels at 640x480, each; a round figure."""
 _FLOOR_M = 0.008
-"""A container's floor is at most this high over the table [m]; chosen by hand."""
+"""A container's floor is at most this high over the table [m]; a round figure."""
 _TALLEST_M = 0.20
-"""What stands in a container rises at most this high over it, for the size of the window to look in [m]; chosen by
-hand."""
+"""What stands in a container rises at most this high over it, for the size of the window to look in [m]."""
 _RIM_CLEARANCE_M = 0.012
-"""Whatever is this far above the rim is content and not the rim itself [m]; chosen by hand."""
+"""Whatever is this far above the rim is content and not the rim itself [m]."""
 _EIGHT = np.ones((3, 3), dtype=bool)
 """A pixel and its eight neighbours."""
 

@@ -22,7 +22,7 @@ _GLOSS = (0.0, 0.02, 0.045, 0.08)
 """White light that a surface may mirror on top of its colour, linear."""
 
 _TYPICAL_SHADE = 0.8
-"""Linear brightness at which colours are named, over that in even light [-]; chosen by hand within SHADE_RANGE."""
+"""Linear brightness at which colours are named, over that in even light [-]; a round figure within SHADE_RANGE."""
 _LINEAR = (np.arange(256) / 255.0) ** _GAMMA
 """Linear light in [0, 1] of each value of a channel."""
 

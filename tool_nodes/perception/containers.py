@@ -12,21 +12,21 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
 WALL_M = 0.02
-"""What rises so much above a place is a wall around it [m]; chosen by hand."""
+"""What rises so much above a place is a wall around it [m]; a round figure."""
 _WIDEST_M = 0.13
 """Walls are looked for so far from the place [m]: half the diagonal of the largest bin and a hand's breadth."""
 _STANDS_OUT_M = 0.015
-"""A place that is so much lower than what is seen at it lies inside of a solid thing [m]; chosen by hand."""
+"""A place that is so much lower than what is seen at it lies inside of a solid thing [m]; a round figure."""
 _RIM_M = 0.015
-"""What is seen so far outside of the inner side of a wall still lies on the rim [m]; chosen by hand."""
+"""What is seen so far outside of the inner side of a wall still lies on the rim [m]; a round figure."""
 _DIRECTIONS = 32
-"""Directions in which the walls around a point are looked for [-]; chosen by hand."""
+"""Directions in which the walls around a point are looked for [-]."""
 
 _APART = np.pi / 2
 """What lies on walls in directions further apart than this spans the opening [rad]; a thing that leans over one wall
-has them closer together. Chosen by hand."""
+has them closer together."""
 _GONE_SHARE = 0.5
-"""A container of whose walls less than this share [-] is seen where it was has been moved; chosen by hand."""
+"""A container of whose walls less than this share [-] is seen where it was has been moved; a round figure."""
 
 
 def is_cavity(heights: HeightMap, point: FloatArray) -> bool:

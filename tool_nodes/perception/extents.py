@@ -16,7 +16,7 @@ _TOP_QUANTILE = 0.985
 _CELL_M = 0.004
 """Two pixels of a flat thing fall into a cell of this side at 640x480 [m]; in coarser pictures it is larger."""
 _FEW = 200
-"""Of fewer points at 640x480 none is taken for noise; chosen by hand."""
+"""Of fewer points at 640x480 none is taken for noise; a round figure."""
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from scipy import ndimage
 from tool_nodes.types import Frame
 
 _CACHED_FRAMES = 4
-"""Frames whose results are kept; chosen by hand."""
+"""Frames whose results are kept."""
 _HOLE_PX = 40
-"""Holes in the depth up to this large are filled [px]; chosen by hand."""
+"""Holes in the depth up to this large are filled [px]; a round figure."""
 _HOLE_SPREAD_M = 0.02
-"""Only if the depths around them differ by less than this [m]; chosen by hand."""
+"""Only if the depths around them differ by less than this [m]; a round figure."""
 
 T = TypeVar("T")
 

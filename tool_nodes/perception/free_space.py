@@ -25,7 +25,7 @@ from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
 _CELL_M = 0.005
-"""Side of a cell of the table's grid [m]; chosen by hand."""
+"""Side of a cell of the table's grid [m]; a round figure."""
 _PIXEL_M = 0.002
 """Size of a pixel on the table [m]: 1.0 m / 660 px at the scene camera's target, rounded up."""
 _RAISED_M = 0.0022
@@ -35,7 +35,7 @@ _SEEN_M = 0.012
 """The table is seen at least this far around the point [m]."""
 
 _BORDER_PX = 12
-"""No place is nearer to the picture's border [px]; chosen by hand."""
+"""No place is nearer to the picture's border [px]."""
 _NARROWEST_M = 0.03
 """Least clearance that is tried when there is not as much as asked for [m]."""
 
@@ -56,11 +56,11 @@ _DOUBT_M = 0.016
 """Seeing and placing are not exact enough closer than this to the bounds of a direction, 45 degrees either side [m]."""
 
 _BETWEEN_SHARE = (0.2, 0.8)
-"""A place between two things lies within these shares of the way from one to the other [-]; chosen by hand."""
+"""A place between two things lies within these shares of the way from one to the other [-]; a round figure."""
 _BETWEEN_ASIDE_M = 0.10
-"""And at most this far beside the line between them [m]; chosen by hand."""
+"""And at most this far beside the line between them [m]; a round figure."""
 _MIDDLE = np.array([0.47, 0.0])
-"""The place that is best where any will do, (x, y) in the base frame [m]; chosen by hand, well within reach."""
+"""The place that is best where any will do, (x, y) in the base frame [m]: well within reach."""
 _DIRECTIONS = {
     "left_of": (-1.0, 0.0),
     "right_of": (1.0, 0.0),

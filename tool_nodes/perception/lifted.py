@@ -17,7 +17,7 @@ CHANGED_M = 0.006
 _NOISE_SHARE = 0.25
 """The noise that is left may be this share of it [-]; noisier depth is averaged first."""
 _MOST_AVERAGED_PX = 7
-"""Side of the largest patch that is averaged [px]; chosen by hand."""
+"""Side of the largest patch that is averaged [px]."""
 _LEAST_SIDE_PX = 3
 """What has changed is so wide and high at the least [px]: edges flicker by less."""
 
@@ -26,7 +26,7 @@ ELEVATED_M = 0.008
 _HIGHEST_M = 0.35
 """Higher points belong to the robot or the room [m]."""
 HAND_M = 0.25
-"""What is nearer than this to the hand is the hand, or what it holds [m]; chosen by hand."""
+"""What is nearer than this to the hand is the hand, or what it holds [m]; a round figure."""
 
 GONE_SHARE = 0.5
 """A thing is gone when more of what was seen of it is [-]."""
@@ -36,14 +36,14 @@ one that was pushed by 18 mm 0.53."""
 _PUSHED_SHARE = 0.4
 """What is gone beside the target was pushed where more than this is new elsewhere [-]: a part may be out of sight."""
 _POINT_PX = 3
-"""What lies so far around a point was pointed at [px]; chosen by hand."""
+"""What lies so far around a point was pointed at [px]."""
 _SAME_COLOUR = 30.0
-"""Pixels whose colours are nearer than this may show the same thing [grey levels]; chosen by hand."""
+"""Pixels whose colours are nearer than this may show the same thing [grey levels]; a round figure."""
 _MOVED_SHARE = 0.4
 """What was pointed at was pushed, not lifted, where more of its colour than this is seen in a new place [-]. What comes
 into view behind it in the same colour was up to 0.21 of it, things that were pushed from 0.65 on."""
 _RIM_PX = 4
-"""So far beyond its outline the thing itself may reach [px]; chosen by hand."""
+"""So far beyond its outline the thing itself may reach [px]."""
 _ANOTHER_M2 = 2.5e-4
 """What is seen of another thing has at least this area [m^2]: of the smallest products' tops."""
 

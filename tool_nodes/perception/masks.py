@@ -12,7 +12,7 @@ from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import BoolArray, FloatArray, Frame, Segmentation
 
 _NEAR_MISS_PX = 8.0
-"""A point this near to a mask still means it [px]; chosen by hand."""
+"""A point this near to a mask still means it [px]; a round figure."""
 
 Window = tuple[slice, slice]
 

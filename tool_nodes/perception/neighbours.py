@@ -17,19 +17,19 @@ _ANGLES = 24
 """Directions of the lines that are tried, over half a turn."""
 
 _BIN_M = 0.002
-"""Distance between two lines of one direction [m]; chosen by hand."""
+"""Distance between two lines of one direction [m]; a round figure."""
 _THINNEST_M = 0.02
 """Either part is at least this wide across the line [m]."""
 
 _MIN_PIXELS = 80
-"""Either part has at least so many pixels at 640x480; chosen by hand, as in clusters.py."""
+"""Either part has at least so many pixels at 640x480, as in clusters.py."""
 _LINES = 24
 """So many lines are compared in earnest."""
 
 _COLOUR_SCALE = 40.0
-"""What counts as a difference in colour when lines are ranked [grey levels]; chosen by hand."""
+"""What counts as a difference in colour when lines are ranked [grey levels]; a round figure."""
 _HEIGHT_SCALE = 0.02
-"""What counts as a difference in height when lines are ranked [m]; chosen by hand."""
+"""What counts as a difference in height when lines are ranked [m]; a round figure."""
 
 
 def split_neighbours(frame: Frame, surface: Surface, cluster: Cluster) -> Iterator[tuple[Cluster, Cluster]]:

@@ -21,7 +21,7 @@ from tool_nodes.types import BoolArray, Box, FloatArray, Frame
 _Labels = NDArray[np.signedinteger[Any]]
 
 MAX_BOXES = 60
-"""Boxes of a scene; bounds the planner's time, chosen by hand."""
+"""Boxes of a scene; bounds the planner's time."""
 MIN_HEIGHT = 0.008
 """Lower things count as the table [m]."""
 
@@ -32,13 +32,13 @@ PADDING_DEPTH = 0.01
 """How far behind a seen thing hidden space counts as occupied [m]."""
 
 INFLATION = 0.003
-"""A box is this much larger than what was seen: on each side, and at its top [m]; chosen by hand."""
+"""A box is this much larger than what was seen: on each side, and at its top [m]; a round figure."""
 _HIDDEN_MARGIN = 0.01
-"""A point is hidden when it lies this far behind what the camera saw in its direction [m]; chosen by hand."""
+"""A point is hidden when it lies this far behind what the camera saw in its direction [m]; a round figure."""
 _SPLIT_WASTE_M3 = 100e-6
-"""A box with less empty space than this is not split [m^3]; chosen by hand."""
+"""A box with less empty space than this is not split [m^3]; a round figure."""
 _SPLIT_SHARE = 0.2
-"""Nor is one of which less than this share is empty [-]; chosen by hand."""
+"""Nor is one of which less than this share is empty [-]; a round figure."""
 
 
 @dataclass(frozen=True)

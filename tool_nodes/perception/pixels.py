@@ -24,17 +24,17 @@ from tool_nodes.perception.word_pointer import point_by_words
 from tool_nodes.types import BoolArray, Frame, ObjectView, Segmentation
 
 _SAMPLE = 240
-"""Pixels of a thing whose colours are compared; bounds the time, chosen by hand."""
+"""Pixels of a thing whose colours are compared; bounds the time."""
 _DOUBTFUL = -12.0
-"""Log likelihood below which no item explains a thing well; chosen by hand."""
+"""Log likelihood below which no item explains a thing well."""
 _PILE_ADVANTAGE = 3.0
-"""A pile must explain a thing better than one item does, by this log likelihood; chosen by hand."""
+"""A pile must explain a thing better than one item does, by this log likelihood; a round figure."""
 
 _ROW = 3
 """So many things in a row are taken apart."""
 
 _CLEAR = -6.0
-"""Log likelihood from which an item explains a part so well that it may be the end of a row; chosen by hand."""
+"""Log likelihood from which an item explains a part so well that it may be the end of a row; a round figure."""
 _ENDS = 2
 """Ends of a row that are tried."""
 

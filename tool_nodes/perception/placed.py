@@ -9,7 +9,7 @@ from tool_nodes.perception.obstacles import HeightMap, height_map
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
 CELL_M = 0.005
-"""Side of a cell of the two height maps [m]; chosen by hand."""
+"""Side of a cell of the two height maps [m]; a round figure."""
 _RISE_M = 0.010
 """The table rose by at least this where something new stands: several times the noise of the depth."""
 _TOP_M = 0.012

@@ -81,7 +81,7 @@ class WordsToBoxes:
 
 
 MOST_POINTS = 1000
-"""Most points or boxes that one answer may have [-]; chosen by hand: a picture shows some dozens of things."""
+"""Most points or boxes that one answer may have [-]: a picture shows some dozens of things."""
 
 
 def points_by(pointer: Pointer, image: SessionImage, text: str) -> Answer[list[tuple[float, float]]]:

@@ -17,7 +17,7 @@ _PIXEL_SCALE = 9.0
 """Misfit at which a pixel starts to speak against a colour [grey levels]."""
 
 _OUTLIER = 0.01
-"""Likelihood of a pixel that a colour does not explain at all [-]: one odd pixel decides nothing; chosen by hand."""
+"""Likelihood of a pixel that a colour does not explain at all [-]: one odd pixel decides nothing."""
 _COLOUR_WEIGHT = 9.0
 """How many independent witnesses the pixels of one thing are worth."""
 
@@ -42,12 +42,12 @@ _STRANGER = {False: -20.0, True: -16.0}
 """Log likelihood of being none of the items, of a thing in full view (False) or partly hidden: a fragment looks like
 many things. Measured as `_TEMPERATURE`."""
 _SLIGHT = 0.01
-"""Readings of a thing that are less likely than this are left out [-]: far below any threshold; chosen by hand."""
+"""Readings of a thing that are less likely than this are left out [-]: far below any threshold."""
 
 _POSE_PENALTY = 3.0
-"""What lying on a side takes from the log likelihood: most things stand on their foot; chosen by hand."""
+"""What lying on a side takes from the log likelihood: most things stand on their foot."""
 _UNSEEN_PART_PENALTY = 3.0
-"""What it takes that no pixel shows an item's large second colour [log likelihood]; chosen by hand."""
+"""What it takes that no pixel shows an item's large second colour [log likelihood]; a round figure."""
 _LONE_M = (0.11, 0.05)
 """What fits no product and is longer and wider than this may be several things that touch [m]."""
 

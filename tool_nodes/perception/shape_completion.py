@@ -15,17 +15,17 @@ from tool_nodes import workspace
 from tool_nodes.types import FloatArray
 
 _FIT_RMS = 0.0012
-"""Points lie on a surface if their root mean square distance from it is less than this [m]; chosen by hand."""
+"""Points lie on a surface if their root mean square distance from it is less than this [m]."""
 _FIT_WORST = 0.004
-"""And if 98 % of them are nearer to it than this [m]; chosen by hand."""
+"""And if 98 % of them are nearer to it than this [m]; a round figure."""
 _MAX_RADIUS = 0.12
-"""Surfaces with a larger radius are not believed: no thing is as large [m]; chosen by hand."""
+"""Surfaces with a larger radius are not believed: no thing is as large [m]."""
 _CELL = 0.003
-"""Side of a cell of the footprint [m]; chosen by hand."""
+"""Side of a cell of the footprint [m]; a round figure."""
 _LEVEL_STEP = 0.006
-"""Distance in height between points that are guessed [m]; chosen by hand."""
+"""Distance in height between points that are guessed [m]; a round figure."""
 _BINS = 24
-"""Sectors about the axis of a turned body, 15 degrees each; chosen by hand."""
+"""Sectors about the axis of a turned body, 15 degrees each."""
 
 
 def complete_shape(points: FloatArray, table_z: float = workspace.TABLE_Z) -> FloatArray:

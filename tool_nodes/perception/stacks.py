@@ -13,16 +13,16 @@ from tool_nodes.perception.surface import Surface
 from tool_nodes.types import BoolArray, FloatArray
 
 _BIN_M = 0.002
-"""Bin of the histogram of heights [m]; chosen by hand."""
+"""Bin of the histogram of heights [m]; a round figure."""
 _LEAST_M = 0.025
 """Either part is at least this high [m]."""
 
 _LEVEL_M = 0.003
-"""The upper part begins this far above the level between the two [m]; chosen by hand."""
+"""The upper part begins this far above the level between the two [m]; a round figure."""
 _MIN_PIXELS = 80
-"""Either part has at least so many pixels at 640x480; chosen by hand, as in clusters.py."""
+"""Either part has at least so many pixels at 640x480, as in clusters.py."""
 _CANDIDATES = 5
-"""Levels that are tried, those with the most pixels first; chosen by hand."""
+"""Levels that are tried, those with the most pixels first."""
 
 
 def split_candidates(surface: Surface, cluster: Cluster, eye: FloatArray) -> Iterator[tuple[Cluster, Cluster]]:

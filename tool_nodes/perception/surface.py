@@ -16,7 +16,7 @@ _PRIOR_BAND_M = (0.04, 0.015, 0.006)
 """Half widths of the band about the current plane from which each refit takes its points [m]."""
 
 _MIN_TABLE_POINTS = 50
-"""With fewer points within the band the plane is not fitted again; chosen by hand."""
+"""With fewer points within the band the plane is not fitted again; a round figure."""
 MAX_HEIGHT_M = 0.40
 """Points higher over the table than this belong to the robot or to nothing [m]."""
 
@@ -24,7 +24,7 @@ SOLID_M = 0.008
 """A point this far over the table is surely part of a thing, whatever the sensor's noise [m]."""
 
 _EDGE_M = 0.01
-"""So much of the table is left out along its edges [m]; chosen by hand."""
+"""So much of the table is left out along its edges [m]; a round figure."""
 _BEYOND_M = 0.08
 """What stands at the table's inner end may reach this far towards the robot [m]."""
 

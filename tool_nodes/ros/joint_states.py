@@ -104,8 +104,8 @@ class JointReading:
 class JointStates:
     """Listens to joint states; one message may have all joints, or each driver sends its own.
 
-    A message that names a joint of the robot twice or without a position is told and leaves none of the robot's joints
-    that it names known: there is no reading until they come again.
+    A message that names a joint of the robot twice or without a position is logged and leaves none of the robot's
+    joints that it names known: there is no reading until they come again.
 
     Args:
         node: Listens.

@@ -34,13 +34,13 @@ REPORT_S = 1.0
 """How often a client reports to the metrics actor [s]."""
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
-"""The wait before a request is tried again, doubled each time [s]; chosen by hand: a process starts in seconds."""
+"""The wait before a request is tried again, doubled each time [s]: a process starts in seconds."""
 
 ACTOR_PARCEL = 16
-"""Most calls that go together to an actor [-]; chosen by hand: a call of a millisecond is then mostly the backend's."""
+"""Most calls that go together to an actor [-]: a call of a millisecond is then mostly the backend's."""
 
 ANSWER_S = 30.0
-"""Longest wait for what is asked about the service itself [s]; chosen by hand."""
+"""Longest wait for what is asked about the service itself [s]; a round figure."""
 
 
 class Connection:

@@ -13,7 +13,7 @@ import numpy as np
 from tool_nodes.serve.config import ServedEntry
 
 KEPT = 2000
-"""The latest calls of an entry, over which percentiles are taken; chosen by hand."""
+"""The latest calls of an entry, over which percentiles are taken; a round figure."""
 
 SILENT_S = 5.0
 """A client that has not been heard of for so long is gone, and waits for nothing [s]; they report every second."""

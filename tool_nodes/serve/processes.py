@@ -11,7 +11,7 @@ from pathlib import Path
 from tool_nodes.serve.service_file import MARK, ServiceNote, keeper_file, ray_folder
 
 SWEEP_S = 10.0
-"""How long killed processes may take to be gone [s]; chosen by hand."""
+"""How long killed processes may take to be gone [s]; a round figure."""
 
 
 def began(process: int) -> int | None:

@@ -31,11 +31,11 @@ METRICS = "metrics"
 """The actor that is asked what is served."""
 
 HEALTH_PERIOD_S, HEALTH_TIMEOUT_S = 2.0, 10.0
-"""How often Serve asks a replica whether it is well, and how long it waits for the answer [s]; chosen by hand: a
+"""How often Serve asks a replica whether it is well, and how long it waits for the answer [s]: a
 replica whose process has died is noticed by its callers at once."""
 
 UPSCALE_S, DOWNSCALE_S, LOOK_BACK_S = 1.0, 10.0, 2.0
-"""How long the load must call for more or fewer replicas, and over what time it is averaged [s]; chosen by hand: a
+"""How long the load must call for more or fewer replicas, and over what time it is averaged [s]: a
 replica that is kept for nothing costs less than one that has to load its model anew."""
 
 CONSTRUCTOR_TRIES = 2

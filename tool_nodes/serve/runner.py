@@ -20,11 +20,10 @@ from tool_nodes.serve.config import ServedEntry
 from tool_nodes.serve.requests import PortRequest, references, unpack
 
 GRACE_S = 0.5
-"""A batch may be so late before its process is ended [s]: longer than the scheduler of a busy machine needs; chosen by
-hand."""
+"""A batch may be so late before its process is ended [s]: longer than the scheduler of a busy machine needs."""
 
 LAST_WORDS_S = 0.5
-"""Time for the answers to leave a process that ends itself [s]; chosen by hand."""
+"""Time for the answers to leave a process that ends itself [s]; a round figure."""
 
 Reply = Any
 """What the port's method gives, or the ToolError that it raises."""
@@ -114,7 +113,7 @@ class Runner:
         return [self.ending or self._answer([request])[0] for request in requests]
 
     def _passed_on(self) -> ToolError:
-        """What comes after the end was decided is not answered here: its callers are told by the end itself."""
+        """What comes after the end was decided is not answered here: the end itself is its callers' answer."""
         time.sleep(2 * LAST_WORDS_S)
         return unavailable(f"The {self.entry.port} {self.entry.name!r} is being replaced.", cause=Cause.DIED)
 

@@ -17,7 +17,7 @@ from tool_nodes.serve.service_file import ServiceNote
 from tool_nodes.serve.transport import not_served
 
 ANSWER_S = 10.0
-"""How long a cluster may take to say whether it asks for a token [s]; chosen by hand: it takes milliseconds."""
+"""How long a cluster may take to say whether it asks for a token [s]: it takes milliseconds."""
 
 _LISTENS = "0A"
 _WORD = 8

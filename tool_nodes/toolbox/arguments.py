@@ -332,7 +332,7 @@ Points2D = Annotated[
 ]
 Point2D = Annotated[FloatArray, ArrayArgument("point [x, y]", (2,), literal=True, finite=True, low=0.0, high=1.0)]
 FARTHEST_M = 100.0
-"""Farthest coordinate of a point or pose that the arm is sent to [m]; chosen by hand, far beyond any arm and far below
+"""Farthest coordinate of a point or pose that the arm is sent to [m]: far beyond any arm and far below
 what overflows in a point cloud's float32."""
 Point3D = Annotated[
     FloatArray, ArrayArgument("point [x, y, z]", (3,), literal=True, finite=True, low=-FARTHEST_M, high=FARTHEST_M)

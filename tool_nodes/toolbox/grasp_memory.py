@@ -12,11 +12,11 @@ import numpy as np
 from tool_nodes.types import BoolArray, FloatArray, Frame, GraspTarget
 
 KEPT = 16
-"""Of so many grasps and masks of a conversation it is known what they are for, the newest [-]; chosen by hand."""
+"""Of so many grasps and masks of a conversation it is known what they are for, the newest [-]."""
 SAME_POINT = 2e-3
-"""Normalized points that are no further apart are one, written with fewer digits [-]; chosen by hand."""
+"""Normalized points that are no further apart are one, written with fewer digits [-]; a round figure."""
 SAME_POSE = 2e-3
-"""Poses whose entries differ by no more than this are one grasp, written with fewer digits [-, m]; chosen by hand."""
+"""Poses whose entries differ by no more than this are one grasp, written with fewer digits [-, m]; a round figure."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class GraspOf:
 
 
 class GraspMemory:
-    """What a grasp is for is told by no policy: it is known from the mask that it was computed for, and where that was
+    """No policy says what a grasp is for: it is known from the mask that it was computed for, and where that was
     pointed at. What tools give of both is noted here, and looked up by the one that executes a grasp.
 
     Attributes:

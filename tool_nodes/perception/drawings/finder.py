@@ -31,20 +31,20 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, ObjectView, Segmentation
 
 _REMEMBERED = 4
-"""Pictures whose regions are kept; chosen by hand."""
+"""Pictures whose regions are kept."""
 _NEAR_MISS_PX = 8
-"""A point this near to a thing still means it [px]; chosen by hand."""
+"""A point this near to a thing still means it [px]; a round figure."""
 _MOST = (20, 100)
 """Within these limits `everything` gives as many things as have masks of _MASK_PIXELS together."""
 _MASK_PIXELS = 100_000_000
-"""Pixels of all masks that `everything` gives; bounds the memory, chosen by hand [px]."""
+"""Pixels of all masks that `everything` gives; bounds the memory [px]."""
 _OUTLINE_ERROR_PX = 0.1
 """How far the outlines of plain shapes are off on average [px]: measured on the pictures of shapes, with and without
 noise. Those of a picture that was shrunk are off by a quarter of its coarser pixels."""
 _MOST_UNLIKELY = 20
-"""So many things that a phrase does not name are looked at in their other readings, the likeliest; chosen by hand."""
+"""So many things that a phrase does not name are looked at in their other readings, the likeliest; a round figure."""
 _NEAR_COLOUR = 0.05
-"""How well the name of another colour fits, "red" for orange: `read_colour` says how near they are; chosen by hand."""
+"""How well the name of another colour fits, "red" for orange: `read_colour` says how near they are; a round figure."""
 _MAX_PIXELS = 1_500_000
 """A larger picture is shrunk to below this before it is looked at; what is thin gets lost then."""
 

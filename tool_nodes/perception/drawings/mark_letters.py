@@ -25,15 +25,15 @@ _INKS = np.array(
 )
 """Colours in which letters of marks are looked for, RGB."""
 _LEAST_CONTRAST = 90.0
-"""Distance of an ink from the ground [grey levels]; what is nearer to it cannot be told from noise."""
+"""Distance of an ink from the ground [grey levels]; what is nearer to it cannot be distinguished from noise."""
 _GRID = 20
-"""A letter is compared as _GRID x _GRID mean coverages; chosen by hand."""
+"""A letter is compared as _GRID x _GRID mean coverages; a round figure."""
 _FONT_PX = 64
-"""Font size at which the letters to compare with are drawn [px]; chosen by hand."""
+"""Font size at which the letters to compare with are drawn [px]."""
 _MAX_ASPECT = 1.6
-"""Widest letter: width over height [-]; chosen by hand."""
+"""Widest letter: width over height [-]."""
 _ASPECT_SLACK = 0.45
-"""Difference of the logarithms of two aspects up to which letters may be the same [-]; chosen by hand."""
+"""Difference of the logarithms of two aspects up to which letters may be the same [-]."""
 _OUTLINED = 0.65
 """Height of a letter over that of its outline, at least."""
 

@@ -33,23 +33,23 @@ MIN_BOX_PX = 14
 """Smallest side of a box [px]."""
 
 _SATURATION, _VALUE = 0.6, 100
-"""Least saturation [0, 1] and least value [0, 255] of a vivid colour; chosen by hand."""
+"""Least saturation [0, 1] and least value [0, 255] of a vivid colour; a round figure."""
 _GREYEST = np.floor((1.0 - _SATURATION) * np.arange(256)).astype(np.uint8)
 """Largest value of the weakest channel of a vivid colour, by the value of its strongest one."""
 _TOLERANCE = 26
 """Largest difference of a channel within one mark [grey levels]: JPEG and smooth edges, not shading."""
 _MAX_COLOURS = 4
-"""Shades of one colour word that are looked at, the commonest first; chosen by hand."""
+"""Shades of one colour word that are looked at, the commonest first."""
 _PHOTO_PX = 8
-"""In a photograph smaller discs are not taken for marks, they may be a star or the end of a vessel [px]; by hand."""
+"""In a photograph smaller discs are not taken for marks, they may be a star or the end of a vessel [px]."""
 _LEAST_PX = 12
-"""Fewer pixels of a colour are no mark [px]; chosen by hand."""
+"""Fewer pixels of a colour are no mark [px]."""
 _SMALL_PX = 24
 """A disc up to this diameter may vary in colour, as compression makes it; a larger one would be a ball [px]."""
 _GAP_PX = 7
 """Gaps in a box outline, up to this long, where something was drawn over it [px]."""
 _SIDE_COVER = 0.75
-"""Share of a box's side that is drawn, at least [-]; chosen by hand."""
+"""Share of a box's side that is drawn, at least [-]; a round figure."""
 _EDGE_PX = 3
 """Rows in which the outer edge of a line lies, where compression has frayed it [px]."""
 _EIGHT = np.ones((3, 3), dtype=bool)

@@ -17,7 +17,7 @@ from scipy import ndimage
 from tool_nodes.perception.drawings.segments import median_of_nine
 
 _SIDE_PX = 640
-"""A larger picture is shrunk to at most this, its longer side [px]; chosen by hand."""
+"""A larger picture is shrunk to at most this, its longer side [px]."""
 _REACH_PX = 6
 """Pixels are compared with those so far to either side of them [px]: beyond what a median evens out."""
 _EDGE_ZONE_PX = 8
@@ -34,11 +34,11 @@ _PHOTOGRAPHED = 0.12
 _LEAST_AWAY = 0.05
 """With fewer pixels away from edges than this share, a picture is drawn only if it is flat between them [-]."""
 _FLAT = 0.68
-"""Share of pixels without any edge beside them that such a drawing has, a chessboard say [-]; chosen by hand."""
+"""Share of pixels without any edge beside them that such a drawing has, a chessboard say [-]."""
 _FLAT_STEP = 3
 """Largest step between neighbours that is flat [grey levels]."""
 _LEAST_SIDE_PX = 24
-"""Smaller pictures show too little to tell: they are taken for drawings [px]; chosen by hand."""
+"""Smaller pictures show too little to tell: they are taken for drawings [px]."""
 
 
 def is_photograph(rgb: NDArray[np.uint8]) -> bool:

@@ -59,11 +59,11 @@ _IDEALS = {
     "hexagon": _Ideal(0.09, 0.05, _spread_of_polygon(6), common=0.5),
 }
 """Aspects of pentagons and hexagons are measured, those of turned ones vary with the pixels; that they are half as
-common as other shapes is chosen by hand."""
+common as other shapes is an assumption."""
 _ANY_ASPECT = math.log(LINE_ASPECT)
 """Log aspects of shapes that may be long are even from 0 to this [-]."""
 _OTHER = 0.4
-"""Density of spread of shapes that are none of the ideals, over that of each [-]; chosen by hand."""
+"""Density of spread of shapes that are none of the ideals, over that of each [-]; a round figure."""
 _SPREAD_SIGMA = 0.003
 """Standard deviation of the spread of a large shape [-]; the numbers below are measured too, on random drawings of
 shapes with radii of 6 to 50 px: clean, noisy, compressed and in uneven light."""
@@ -73,12 +73,12 @@ of its distance; and what the same adds to the sigma."""
 _COARSE_ASPECT = 0.5
 """Over the root of the area [px]: what coarse pixels add to the sigma of log aspect."""
 _SOLIDITY_SCALE, _LINE_SCALE = 0.01, 0.15
-"""Widths of the borders to shapes that are not convex [-], and to lines [log aspect]; chosen by hand."""
+"""Widths of the borders to shapes that are not convex [-], and to lines [log aspect]; a round figure."""
 _COARSE_SOLIDITY = 0.4
 """Over the root of the area [px]: solidity that coarse pixels take."""
 
 _HUE_SIGMA, _SATURATION_SIGMA, _VALUE_SIGMA = 4.0, 0.04, 0.04
-"""How far the eyes, or the light, of two people differ in hue [degrees], and in saturation and value [-]; by hand."""
+"""How far the eyes, or the light, of two people differ in hue [degrees], and in saturation and value [-]."""
 _HUE_STEPS = np.linspace(-3.0, 3.0, 25)
 """Where hues are looked at [sigma]."""
 _THREE = ((-math.sqrt(3.0), 1 / 6), (0.0, 2 / 3), (math.sqrt(3.0), 1 / 6))

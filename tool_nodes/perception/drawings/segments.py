@@ -27,7 +27,7 @@ _EDGE_RANGE = (14.0, 60.0)
 _NOISE_FACTOR = 2.5
 """An edge stands out of the median of those differences by this factor."""
 _MIN_CORE_PX = 4
-"""Smaller cores are not grown from [px]; chosen by hand."""
+"""Smaller cores are not grown from [px]."""
 _STROKE_REACH = 3
 """A stroke is narrower than twice this: it differs from what lies so far away on both its sides [px]."""
 _STROKE_CONTRAST = 40.0
@@ -37,7 +37,7 @@ _LINE_CONTRAST = 64
 _SPLINTER_PX = 80
 """A smaller piece needs as much contrast to be a thing of its own: compression splits splinters off [px]."""
 _GROWTH_STEPS = 6
-"""A core grows by this many pixels at most; chosen by hand."""
+"""A core grows by this many pixels at most."""
 _BORDER_SHARE = 0.15
 """Share of the picture's border that the main background has at least."""
 _SECOND_BORDER_SHARE = 0.25
@@ -45,11 +45,11 @@ _SECOND_BORDER_SHARE = 0.25
 _SAME_COLOUR = 14.0
 """Colours nearer than this are one [grey levels]; the background's own spread widens it up to the next number."""
 _MAX_SPREAD = 30.0
-"""Upper bound of _SAME_COLOUR where the background's own spread widens it [grey levels]; chosen by hand."""
+"""Upper bound of _SAME_COLOUR where the background's own spread widens it [grey levels]; a round figure."""
 _OUTLINE_SHARE = 0.1
-"""Share of the thing's shorter side that its outline is thick, at most [-]; chosen by hand."""
+"""Share of the thing's shorter side that its outline is thick, at most [-]; a round figure."""
 _OUTLINE_PX = 4
-"""And so many pixels more [px]; chosen by hand."""
+"""And so many pixels more [px]."""
 
 _Planes = NDArray[np.uint8]  # (3, H, W)
 _Labels = NDArray[np.int32]

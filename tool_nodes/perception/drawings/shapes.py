@@ -54,11 +54,11 @@ SHAPE_WORDS = frozenset(
 """Every word that `name_shape` may say of a shape."""
 
 LINE_ASPECT = 6.0
-"""Longer than wide by this, a shape is a line [-]; chosen by hand."""
+"""Longer than wide by this, a shape is a line [-]; a round figure."""
 _ROUND_ASPECT = 1.15
 """Longer than wide by up to this, a shape is still a circle or a square."""
 _SMALL_ROUND_ASPECT = 1.3
-"""_ROUND_ASPECT of small shapes, whose outline is coarse [-]; chosen by hand."""
+"""_ROUND_ASPECT of small shapes, whose outline is coarse [-]."""
 _STRAIGHT = 0.88
 """Share of the smallest rectangle that a rectangle fills."""
 _CONVEX, _ROUGH = 0.9, 0.82

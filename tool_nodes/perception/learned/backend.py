@@ -114,7 +114,7 @@ class LearnedPointer:
         Args:
             frame: Colour and depth.
             text: Kinds of things, by a side or beside another thing at most.
-            least: Certainty of the least sure one that is told.
+            least: Certainty of the least sure candidate that is reported.
 
         Raises:
             ToolError: NOT_RECOGNISED for words or a grammar that were never trained on; PICTURE_UNUSABLE for a frame

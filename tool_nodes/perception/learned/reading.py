@@ -16,7 +16,7 @@ ANYTHING = "<any>"
 """Head of a phrase that fits a thing of any kind: "the red one", "everything"."""
 
 SIDE_KEYS = ("left", "right", "near", "far")
-"""Sides by which one of several is told from the others; rows of the network's `side.weight`."""
+"""Sides by which one of several is distinguished from the others; rows of the network's `side.weight`."""
 
 BESIDE = ("left_of", "right_of", "in_front_of", "behind", "next_to")
 """Relations to another thing; outputs of the network's `beside` layers."""

@@ -23,8 +23,8 @@ MAX_BYTES = 2_000_000
 """Largest file that is read [bytes]: a limit of the package, four times what the network has."""
 
 CALIBRATED = ("thing", "side", "beside", "colour")
-"""What certainties are told of: things by words, one of several by a side, one beside another thing; things by words
-in a picture without depth."""
+"""Kinds of answers with a certainty: things by words, one of several by a side, one beside another thing; things by
+words in a picture without depth."""
 
 
 def uncalibrated() -> dict[str, tuple[float, float]]:
@@ -59,13 +59,13 @@ class PointerWeights:
 
 def write_weights(weights: PointerWeights, path: Path) -> None:
     """Write a safetensors file, whole or not at all. Raises OSError."""
-    told = {
+    metadata = {
         "words": json.dumps(weights.words),
         "heads": json.dumps(weights.heads),
         "calibration": json.dumps({name: list(pair) for name, pair in weights.calibration.items()}),
         "about": weights.about,
     }
-    write_tensors(path, weights.tensors, told)
+    write_tensors(path, weights.tensors, metadata)
 
 
 def read_weights(path: Path) -> PointerWeights:
@@ -86,9 +86,9 @@ def _bad(path: Path, why: str) -> ToolError:
     return invalid(f"{path} is no pointer's weights: {why}.", "toolhand train pointer makes them.")
 
 
-def _checked(tensors: Mapping[str, Array], told: Mapping[str, str]) -> PointerWeights:
-    words, heads = tuple(plain_json.load(told["words"])), tuple(plain_json.load(told["heads"]))
-    calibration = {name: (float(a), float(b)) for name, (a, b) in plain_json.load(told["calibration"]).items()}
+def _checked(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> PointerWeights:
+    words, heads = tuple(plain_json.load(metadata["words"])), tuple(plain_json.load(metadata["heads"]))
+    calibration = {name: (float(a), float(b)) for name, (a, b) in plain_json.load(metadata["calibration"]).items()}
     wrong = [
         name
         for name, shape in layer_shapes(len(words), len(heads)).items()
@@ -98,7 +98,7 @@ def _checked(tensors: Mapping[str, Array], told: Mapping[str, str]) -> PointerWe
     ]
     if wrong or set(calibration) != set(CALIBRATED):
         raise ValueError(f"it is of another network ({', '.join(wrong[:3]) or 'calibration'})")
-    return PointerWeights(tensors, words, heads, calibration, told.get("about", ""))
+    return PointerWeights(tensors, words, heads, calibration, metadata.get("about", ""))
 
 
 @cache

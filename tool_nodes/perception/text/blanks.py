@@ -18,7 +18,7 @@ EVEN_CHANCE = 0.2
 blank in a hundred has less than 0.35."""
 _STEEPNESS = 2.0
 """Power of the chance over the even one that gives the odds of a blank [-]: at 0.1 and 0.4 it is four to one that
-there is none, or one. Chosen by hand."""
+there is none, or one."""
 
 
 class BlankingDecoder:

@@ -36,10 +36,10 @@ LARGEST_PX = 4096
 
 MIN_MEAN = {1: 0.97, 2: 0.85, 3: 0.6}
 """Mean confidence from which a text of one, two, or three and more different characters counts as read [-]: a stripe or
-a ball looks like one letter. Signs without a letter or digit count as one. Chosen by hand on pictures of tables without
+a ball looks like one letter. Signs without a letter or digit count as one. Chosen on pictures of tables without
 any print."""
 MIN_FOUND = 0.6
-"""Confidence of the detector from which text that cannot be read is told of [-]; chosen by hand, as above."""
+"""Confidence of the detector from which text that cannot be read is reported [-]; chosen as above."""
 
 _MARGIN_PX = 24
 """Border put around the picture, a copy of its edge [px]: letters that touch the edge are found no worse."""
@@ -49,7 +49,7 @@ _DOUBTFUL = 0.9
 """Mean confidence below which a line is also read the other way up [-]; upside down it is 0.5 to 0.9, see above."""
 _UPRIGHT, _UPRIGHT_WHERE_TURNED = 0.1, 0.03
 """So much better must a level line read on its head for it to be taken to stand so [-], and so much where the
-classifier says so too: "69" and "SOS" read alike both ways. Chosen by hand."""
+classifier says so too: "69" and "SOS" read alike both ways. A round figure."""
 _THREADS = 1
 """Threads of onnxruntime: the robot's computer has other work, and one thread always adds in the same order."""
 _WEIGHTS = {
@@ -239,25 +239,25 @@ def _recognised(engine: Any, cut: Sequence[NDArray[np.uint8]]) -> list[_Line]:
         return []
     cut = [np.ascontiguousarray(c) for c in cut]
     read = engine.recognize_txt(cut)
-    return [_line(c, text, told) for c, text, told in zip(cut, read.txts, read.word_results, strict=True)]
+    return [_line(c, text, word_info) for c, text, word_info in zip(cut, read.txts, read.word_results, strict=True)]
 
 
-def _line(cut: NDArray[np.uint8], text: str, told: Any) -> _Line:
-    """A line without blanks at its ends and with plain signs; told is RapidOCR's WordInfo: where each character is."""
+def _line(cut: NDArray[np.uint8], text: str, word_info: Any) -> _Line:
+    """A line without blanks at its ends and with plain signs; word_info is RapidOCR's: where each character is."""
     first, last = len(text) - len(text.lstrip()), len(text.rstrip())
     plain = text[first:last].translate(_WIDE_FORMS)
-    confidences = told.confs[first:last] if plain else ()
-    latex = _latex(cut, plain, told) if looks_like_mathematics(plain) else ""
+    confidences = word_info.confs[first:last] if plain else ()
+    latex = _latex(cut, plain, word_info) if looks_like_mathematics(plain) else ""
     return _Line(plain, confidences, latex)
 
 
-def _latex(cut: NDArray[np.uint8], text: str, told: Any) -> str:
+def _latex(cut: NDArray[np.uint8], text: str, word_info: Any) -> str:
     """A line as LaTeX; empty where all of its characters stand on the line."""
-    steps = [step for word in told.word_cols for step in word]
+    steps = [step for word in word_info.word_cols for step in word]
     signs = [c for c in text if c != " "]
     if len(steps) != len(signs):
         return ""
-    stand = levels(cut, signs, [(step + 0.5) * cut.shape[1] / told.line_txt_len for step in steps])
+    stand = levels(cut, signs, [(step + 0.5) * cut.shape[1] / word_info.line_txt_len for step in steps])
     if not any(stand) and not SCRIPTS.keys() & set(signs):
         return ""
     blanks = [index > 0 and text[index - 1] == " " for index, c in enumerate(text) if c != " "]

@@ -13,7 +13,7 @@ from tool_nodes.types import BoolArray
 MIN_CONTRAST = 25.0
 """Strokes differ at least this much from what is beside them, of 255 grey levels."""
 THICKEST_PX, SHORTEST_PX = 5, 12
-"""Thickest and shortest stroke of a ruling [px]; chosen by hand."""
+"""Thickest and shortest stroke of a ruling [px]."""
 _SPECK_PX = 3
 """Noise is averaged over this side, so that it is not taken for print [px]."""
 GRID_SHARE = 0.5

@@ -13,18 +13,18 @@ _LOW = frozenset("acemnorsuvwxz")
 _HANGING = frozenset("gpqy")
 """Letters by where their ink begins and ends: up to capitals' height, half as high, and below the line too."""
 _INK = 0.4
-"""Ink differs from the ground by this part of the greatest difference in the line [-]; chosen by hand."""
+"""Ink differs from the ground by this part of the greatest difference in the line [-]; a round figure."""
 _RAISED, _HANGING_RAISED = 0.25, 0.1
-"""A raised letter ends this far above the line, in heights of its capitals; usual is half of it. Chosen by hand."""
+"""A raised letter ends this far above the line, in heights of its capitals; usual is half of it. A round figure."""
 _LOWERED = {True: 0.75, False: 0.45}
 """A lowered letter, tall or not, begins less than this far above the line, in heights of its capitals; usual are 1.0
-and 0.75 on the line, 0.45 and 0.3 below it. Chosen by hand."""
+and 0.75 on the line, 0.45 and 0.3 below it."""
 _ENOUGH = 2
 """So many letters of known shape are needed to tell where the line is."""
 
 
 def levels(cut: NDArray[np.uint8], characters: Sequence[str], places: Sequence[float]) -> list[int]:
-    """Which characters of a line are raised (1) or lowered (-1); 0 for all others, and where it cannot be told.
+    """Which characters of a line are raised (1) or lowered (-1); 0 for all others, and where it is unclear.
 
     Args:
         cut: The line alone, level, (h, w, 3).

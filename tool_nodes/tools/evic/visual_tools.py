@@ -39,7 +39,7 @@ MIN_SIDE = 28
 
 SHOWN_SIDE = 112
 """A crop with a shorter side is shown enlarged [px]. E.2 and figure 8 say "enlarge", algorithm 3 only crops, as B.3
-does with 230x160 px; so only small ones are. 28 px are one visual token of Qwen2.5-VL, 112 px are 4; chosen by hand."""
+does with 230x160 px; so only small ones are. 28 px are one visual token of Qwen2.5-VL, 112 px are 4."""
 
 MAX_ASPECT = 100
 """rho_max: the largest ratio of a zoomed region's sides (E.2)."""

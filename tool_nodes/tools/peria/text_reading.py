@@ -37,7 +37,7 @@ _SCALE_WORDS = frozenset(
 )
 """Words that stand at the scale of a map: "200 m", "0 1 2 km", "Scale 1:50 000"."""
 _LIKE_SCALE = 0.75
-"""Likeness of a word beside numbers to "scale" from which it is that word misread [-]; chosen by hand."""
+"""Likeness of a word beside numbers to "scale" from which it is that word misread [-]; a round figure."""
 
 
 class TextTools:

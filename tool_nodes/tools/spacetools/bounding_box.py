@@ -38,15 +38,14 @@ _MIN_SUPPORT = 0.3
 
 _STEEP = 3.0
 """A surface of the thing goes back by up to this from one pixel to the next, times a pixel's side at its depth: it is
-seen at 70 degrees from head on. What falls back by more at the outline is mixed with the background [-]; chosen by
-hand."""
+seen at 70 degrees from head on. What falls back by more at the outline is mixed with the background [-]."""
 
 _REACH_PX = 0.1
 """How far an edge lies beyond the outermost of the pixels whose middle is on the thing, as many pixels along a slanted
 edge tell, and what `_TRIM` takes off [px]; measured on ray-cast boxes at 160x120, where the least error is."""
 
 _SEEN_END_ON = 0.3
-"""A direction that is seen more end on than this, over its length, is not made longer by more [-]; chosen by hand."""
+"""A direction that is seen more end on than this, over its length, is not made longer by more [-]; a round figure."""
 
 
 def support_plane(around: FloatArray, points: FloatArray, seed: int = 0) -> tuple[FloatArray, float] | None:

@@ -1,6 +1,6 @@
 """Calls of std_srvs/srv/Trigger with as little as can be loaded: for a stop, which must not wait for imports.
 
-There is no node, and nothing is told to the graph: one query to the router, which knows who serves the name.
+There is no node, and nothing is announced to the graph: one query to the router, which knows who serves the name.
 """
 
 from __future__ import annotations

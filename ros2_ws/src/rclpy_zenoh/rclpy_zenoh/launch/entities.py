@@ -16,7 +16,7 @@ _STRING = "tag:yaml.org,2002:str"
 class Entity:
     """One entry of a launch file, such as a node, an argument or one of a node's parameters.
 
-    Values are read by name; `finish` then refuses what nobody has read, so that a misspelt key is told.
+    Values are read by name; `finish` then refuses what was not read, so that a misspelt key is an error.
 
     Attributes:
         kind: The element's name, e.g. "node".

@@ -85,7 +85,7 @@ class _Server:
 
     Args:
         control: Gives for each request a socket and the end of a pipe: at the socket the request is read, the pid and,
-            later, the status are told; the pipe is where the node writes to.
+            later, the status are sent; the pipe is where the node writes to.
     """
 
     def __init__(self, control: socket.socket) -> None:

@@ -46,17 +46,17 @@ class ForkedProcess:
         returncode: Exit status as in Popen; None until the process was waited for, UNKNOWN_STATUS if it is lost.
     """
 
-    def __init__(self, pid: int, told: IO[bytes], client: socket.socket, stdout: IO[bytes]) -> None:
+    def __init__(self, pid: int, replies: IO[bytes], client: socket.socket, stdout: IO[bytes]) -> None:
         self.pid, self.stdout = pid, stdout
         self.returncode: int | None = None
-        self._told, self._client = told, client
+        self._replies, self._client = replies, client
         self._lock = threading.Lock()
         self._pidfd: int | None = None
         with contextlib.suppress(ProcessLookupError):  # it has ended already
             self._pidfd = os.pidfd_open(pid)
 
     def __del__(self) -> None:
-        self._told.close()
+        self._replies.close()
         self._client.close()
         if self._pidfd is not None:
             os.close(self._pidfd)
@@ -73,7 +73,7 @@ class ForkedProcess:
                 self._client.settimeout(_STATUS_PATIENCE_S)
                 words: list[bytes] = []
                 with contextlib.suppress(OSError):
-                    words = self._told.readline().split()
+                    words = self._replies.readline().split()
                 self.returncode = int(words[1]) if words[:1] == [b"status"] else UNKNOWN_STATUS
             return self.returncode
 
@@ -144,14 +144,14 @@ class ForkServer:
             return None
         finally:
             os.close(writing)
-        told = ours.makefile("rb")
+        replies = ours.makefile("rb")
         words: list[bytes] = []
         with contextlib.suppress(OSError):
             ours.sendall(json.dumps(request).encode() + b"\n")
-            words = told.readline().split()
+            words = replies.readline().split()
         if words[:1] == [b"pid"]:
-            return ForkedProcess(int(words[1]), told, ours, stdout)
-        told.close()
+            return ForkedProcess(int(words[1]), replies, ours, stdout)
+        replies.close()
         ours.close()
         stdout.close()
         if words[:1] == [b"error"]:

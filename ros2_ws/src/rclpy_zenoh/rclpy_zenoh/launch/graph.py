@@ -259,12 +259,12 @@ class LaunchedGraph:
             if time.monotonic() - began > timeout_s:
                 raise LaunchError(f"After {timeout_s:.0f} s no router answers at {self.endpoint}.")
             time.sleep(_POLL_S)
-        told: list[str] = []
+        reported: list[str] = []
         with contextlib.closing(_session(self._options)) as session:
             parameters = ParameterNames(session)
             while missing := _missing(session, wanted, services, parameters):
-                if missing != told:
-                    told = missing
+                if missing != reported:
+                    reported = missing
                     on_missing(missing)
                 if failure := self._first_failure or self._hopeless(wanted, session):
                     raise LaunchError(f"The graph did not start: {failure}.")

@@ -1,6 +1,6 @@
 """Ends what a launcher started once the launcher is gone, however it went: `python guard.py LAUNCH_ID`.
 
-It needs only the standard library, so that it is small and quick. Processes of a launch are told by an environment
+It needs only the standard library, so that it is small and quick. Processes of a launch are known by an environment
 variable, which their own children inherit, whatever process group or session these are in. It waits at its standard
 input, whose other end only the launcher holds: the end of the input without a farewell means that the launcher died.
 """

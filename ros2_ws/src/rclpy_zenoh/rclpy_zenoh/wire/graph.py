@@ -1,4 +1,4 @@
-"""The graph cache: every node and endpoint that liveliness tokens have told of."""
+"""The graph cache: every node and endpoint that liveliness tokens have announced."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class GraphCache:
         else:
             self._tell()
 
-    # Who is told of changes
+    # Listeners to changes
 
     def add_listener(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Have `listener` called after each change, by the thread that changed it; call what is returned to end that.

@@ -25,7 +25,7 @@ class SessionOptions:
         router: Endpoint of the router, "tcp/HOST:PORT", or None for a session that finds nobody.
         shared_memory: Pass large messages to other processes of this machine through shared memory.
         enclave: Security enclave as other nodes see it; it has no effect.
-        client: Talk through the router only: nothing listens, and no other session is told where this one is. For
+        client: Talk through the router only: nothing listens, and no other session learns where this one is. For
             those who look for a moment, because other sessions go on calling at a peer's door after it has gone.
         allow_remote: Let `router` be on another machine. Sessions listen on loopback only in any case.
         overrides: Further settings of zenoh's configuration, as pairs of key and JSON5 value.

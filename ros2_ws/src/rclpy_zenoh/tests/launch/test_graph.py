@@ -265,21 +265,21 @@ def test_the_command_says_what_it_starts_waits_for_and_what_can_be_typed_then(wr
     )
     process = command_line(str(path), "--router-port", "0")
     assert process.stderr is not None
-    told = []
+    printed = []
     for line in process.stderr:
-        told.append(line.strip())
+        printed.append(line.strip())
         if line.strip().endswith("node list"):
             break
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=PATIENCE_S)
-    assert told[0] == f"Starting {path} ..."
-    assert told[1] == "Started 3 processes: router, agent, one."
-    assert told[2].startswith("Waiting for /agent")
-    ready = next(k for k, line in enumerate(told) if line.startswith("Ready after"))
-    endpoint = re.search(r"router (tcp/[\d.]+:\d+)", told[ready])
+    assert printed[0] == f"Starting {path} ..."
+    assert printed[1] == "Started 3 processes: router, agent, one."
+    assert printed[2].startswith("Waiting for /agent")
+    ready = next(k for k, line in enumerate(printed) if line.startswith("Ready after"))
+    endpoint = re.search(r"router (tcp/[\d.]+:\d+)", printed[ready])
     assert endpoint is not None
     settings = f"ROS_DOMAIN_ID=79 RCLPY_ZENOH_ROUTER={endpoint[1]}"
-    assert told[ready + 1 :] == ["In another terminal:", f"{settings} python -m rclpy_zenoh.cli node list"]
+    assert printed[ready + 1 :] == ["In another terminal:", f"{settings} python -m rclpy_zenoh.cli node list"]
 
 
 def test_nothing_is_left_when_the_launcher_itself_is_killed(write: Write, package: Path, tmp_path: Path) -> None:
@@ -413,11 +413,11 @@ def test_the_command_line_warns_of_parameters_before_it_says_that_the_graph_is_r
     path = write(f"- node: {{pkg: launch_test, exec: talker, name: one, param: [{{from: {tmp_path}/params.yaml}}]}}")
     process = command_line(str(path), "--router-port", "0")
     assert process.stderr is not None
-    told = []
+    printed = []
     for line in process.stderr:
-        told.append(line.strip())
+        printed.append(line.strip())
         if line.startswith("Ready after"):
             break
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=PATIENCE_S)
-    assert told[-2].startswith(f"Warning: {tmp_path}/params.yaml: 'wrod' has no effect")
+    assert printed[-2].startswith(f"Warning: {tmp_path}/params.yaml: 'wrod' has no effect")

@@ -1,4 +1,4 @@
-"""A forked child cannot use what its parent has opened, and is told so."""
+"""A forked child cannot use what its parent has opened, and gets an error that says so."""
 
 FORK = """
     import os, sys

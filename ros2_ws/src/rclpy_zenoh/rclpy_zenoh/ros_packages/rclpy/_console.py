@@ -68,7 +68,7 @@ def reset_levels() -> None:
 
 
 def write(name: str, severity: LoggingSeverity, message: str, caller: Caller, *, rosout: bool = True) -> None:
-    """Write a message to the console and, unless told otherwise, to /rosout of the node that the logger belongs to."""
+    """Write a message to the console and, unless asked not to, to /rosout of the node that the logger belongs to."""
     stamp = time.time_ns()
     stream = sys.stdout if os.environ.get("RCUTILS_LOGGING_USE_STDOUT") == "1" else sys.stderr
     line = _format(name, severity, message, caller, stamp)

@@ -238,7 +238,7 @@ class Executor:
                 return task, entity, entity._owner() if entity is not None and entity._owner is not None else None
 
     def _wait(self, end: float | None, condition: Callable[[], bool]) -> Entity | Task:
-        """The next item of the queue that may run now; an entity's callback group has been told of it."""
+        """The next item of the queue that may run now; an entity's callback group has been notified."""
         with self._changed:
             while True:
                 if self._is_shutdown:

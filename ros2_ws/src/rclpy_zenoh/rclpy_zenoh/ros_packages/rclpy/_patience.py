@@ -10,7 +10,7 @@ from threading import Event
 from time import monotonic
 
 LONGEST_WAIT_S = 0.5
-"""Longest that a thread waits without a look around [s]; chosen by hand: short for a person who presses Ctrl-C."""
+"""Longest that a thread waits without a look around [s]: short for a person who presses Ctrl-C."""
 
 
 def wait_for(event: Event, timeout_sec: float | None) -> bool:

@@ -7,7 +7,7 @@ from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSProfile, Reliabilit
 
 
 def reasons(publisher: QoSProfile, subscription: QoSProfile) -> tuple[list[str], list[str]]:
-    """What does not fit, and what cannot be told because a policy is the system's default or unknown."""
+    """What does not fit, and what cannot be decided because a policy is the system's default or unknown."""
     errors: list[str] = []
     doubts: list[str] = []
     weaker_first = (

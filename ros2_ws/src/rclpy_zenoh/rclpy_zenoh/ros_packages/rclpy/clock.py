@@ -157,7 +157,7 @@ class Clock:
         return _time.monotonic_ns() if self._clock_type is ClockType.STEADY_TIME else _time.time_ns()
 
     def _follows_wall(self) -> bool:
-        """False if it moves only when it is told to."""
+        """False if it moves only when it is set."""
         return True
 
     def now(self) -> Time:

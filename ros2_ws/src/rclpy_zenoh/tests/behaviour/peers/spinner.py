@@ -1,4 +1,4 @@
-"""Spins a timer until it is told to end; prints how it ended. Argument: "spin", "multi" or "idle"."""
+"""Spins a timer until it is asked to end; prints how it ended. Argument: "spin", "multi" or "idle"."""
 
 import sys
 import time

@@ -194,7 +194,7 @@ class ActionServer:
             if self._destroyed:
                 return
             self._destroyed = True
-        for service in self._services:  # before its goals are gone, or somebody would be told that they are unknown
+        for service in self._services:  # before its goals are gone, or a client would hear that they are unknown
             self._node.destroy_service(service)
         with self._lock:
             self._goal_handles.clear()
