@@ -13,8 +13,8 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import CallRecord, Session
 
 SAMPLED_CHARACTERS = 1 << 20
-"""So much of the text of a turn that is too long to be read is kept beside the conversation; chosen by hand, some times
-what a model writes in a turn. Token ids and log-probabilities are always kept whole."""
+"""Longest part of the text of an overlong turn that is kept beside the conversation [characters]: several times what a
+model writes in a turn. Token ids and log-probabilities are always kept whole."""
 
 
 @dataclass(frozen=True)

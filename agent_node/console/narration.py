@@ -64,7 +64,7 @@ class Narrator:
 
 
 def say_missing(reasons: Sequence[str]) -> None:
-    """Print what could not be written about a run, which has ended as it was told."""
+    """Print what could not be written about a run; its outcome is the one already reported."""
     for reason in reasons:
         say(plain(f"  warning: {reason}"))
 

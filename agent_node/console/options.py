@@ -105,7 +105,7 @@ Size = tuple[int, int]
 """(width, height) of a picture [px]."""
 
 SIDES_PX = (64, 4096)
-"""Smallest and largest side of a picture [px]; chosen by hand: less shows nothing, more takes minutes to draw."""
+"""Smallest and largest side of a picture [px]: less shows nothing, more takes minutes to draw."""
 
 
 def parse_size(text: str, sides_px: tuple[int, int] = SIDES_PX) -> Size:

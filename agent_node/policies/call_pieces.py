@@ -13,8 +13,8 @@ others repeat id or name in each piece, give all calls one id, or no index. So n
 | with the same name again | that call, or a new one where the call is whole and the piece has arguments |
 | with neither id nor name | the last call of its index; without an index, the last call |
 
-A call is whole once its arguments are a JSON object: of no such text is another one the beginning. What cannot be told
-apart is never guessed at: arguments without a name, or a name for pieces that were taken for another call's, make the
+A call is whole once its arguments are a JSON object: of no such text is another one the beginning. Ambiguous pieces
+are never guessed at: arguments without a name, or a name for pieces that were taken for another call's, make the
 turn one malformed call, and nothing of it is run.
 """
 

@@ -23,9 +23,9 @@ from agent_node.protocol import BOXED, Protocol
 from tool_nodes.results import ErrorCode, ToolError
 
 _MOST_CALLS = 8
-"""In one turn, where a protocol allows several [-]; chosen by hand."""
+"""Most calls of one turn, where a protocol allows several [-]."""
 _DIGITS = 9
-"""Of a number without bounds, and behind a decimal point [-]; chosen by hand."""
+"""Most digits of a number without bounds, and behind a decimal point [-]."""
 
 _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _HEX = "[0-9a-fA-F]"

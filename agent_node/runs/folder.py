@@ -69,7 +69,7 @@ def _cannot_write(path: Path, error: OSError) -> ToolError:
 
 
 class Unwritten:
-    """What could not be written about a command that is over: its outcome is told in spite of it.
+    """What could not be written about a finished command, whose outcome is reported all the same.
 
     Attributes:
         reasons: One sentence each.

@@ -47,10 +47,10 @@ HOST = "127.0.0.1"
 """Where a server listens: on this machine alone."""
 
 MOST_BYTES = 4 * MIB
-"""Longest message of a client [bytes]; chosen by hand, far above a turn."""
+"""Longest message of a client [bytes], far above a turn."""
 
 MOST_AT_ONCE = 8
-"""Episodes of a server at once, by default; chosen by hand: a simulated station takes about 40 MB."""
+"""Episodes of a server at once, by default; a simulated station takes about 40 MB."""
 
 
 class EpisodeResource(ResourceSession):

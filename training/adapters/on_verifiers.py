@@ -72,7 +72,7 @@ class EpisodeState(vf.State):
 
 
 class EpisodeData(vf.TaskData):
-    """A task as verifiers carries it: its document, the seed of the station, and whatever `Episodes` is told."""
+    """A task as verifiers carries it: its document, the seed of the station, and the settings of `Episodes`."""
 
     document: dict[str, Any]
     seed: int

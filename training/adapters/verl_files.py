@@ -27,7 +27,7 @@ TRAINER_MODULE = "training.adapters.on_verl_trainer"
 
 _TOOL = "training.adapters.on_verl.SessionTool"
 _CHARACTERS = 100_000
-"""Longest answer of a tool that is not cut [characters]; chosen by hand, above any of ours."""
+"""Longest answer of a tool that is not cut [characters], above any of ours."""
 
 
 def row(task: Mapping[str, Any], index: int, seed: int = 0, agent: str = LOOP) -> dict[str, Any]:

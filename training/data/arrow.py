@@ -13,7 +13,7 @@ from tool_nodes.files import require_regular
 from tool_nodes.results import invalid
 
 MAX_PARQUET_BYTES = 4 << 30
-"""Largest Parquet file that is read [bytes]: its columns are held in memory; chosen by hand."""
+"""Largest Parquet file that is read [bytes]: its columns are held in memory."""
 
 
 def arrow() -> Any:

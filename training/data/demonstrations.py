@@ -27,7 +27,7 @@ LOG_HZ = round(1 / LOG_PERIOD_S)
 """States of the log a second."""
 
 FPS = 5
-"""Frames a second that are taken where nobody asks for others; chosen by hand: a pick and place has about 60."""
+"""Default number of frames a second [Hz]: a pick and place has about 60."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 FRAMES_KEPT = 64
-"""Frames that a mock backend keeps: at 320x240 about 1 MB each; chosen by hand."""
+"""Frames that a mock backend keeps: at 320x240 about 1 MB each."""
 
 
 class EpisodeJudge(Protocol):

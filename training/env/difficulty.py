@@ -27,7 +27,7 @@ AnyTask = TypeVar("AnyTask", bound=GeneratedTask)
 HARDEST_NOISE = PerceptionNoise(
     miss_rate=0.1, point_jitter_px=6.0, mask_noise_px=1.0, depth_noise=0.004, confusion_rate=0.08
 )
-"""Perception at level 1; at 0 it is `PerceptionNoise()`. Chosen by hand."""
+"""Perception at level 1; at 0 it is `PerceptionNoise()`."""
 HARDEST_RATES = {
     EMPTY: 0.03,
     WRONG_POINT: 0.06,
@@ -39,11 +39,11 @@ HARDEST_RATES = {
     ErrorCode.PLAN_FAILED: 0.1,
     ErrorCode.GRIPPER_EMPTY: 0.1,
 }
-"""Failures of each tool that can fail so, per call, at level 1. Chosen by hand."""
+"""Failures of each tool that can fail so, per call, at level 1."""
 LEAST_GRIP = 0.02
-"""Least friction at level 1, times a thing's own: one of four picks failed at it, none at 0.05. Chosen by hand."""
+"""Least friction at level 1, times a thing's own: one of four picks failed at it, none at 0.05."""
 MOST_WEIGHT = 3.0
-"""Greatest mass at level 1, times a thing's own: the arm carries it still. Chosen by hand."""
+"""Greatest mass at level 1, times a thing's own: the arm carries it still."""
 _STREAM = 15
 """Keeps these random numbers apart from others of the same seed."""
 

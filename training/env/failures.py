@@ -60,7 +60,7 @@ ALL_TOOLS = "*"
 EMPTY, WRONG_POINT, PARTIAL = "empty", "wrong_point", "partial"
 
 _ANOTHER = 0.03
-"""Points at least so far from all right ones are on another thing, in shares of the picture; chosen by hand."""
+"""Least distance from all right points at which a point counts as on another thing [shares of the picture]."""
 _STREAM = 14
 """Keeps these random numbers apart from others of the same seed."""
 _SHOWN = 60

@@ -39,10 +39,10 @@ ENV_ID = "Toolhand-v0"
 """What it is registered as."""
 
 PICTURE_SIZE = (320, 240)
-"""Width and height of an observation's picture [px]; chosen by hand: as in fast rollouts."""
+"""Width and height of an observation's picture [px]: as in fast rollouts."""
 
 LONGEST_TEXT = 1_000_000
-"""Longest text of an observation [characters]; chosen by hand, above the system prompt with the tools of all suites."""
+"""Longest text of an observation [characters], above the system prompt with the tools of all suites."""
 
 _SEEDS = 2**31
 """Seeds that are drawn where none is given are below this."""

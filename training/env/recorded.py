@@ -11,7 +11,7 @@ from sim.station import Station
 from sim.tasks.judge import JudgedStation
 
 _EVERY = 5
-"""Of the logged states every so manieth is kept of the things [-]: 5 Hz, enough to look at; chosen by hand."""
+"""Logged states for each one in which the things are kept [-]: 5 Hz, enough to look at."""
 _KINDS: dict[int, ShapeKind] = {
     int(mujoco.mjtGeom.mjGEOM_BOX): "box",
     int(mujoco.mjtGeom.mjGEOM_SPHERE): "sphere",

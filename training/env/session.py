@@ -261,8 +261,8 @@ class EpisodeSession:
             except ToolError as error:
                 self._score = error.with_traceback(None)
         if isinstance(self._score, ToolError):
-            told = self._score
-            raise ToolError(told.code, told.message, told.hint, told.backend)
+            failure = self._score
+            raise ToolError(failure.code, failure.message, failure.hint, failure.backend)
         return self._score
 
     def _judged(self) -> EpisodeScore:
@@ -282,7 +282,7 @@ class EpisodeSession:
         return ScoredEpisode(self.episode, score, self.tools(), self.seed, self.rollout, self.turn_ends_s)
 
     def object_ids_at(self, image_index: int, points: Sequence[tuple[float, float]]) -> tuple[str, ...] | None:
-        """What points of a picture truly lie on, for measuring: no policy may be told.
+        """What points of a picture truly lie on, for measuring; never shown to a policy.
 
         Args:
             image_index: Index of one of the conversation's pictures.

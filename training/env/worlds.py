@@ -30,12 +30,12 @@ ERRING_RATES: Mapping[str, Mapping[str, float]] = {
     "sam2.segment_from_point": {ErrorCode.EMPTY_MASK: 0.1},
     "grasp_generator.compute_grasp": {ErrorCode.NO_GRASP: 0.05},
 }
-"""Failures on purpose in the world `erring`, per call. Chosen by hand, so that a policy that checks nothing does about
-half of its tasks and one that checks has room above it."""
+"""Failures on purpose in the world `erring`, per call: a policy that checks nothing does about half of its tasks, and
+one that checks has room above it."""
 ERRING_LEAST_GRIP = 0.03
-"""Least friction of a thing there, times its own, as of `training.env.difficulty.LEAST_GRIP`. Chosen by hand."""
+"""Least friction of a thing there, times its own, as of `training.env.difficulty.LEAST_GRIP`."""
 ERRING_MOST_WEIGHT = 2.0
-"""Greatest mass of a thing there, times its own. Chosen by hand."""
+"""Greatest mass of a thing there, times its own [-]; a round figure."""
 
 
 @dataclass(frozen=True)

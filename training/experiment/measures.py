@@ -6,8 +6,8 @@
 | done and said | the same, and the tools and the answer say so: what an operator gets |
 | wrong thing | something left the table in the hand that was not meant |
 | false success | the tools and the answer say done, and the judge disagrees |
-| refusals, right | it ended with a code, had asked for the thing, and no point that it was told then was on it |
-| refusals, wrong | it ended with a code, and had been told a right point |
+| refusals, right | it ended with a code, had asked for the thing, and no point that it then got was on it |
+| refusals, wrong | it ended with a code, and had got a right point |
 | refusals, unasked | it ended with a code without having asked for the thing, or the task means none, as a question |
 | calls, invalid | calls run or refused; malformed turns, and calls refused for name, arguments or repetition |
 | checks when needed | attempts whose first point was on another thing, and that asked once more before moving |
@@ -109,7 +109,7 @@ def measure(record: RolloutRecord) -> EpisodeMeasures:
     attempts = list(_attempts(record))
     invalid = sum(bool(turn.problem) + _refused_calls(turn.calls) for turn in record.turns)
     asked = [call for call in (attempts[-1] if attempts else ()) if call.asked]
-    told = any(set(call.things or ()) & meant for call in asked)
+    found = any(set(call.things or ()) & meant for call in asked)
     sought = any(_content(call.words) & _content(record.text) for call in asked)
     return EpisodeMeasures(
         true_success=record.true_success,
@@ -117,8 +117,8 @@ def measure(record: RolloutRecord) -> EpisodeMeasures:
         wrong_thing=bool(picked_up - meant),
         false_success=record.success and not record.true_success,
         refused=refused,
-        refused_rightly=refused and sought and bool(meant) and not told,
-        refused_wrongly=refused and told,
+        refused_rightly=refused and sought and bool(meant) and not found,
+        refused_wrongly=refused and found,
         means_a_thing=bool(meant),
         calls=sum(len(turn.calls) for turn in record.turns),
         invalid=invalid,

@@ -118,7 +118,7 @@ def run_arms(
         those of each, "stopped": why a training stopped}}.
 
     Raises:
-        ToolError: As `run_tiny`; a training that stops itself is told in the table instead.
+        ToolError: As `run_tiny`; a training that stops itself is reported in the table instead.
     """
     chosen = arms_named(names)
     if not seeds or len(set(seeds)) != len(seeds):

@@ -31,7 +31,7 @@ class Sizes:
 
     Attributes:
         label_scenes, label_steps: Stage 1's start: scenes with labels, and steps of 16 scenes.
-        hit_scenes, hit_steps: Stage 1 itself: scenes of which hits and misses alone are told, and steps.
+        hit_scenes, hit_steps: Stage 1 itself: scenes with hits and misses as the only feedback, and steps.
         careful, expert: Teacher data: rollouts of the careful teacher and of the stage-1 expert.
         sft_epochs: Times that each of their rows is seen.
         sft_sentences, sft_conversations: Rows of each epoch that practise copying, see `training.trainer.practice`.

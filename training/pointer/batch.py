@@ -17,7 +17,7 @@ MAX_WORDS = 6
 """Words of the longest description that is trained on."""
 
 THING_SLOTS: Mapping[str, int] = {"plain": 9, "several": 4, "absent": 5}
-"""Phrases of each kind about each scene of a batch that name things; chosen by hand."""
+"""Phrases of each kind about each scene of a batch that name things [-]."""
 PLACE_SLOTS: Mapping[str, int] = {"side": 3, "beside": 3}
 """And that tell one of several by its place; left empty where a scene has none."""
 

@@ -1,4 +1,4 @@
-"""What is told of a trained pointer: its model card, and its learning curves as a picture."""
+"""The model card of a trained pointer, and its learning curves as a picture."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class PointedAt:
         hit: The surest point is on what is meant.
         certainty: Certainty of that point in [0, 1]; 0 where there is none.
         share: Probability that it is right if one thing is meant, see `PointerAnswer`.
-        given: Points that are sure enough to be told.
+        given: Points that are certain enough to be returned.
         right: All of what is meant has such a point, and nothing else has.
         rated: For each candidate its certainty and whether it is on what is meant.
     """

@@ -36,7 +36,7 @@ CHECKPOINT = "hits.pt"
 """File of a run that is not over, in its folder."""
 _ASKED: Mapping[str, int] = {"plain": 9, "several": 4}
 """Phrases of each kind about each scene of a step that name things: what is there is asked for, so that there is
-something to hit. As many as with labels, chosen by hand."""
+something to hit. As many as with labels."""
 _EVERY = 50
 """Steps between rows of the log, and between checkpoints."""
 
@@ -171,7 +171,7 @@ def improve_by_hits(
     folder: Path | None = None,
     minutes: float | None = None,
 ) -> Improved:
-    """Improve a pointer on pictures of which only hits and misses are told.
+    """Improve a pointer on pictures where hits and misses are the only feedback.
 
     Args:
         weights: A trained pointer; phrases with words that it does not know are left out.
@@ -200,9 +200,9 @@ def improve_by_hits(
     while trainer.step_number < training.steps and (minutes is None or spent() < 60.0 * minutes):
         rng = np.random.default_rng([training.seed, 11, trainer.step_number])
         scenes = rng.choice(len(book), min(BATCH, len(book)), replace=False)
-        loss, told = trainer.step(book.batch(scenes.tolist(), rng, _ASKED, training.without_depth))
+        loss, metrics = trainer.step(book.batch(scenes.tolist(), rng, _ASKED, training.without_depth))
         losses.append(loss)
-        tally += told.get("hits", (0, 0))
+        tally += metrics.get("hits", (0, 0))
         if trainer.step_number % _EVERY == 0 or trainer.step_number == training.steps:
             row: dict[str, Any] = {"step": trainer.step_number, "loss": round(float(np.mean(losses)), 4)}
             row |= {"hit_rate": round(float(tally[0] / tally[1]), 4)} if tally[1] else {}

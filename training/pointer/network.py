@@ -38,28 +38,28 @@ except ImportError as error:  # pragma: no cover
     ) from error
 
 WIDTH = 48
-"""Channels of the cells' features while they are made; chosen by hand for the budget of 15 ms a call."""
+"""Channels of the cells' features while they are made [-], for the budget of 15 ms a call."""
 STEM = 24
-"""Channels after the first convolution; chosen by hand."""
+"""Channels after the first convolution [-]."""
 VECTOR = 64
-"""Length of a word's vector; chosen by hand."""
+"""Length of a word's vector [-]."""
 STEEP = 15.0
 """What a side's direction is learned in units of: the optimiser moves every number by about the same, and ten
-centimetres have to outweigh all doubt about what a thing is. Chosen by hand."""
+centimetres have to outweigh all doubt about what a thing is."""
 HIDDEN = 32
-"""Of the small network that judges "left of" and "next to"; chosen by hand."""
+"""Width of the small network that judges "left of" and "next to" [-]."""
 LEARNING_RATE = 3e-3
-"""Highest, of AdamW: it warms up and falls to zero as a cosine (Loshchilov and Hutter 2017). Chosen by hand."""
+"""Highest, of AdamW: it warms up and falls to zero as a cosine (Loshchilov and Hutter 2017)."""
 WARM_UP = 0.05
 """Share of the steps in which it rises."""
 FINE_RATE = 1e-3
-"""The same where trained weights are improved; as in the spike that this follows, chosen by hand."""
+"""The same where trained weights are improved; a round figure."""
 RARE = -4.0
-"""Bias of every word at first, log odds: hardly any cell is the middle of what it names; chosen by hand."""
+"""Bias of every word at first, log odds: hardly any cell is the middle of what it names."""
 FOCAL_GAMMA = 2.0
 """Of the focal loss, as in its paper [-]."""
 FOCAL_WEIGHT = 1.0
-"""Weight of the focal loss beside the cross-entropy; chosen by hand."""
+"""Weight of the focal loss beside the cross-entropy [-]: both count the same."""
 _PAD = 30.0
 """Score of a word that a phrase does not have: no soft minimum feels it."""
 

@@ -169,9 +169,9 @@ def _epoch(
     row: dict[str, Any] = {"epoch": epoch + 1, "loss": round(float(np.mean(losses)), 4)}
     row |= {name: round(right / n, 4) if n else None for name, (right, n) in seen.items()}
     row["cpu_s"] = round(time.process_time() - started, 1)
-    told = ", ".join(f"{name} {row[name]:.1%}" for name in seen if row[name] is not None)
+    shares = ", ".join(f"{name} {row[name]:.1%}" for name in seen if row[name] is not None)
     start = "\r" if live else ""
-    say(f"{start}epoch {epoch + 1}/{training.epochs}: loss {row['loss']:.3f}; held-out scenes: {told}")
+    say(f"{start}epoch {epoch + 1}/{training.epochs}: loss {row['loss']:.3f}; held-out scenes: {shares}")
     return row
 
 

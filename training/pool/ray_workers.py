@@ -13,7 +13,7 @@ from typing import Any
 
 from tool_nodes.results import invalid
 from tool_nodes.serve.calling import connect
-from training.pool.workers import Job, Result, Workers, _Slot, as_tool_error, told_of
+from training.pool.workers import Job, Result, Workers, _Slot, as_tool_error, reply_of
 
 CPUS = 1.0
 """Processors that are reserved for a worker [-]: an episode keeps one busy."""
@@ -69,12 +69,12 @@ class _Actor:
         return "ready", None
 
     def do(self, job: Any) -> tuple[str, Any]:
-        """See `told_of`."""
-        return told_of(self._work, job)
+        """See `reply_of`."""
+        return reply_of(self._work, job)
 
 
 class _Line:
-    """What is asked of an actor and told by it, as the pipe to a process has it."""
+    """The jobs of an actor and its replies, with the methods of a pipe to a process."""
 
     def __init__(self, ray: Any, actor: Any) -> None:
         self._ray, self._actor = ray, actor
@@ -85,11 +85,11 @@ class _Line:
         self.asked = self._actor.do.remote(job)
 
     def poll(self) -> bool:
-        """Whether something was told, or never will be."""
+        """Whether there is a reply, or never will be one."""
         return self.asked is not None and bool(self._ray.wait([self.asked], timeout=0)[0])
 
     def recv(self) -> Any:
-        """What was told. Raises EOFError where the actor is gone."""
+        """The reply. Raises EOFError where the actor is gone."""
         asked, self.asked = self.asked, None
         try:
             return self._ray.get(asked)

@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 
 START_S = 180.0
 """Longest time from the start of a process until it can work [s]: imports take two, on a machine with nothing else to
-do. Chosen by hand."""
+do."""
 
 _STARTS = 3
 """So many processes in a row may end before they can work."""
@@ -232,18 +232,18 @@ class Workers(Generic[Job, Result]):
             ToolError: See `run`.
         """
         try:
-            told = slot.connection.recv() if slot.connection.poll() else None
+            reply = slot.connection.recv() if slot.connection.poll() else None
         except (EOFError, OSError):
-            told = "died", None
-        if told is None and not slot.process.is_alive():
-            told = "died", None
-        if told is None:
+            reply = "died", None
+        if reply is None and not slot.process.is_alive():
+            reply = "died", None
+        if reply is None:
             limit = self._limit(slot)
             if limit is None or time.monotonic() - slot.since < limit:
                 return None
-            told = "hung", ToolError(ErrorCode.TIMEOUT, f"It did not end within {limit:g} s.")
-        kind: str = told[0]
-        content: Any = told[1]
+            reply = "hung", ToolError(ErrorCode.TIMEOUT, f"It did not end within {limit:g} s.")
+        kind: str = reply[0]
+        content: Any = reply[1]
         if kind == "ready":
             slot.ready, self._failed_starts = True, 0
             return None
@@ -288,7 +288,7 @@ def _ending(exitcode: int | None) -> str:
 
 @contextlib.contextmanager
 def _without_working_folder() -> Iterator[None]:
-    """A process that is started within imports nothing from the working folder before it is told where to look.
+    """A process that is started within imports nothing from the working folder before it knows where to look.
 
     Others may write there, and multiprocessing begins with whatever it finds there by the name of its own modules.
     """
@@ -328,17 +328,17 @@ def _serve(make: Callable[[], Callable[[Any], Any]], connection: Connection) -> 
             job = connection.recv()
         except (EOFError, OSError):
             return
-        told = told_of(work, job)
+        reply = reply_of(work, job)
         try:
-            connection.send(told)
+            connection.send(reply)
         except (TypeError, AttributeError, pickle.PicklingError) as error:
             connection.send(("failed", as_tool_error(error)))
-        if told[0] == "unusable":
+        if reply[0] == "unusable":
             return
 
 
-def told_of(work: Callable[[Any], Any], job: Any) -> tuple[str, Any]:
-    """What a process tells of a job: "done" and the result, or "failed" or "unusable" and the ToolError."""
+def reply_of(work: Callable[[Any], Any], job: Any) -> tuple[str, Any]:
+    """A process's reply to a job: "done" and the result, or "failed" or "unusable" and the ToolError."""
     try:
         return "done", work(job)
     except WorkerUnusable as unusable:
@@ -348,7 +348,7 @@ def told_of(work: Callable[[Any], Any], job: Any) -> tuple[str, Any]:
 
 
 def as_tool_error(error: Exception) -> ToolError:
-    """What another process can be told of an error; one that is not ours may not survive the way."""
+    """An error as another process can get it; one that is not ours may not survive pickling."""
     if type(error) is ToolError:
         error.__cause__ = error.__context__ = None
         return error

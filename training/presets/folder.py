@@ -34,16 +34,15 @@ from training.recipes.stages import RlStage, SftStage, TrainingStage
 from training.rollouts.plan import RolloutPlan
 
 TASKS = 16
-"""Tasks of a stage where nobody says how many [-]; chosen by hand, to look at: a step of training takes 64 and more."""
+"""Default number of tasks of a stage [-], to look at: a step of training takes 64 and more."""
 VALIDATION_SHARE = 0.25
-"""Tasks for validation beside each one to train on [-]; chosen by hand."""
+"""Tasks for validation beside each one to train on [-]; a round figure."""
 PICTURE = (640, 480)
-"""Of the camera, (width, height) [px]; chosen by hand."""
+"""(width, height) of the camera's picture [px]."""
 ERRING = 0.4
-"""Difficulty of a stage's world, so that tools err as they do in the trajectories of SFT (`training.data.synthesis`);
-chosen by hand."""
+"""Difficulty of a stage's world [-]: tools err as in the trajectories of SFT (`training.data.synthesis`)."""
 STRIDE = 100_000_000
-"""Between the seeds of two stages' tasks, so that none is asked twice [-]; chosen by hand."""
+"""Distance between the seeds of two stages' tasks, so that none is asked twice [-]; a round figure."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def write_preset(
     out: Path,
     n: Sequence[int] = (TASKS,),
     seed: int = 0,
-    told: Callable[[str], None] = lambda sentence: None,
+    say: Callable[[str], None] = lambda sentence: None,
     where: StageWorld | None = None,
     workers: int = 1,
 ) -> WrittenPreset:
@@ -121,7 +120,7 @@ def write_preset(
         out: Where it goes; not there yet, or empty.
         n: Tasks of each stage of RL in order, or one number for all of them.
         seed: Seed of tasks, stations and order.
-        told: Hears what is being written.
+        say: Called with a sentence about what is being written.
         where: Where the episodes happen; with tools that err where None.
         workers: Processes that make the tasks; any number gives the same folder.
 
@@ -144,7 +143,7 @@ def write_preset(
     with _whole(out) as folder:
         tasks = {}
         for number, stage in enumerate(followed.training.stages):
-            told(f"{followed.paper}, {stage.title}")
+            say(f"{followed.paper}, {stage.title}")
             if isinstance(stage, SftStage):
                 _write_sft(folder, followed, stage, model, seed)
             else:

@@ -39,7 +39,7 @@ from training.rollouts.plan import RolloutPlan
 from training.tasks.kinds import task_document
 
 ROWS_OF_A_SHARD = 64
-"""Prompts of a shard [-]; chosen by hand: a picture of a shelf has megabytes."""
+"""Prompts of a shard [-]: a picture of a shelf has megabytes."""
 
 
 @dataclass(frozen=True, eq=False)

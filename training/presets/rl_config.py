@@ -23,7 +23,7 @@ STEP_CREDIT = "or_gigpo_sync"
 
 BY_HAND = "chosen by hand"
 SAVED = 20
-"""Steps between checkpoints [-]; chosen by hand."""
+"""Steps between checkpoints [-]; a round figure."""
 
 
 def verl_document(

@@ -11,9 +11,9 @@ from training.rewards.shapes import answered_rows, positive, true_rows, wrong
 from training.rewards.spacetools import GRASP_POINTS
 
 ANGLE_SIGMA = np.deg2rad(20.0)
-"""Angle at which the score has fallen to 0.61 [rad]; chosen by hand: 18 degrees are a grasp, 64 are none."""
+"""Angle at which the score has fallen to 0.61 [rad]: 18 degrees are a grasp, 64 are none."""
 CENTRE_SIGMA = 0.5
-"""Distance of the centres at which it has fallen to 0.61 [gripper widths]; chosen by hand: half a hand."""
+"""Distance of the centres at which it has fallen to 0.61 [gripper widths]: half a hand."""
 
 
 def oriented_grasp(points: Any, truth: Any, aspect: float = 1.0) -> float:

@@ -15,11 +15,11 @@ from training.rewards.shapes import answered_rows, true_rows, wrong
 SPAN_WORDS = 4
 """A repeated span has at least so many words [-]; table of C.4."""
 SENTENCE_CHARACTERS = 10
-"""Shorter pieces between full stops are no sentences [characters]; chosen by hand: "0.5" is none."""
+"""Shorter pieces between full stops are no sentences [characters]: "0.5" is none."""
 NDTW_LOW, NDTW_HIGH = 0.3, 0.8
 """Distances up to which a path scores 1, and from which on 0 [picture widths]; section 4.3 and C.4."""
 NUMBERS_AGREE = 1e-6
-"""Two numbers that differ by no more than this are the same [-]; chosen by hand."""
+"""Largest difference of two numbers that count as the same [-]; a round figure."""
 
 YES = frozenset({"yes", "yeah", "yep", "true", "correct"})
 NO = frozenset({"no", "nope", "false", "incorrect"})

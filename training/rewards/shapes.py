@@ -14,12 +14,11 @@ from tool_nodes.results import ToolError, invalid
 from tool_nodes.types import FloatArray
 
 MOST_POINTS = 1000
-"""An answer of more points or boxes is none [-]; chosen by hand, so that no answer can hold up training."""
+"""An answer of more points or boxes is none [-], so that no answer can hold up training."""
 FARTHEST_NUMBER = 1e9
-"""An answer with a coordinate beyond this is none [-]; chosen by hand: squares of larger ones are no numbers any
-more."""
+"""An answer with a coordinate beyond this is none [-]: squares of larger ones are no numbers any more."""
 THINNEST = 1e-12
-"""A hull of less area is a line [unit of the points, squared]; chosen by hand: a millionth of a picture, squared."""
+"""A hull of less area is a line [unit of the points, squared]: a millionth of a picture, squared."""
 
 
 def wrong(message: str) -> ToolError:

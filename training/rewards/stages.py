@@ -22,7 +22,7 @@ WEIGHTS: Mapping[str, float] = {
     "relation_true": 4.0,
     "nothing_else_moved": 2.0,
 }
-"""Share of each stage before they are divided by their sum [-]; chosen by hand: what the task is for weighs most."""
+"""Share of each stage before they are divided by their sum [-]: what the task is for weighs most."""
 
 ONLY_AFTER = {"at_rest": "let_go", "relation_true": "let_go", "nothing_else_moved": "held"}
 """Stages that may be true before anything was done, and the stage without which they count for nothing."""

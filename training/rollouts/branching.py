@@ -44,7 +44,7 @@ def branch(
     after: int,
     folder: Path,
     count: int = 8,
-    told: Callable[[RolloutRecord], None] = lambda record: None,
+    on_record: Callable[[RolloutRecord], None] = lambda record: None,
 ) -> list[RolloutRecord]:
     """Play the first turns of a group's task once, and go on from there several times; all in this process.
 
@@ -54,10 +54,10 @@ def branch(
     Args:
         plan: Plan with the task, world, policy and reward; on physics.
         group: Which task of the plan.
-        after: So many turns are played before the state is saved, 0 or more.
+        after: Number of turns that are played before the state is saved, 0 or more.
         folder: Where the records go, as shard 0 of a collection; a new one, or an empty one.
         count: Rollouts, 2 or more.
-        told: Hears of each record.
+        on_record: Called with each record.
 
     Raises:
         ToolError: INVALID_ARGUMENT for numbers out of range, a folder that holds something, or an episode that is over
@@ -85,7 +85,7 @@ def branch(
                 seeds={"plan": plan.seed, "policy": plan.policy_seed(group, number)},
             )
         records.append(record)
-        told(record)
+        on_record(record)
     write_shard(folder, 0, [record.to_json(store) for record in records])
     return records
 

@@ -27,11 +27,11 @@ BadRow = Callable[[ToolError], None]
 """Hears of a row that is no record, one sentence with its file and line."""
 
 _SHARD_BYTES = 8 * GIB
-"""Longest file of records that is read [bytes]; chosen by hand: one has a group of rollouts."""
+"""Longest file of records that is read [bytes]: one has a group of rollouts."""
 
 _LINE_BYTES = 16 * MIB
-"""A line of more bytes is no record; chosen by hand, far above what a model writes in an episode, and in memory some
-twenty times as long."""
+"""A line of more bytes is no record, far above what a model writes in an episode, and in memory some twenty times as
+long."""
 
 
 def read_rollouts(folder: Path, bad_row: BadRow | None = None) -> Iterator[RolloutRecord]:
@@ -72,10 +72,10 @@ def read_shard(path: Path, store: PictureStore, bad_row: BadRow | None = None) -
                     record = RolloutRecord.from_json(line, store)
                 except ToolError as error:
                     message = f"{path}, line {number}: {error.message.rstrip('.')}."
-                    told = invalid(message)
+                    problem = invalid(message)
                     if bad_row is None:
-                        raise told from error
-                    bad_row(told)
+                        raise problem from error
+                    bad_row(problem)
                 else:
                     yield record
     except OSError as error:

@@ -104,7 +104,7 @@ def collect(
         pool: Who draws them.
         stops: When to stop by itself.
         stopped: Polled; True ends it as Ctrl-C does.
-        progress: Told of the report as rollouts end.
+        progress: Called with the report as rollouts end.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a folder of another plan, numbers that make no sense, and a plan that cannot be

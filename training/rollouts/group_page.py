@@ -29,11 +29,11 @@ from training.rollouts.pictures import PictureSource
 from training.rollouts.record import CallEntry, RolloutRecord, TurnRecord
 
 PICTURES_BYTES = 8_000_000
-"""What the pictures of a page may take (a third more in base64) [bytes]; chosen by hand: browsers open that at once."""
+"""What the pictures of a page may take (a third more in base64) [bytes]: browsers open that at once."""
 _SIZES = ((200, 65), (160, 50), (120, 40), (80, 30))
 """(longer side [px], JPEG quality) of pictures, the best that fits."""
 _PLAIN = 0.05
-"""Advantages of less than this are shown without colour [-]; chosen by hand."""
+"""Advantages of less than this are shown without colour [-]; a round figure."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,8 +175,8 @@ def _move(turn: TurnRecord) -> str:
 def _results(turn: TurnRecord) -> str:
     lines = []
     for call, on in calls_with_things(turn):
-        told = call.error_code or ("ok" if on is None else f"on {', '.join(name or 'the table' for name in on)}")
-        lines.append(f"<li>{escaped(call.tool.rpartition('.')[2], 60)}: {escaped(told, 120)}</li>")
+        outcome = call.error_code or ("ok" if on is None else f"on {', '.join(name or 'the table' for name in on)}")
+        lines.append(f"<li>{escaped(call.tool.rpartition('.')[2], 60)}: {escaped(outcome, 120)}</li>")
     return f'<ul class="results">{"".join(lines)}</ul>' if lines else ""
 
 

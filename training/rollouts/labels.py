@@ -1,10 +1,10 @@
-"""What the points that a policy was told and used truly lay on: labels of turns, by the ids of the pictures.
+"""What the points that a policy got and used truly lay on: labels of turns, by the ids of the pictures.
 
     turn.labels["things"] == [None, ["red box 1", "can 2"], ["can 2"]]
 
 One entry a call: for a pointing tool the thing under each of its points, for an outline the thing under the point that
-it was asked for, "" for bare table; None for all other calls, failed ones, and pictures that nobody knows the truth of.
-No policy is told; `training.experiment.measures` counts by them.
+it was asked for, "" for bare table; None for all other calls, failed ones, and pictures without a known truth.
+No policy sees them; `training.experiment.measures` counts with them.
 """
 
 from __future__ import annotations

@@ -74,9 +74,8 @@ class WorkerOptions:
     workers: int = 1
     on: Literal["processes", "ray"] = PROCESSES
     deadline_s: Annotated[float, tyro.conf.arg(name="deadline")] = 600.0
-    """A pick and place takes one to three seconds of the scripted policy; chosen by hand."""
+    """A pick and place takes one to three seconds of the scripted policy."""
     tries: int = 3
-    """Chosen by hand."""
 
 
 ONE_PROCESS = WorkerOptions()

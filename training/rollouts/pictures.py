@@ -21,7 +21,7 @@ from tool_nodes.toolbox.picture_files import MAX_FILE_BYTES, PictureFileError, o
 _NAME = re.compile(r"[0-9a-f]{64}")
 
 _TEXT_BYTES = 64 * MIB
-"""Longest text that is read [bytes]; chosen by hand, far above what a model is given."""
+"""Longest text that is read [bytes], far above what a model is given."""
 
 _TEXTS = 64
 """So many of the texts that were read last stay in memory: system prompts and schemas, which all rollouts share."""

@@ -57,17 +57,17 @@ def stages_grade(task: Task, episode: Episode, truth: Score) -> EpisodeScore:
 
 
 WRONG_THING_COST = 0.3
-"""What picking up something else takes away, where the whole task is worth 1 [-]; chosen by hand. With the two costs
-below, who is right less than once in four had better refuse. At 0.5, and nothing for giving up, that was less than
-once in two: RL learned to give up, wrongly in one task of six, rather than to ask again."""
+"""What picking up something else takes away, where the whole task is worth 1 [-]. With the two costs below, who is
+right less than once in four had better refuse. At 0.5, and nothing for giving up, that was less than once in two: RL
+learned to give up, wrongly in one task of six, rather than to ask again."""
 
 
 WRONG_ANSWER_COST = 0.3
-"""What an answer that is not true, or none, takes away [-]; chosen by hand: more than most stages bring."""
+"""What an answer that is not true, or none, takes away [-]: more than most stages bring."""
 
 
 GIVING_UP_COST = 0.2
-"""What to admit a failure takes away [-]; chosen by hand: less than to say that it is done where it is not."""
+"""What to admit a failure takes away [-]: less than to say that it is done where it is not."""
 
 
 def safe_stages_grade(task: Task, episode: Episode, truth: Score) -> EpisodeScore:

@@ -29,7 +29,7 @@ class RolloutBrief:
 
 @dataclass(frozen=True)
 class RolloutReply:
-    """One rollout as it is told to who asked for it.
+    """One rollout as it is returned to the caller.
 
     Attributes:
         line: Its record; the pictures are in the store.
@@ -46,6 +46,6 @@ class RolloutReply:
 
 @dataclass(frozen=True)
 class Halt:
-    """No rollout of the plan can be had, whoever tries: a wrong plan, a full disk."""
+    """No worker can do a rollout of the plan: a wrong plan, a full disk."""
 
     error: ToolError

@@ -19,7 +19,7 @@ _LABEL = re.compile(r"[A-Za-z][A-Za-z ]*:")
 _METRES = re.compile(rf"({_NUMBER})\s*(?:m|metres?|meters?)?\.?", re.IGNORECASE)
 _COUNT = re.compile(r"(\d{1,6})\.?")
 _LONGEST = 20_000
-"""A longer answer is none [characters]; chosen by hand: a path of 1000 points is shorter."""
+"""A longer answer is none [characters]: a path of 1000 points is shorter."""
 
 
 class WrongForm(Exception):

@@ -21,17 +21,17 @@ from training.tasks.seen import TRUTH_SIZE, T_base_object, corners, extents
 from training.tasks.splits import Split, layout_of
 
 RIGHT_BOX = 0.7
-"""IoU from which on a 2D box is right [-]; chosen by hand."""
+"""IoU from which on a 2D box is right [-]; a round figure."""
 RIGHT_POSE = 0.7
-"""IoU of the hulls from which on a pose is right [-]; chosen by hand."""
+"""IoU of the hulls from which on a pose is right [-]; a round figure."""
 RIGHT_GRASP = 0.5
-"""`training.rewards.grasp` from which on a grasp is right [-]; chosen by hand: 15 degrees, and a quarter of a hand."""
+"""`training.rewards.grasp` from which on a grasp is right [-]: 15 degrees, and a quarter of a hand."""
 GRASP_SCALE = 0.2
-"""d of NNCE, for which the paper has no value [picture widths]; chosen by hand, an open gripper's."""
+"""d of NNCE, for which the paper has no value [picture widths], an open gripper's."""
 TILTS = np.deg2rad(np.arange(-75.0, 76.0, 15.0))
-"""True grasps come from straight above to nearly level [rad]; chosen by hand."""
+"""True grasps come from straight above to nearly level [rad]."""
 SLACK_M = 0.012
-"""The jaws are this much wider open than the thing is [m]; chosen by hand."""
+"""The jaws are this much wider open than the thing is [m]."""
 MOST_COMPARED = 40
 """An answer is compared with so many of the true grasps, those whose points are nearest [-]."""
 

@@ -17,7 +17,7 @@ from training.tasks.seen import SeenScene
 from training.tasks.splits import Split, layout_of, products_of, split_of_layout
 
 FEWEST, MOST = 5, 7
-"""Things on the table of a question [-]; chosen by hand: more of them take longer to arrange than to look at."""
+"""Things on the table of a question [-]: more of them take longer to arrange than to look at."""
 
 
 def draw_scene(

@@ -16,14 +16,14 @@ from training.tasks.splits import Split, layout_of, products_of
 from training.tasks.wordings import PLURALS
 
 CLEARLY_NEARER_M = 0.06
-"""Of two things one is nearer by this much, middles and nearest parts alike [m]; chosen by hand."""
+"""Least difference by which one of two things is nearer, between middles and nearest parts alike [m]."""
 LEAST_DISTANCE_M = 0.10
-"""Smaller distances are not asked for [m]; chosen by hand: there the middles themselves are a matter of opinion."""
+"""Smaller distances are not asked for [m]: there the middles themselves are a matter of opinion."""
 MOST_COUNTED = 4
-"""The largest number that is asked for [-]; each from 1 on is as frequent. Chosen by hand."""
+"""The largest number that is asked for [-]: each from 1 on is as frequent."""
 ALPHA_METRES, ALPHA_COUNT = 10.0, 1.0
 """Alpha of LAST's reward of numbers, which the paper does not give: an error of 7 cm scores a half [1/m], one of 1
-scores 0.37 [-]; chosen by hand."""
+scores 0.37 [-]."""
 
 LETTERS = ("a", "b", "c", "d")
 """Options of a choice, as answers are compared."""

@@ -25,10 +25,10 @@ from training.tasks.splits import Split, layout_of
 from training.tasks.wordings import SIDE_WORDS
 
 LEAST_CONVEX = 0.85
-"""Free places are asked for where so much of their hull is free: the papers' rewards take all of it for the region [-];
-chosen by hand."""
+"""Least free share of the hull of free places that are asked for [-]: the papers' rewards take the whole hull for the
+region."""
 LEAST_PLACES = 12
-"""And where there are so many, a centimetre apart [-]; chosen by hand."""
+"""Fewest such places, a centimetre apart [-]."""
 CELL = 0.012
 """A point counts as one of them up to this far away [picture widths]; half a centimetre of table is 0.004."""
 

@@ -17,9 +17,9 @@ from training.tasks.wordings import SIDE_WORDS
 
 STEEPEST = 0.6
 """Things are beside each other in one direction where they are apart across it by no more than this, by the distance
-along it: 31 degrees, far from the 45 where it becomes another one [-]; chosen by hand."""
+along it: 31 degrees, far from the 45 where it becomes another one [-]."""
 CLEAR_IN_PICTURE = 0.05
-"""And left or right in the picture by this, so that perspective changes nothing [picture widths]; chosen by hand."""
+"""And left or right in the picture by this, so that perspective changes nothing [picture widths]."""
 
 _OPPOSITE: dict[Side, Side] = {"left": "right", "right": "left", "front": "behind", "behind": "front"}
 

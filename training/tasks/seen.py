@@ -19,10 +19,10 @@ from training.rewards.shapes import area, convex_hull
 TRUTH_SIZE = (320, 240)
 """(width, height) of the picture that truth is read from [px]: a cheap one, whose ids are those of larger ones."""
 LEAST_PIXELS = 90
-"""Fewer visible pixels than this, and nothing is asked about a thing [px of TRUTH_SIZE]; chosen by hand."""
+"""Fewest visible pixels of a thing that is asked about [px of TRUTH_SIZE]."""
 LEAST_SEEN = 0.9
-"""So much of a thing's outline must be visible for a question about it [-]; chosen by hand: a hidden corner makes its
-box and its middle a matter of opinion."""
+"""Share of a thing's outline that must be visible for a question about it [-]: a hidden corner makes its box and its
+middle a matter of opinion."""
 
 
 class SeenScene:

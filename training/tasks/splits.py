@@ -32,15 +32,15 @@ HELD_OUT: dict[Split, tuple[str, ...]] = {
         "pink ball", "plush frog", "rice box", "orange",
     ),
 }  # fmt: skip
-"""Products of one split alone: of every large kind one or two. Chosen by hand."""
+"""Products of one split alone: of every large kind one or two."""
 
 _BUCKETS: tuple[Split, ...] = ("train", "train", "validation", "test")
-"""What a layout's checksum, modulo four, belongs to: half of all layouts to the training. Chosen by hand."""
+"""What a layout's checksum, modulo four, belongs to: half of all layouts to the training."""
 
 _COLUMNS = (-0.15, 0.15)
-"""Where the table is cut across: y in the base frame [m]; chosen by hand, so that each part holds two or three."""
+"""Where the table is cut across: y in the base frame [m], so that each part holds two or three."""
 _ROW = 0.5
-"""Where it is cut along: x in the base frame [m]; chosen by hand."""
+"""Where it is cut along: x in the base frame [m]."""
 
 Sayable = TypeVar("Sayable")
 

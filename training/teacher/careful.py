@@ -34,7 +34,7 @@ from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.results import ErrorCode, ToolError, invalid
 
 RETRIES = 2
-"""Further tries after a failure that another look, grasp or place may mend; chosen by hand."""
+"""Further tries after a failure that another look, grasp or place may mend."""
 _STREAM = 19
 """Keeps these random numbers apart from others of the same seed."""
 _OTHER = {"roborefer": "vlm", "vlm": "roborefer"}

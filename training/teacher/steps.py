@@ -28,10 +28,10 @@ Asking = Generator[ScriptStep, list[Response], T]
 """Part of a script that gives back what it has read."""
 
 RETRIES = 1
-"""So often calls whose answer tells nothing are made again [-]; chosen by hand: what fails at random works then."""
+"""Repetitions of calls whose answer is empty [-]: what fails at random works then."""
 
 _LARGEST = 1e6
-"""Numbers of tools are smaller [m, px]; chosen by hand, far above all that a camera sees."""
+"""Numbers of tools are smaller [m, px], far above all that a camera sees."""
 
 
 class Unread(Done):
@@ -50,7 +50,7 @@ def asked(thought: str, read: Callable[..., T], *calls: tuple[str, dict[str, Any
         calls: (tool, arguments) each.
 
     Raises:
-        Done: They told nothing again.
+        Done: They brought nothing again.
     """
     todo = tuple(ToolCall(name, arguments) for name, arguments in calls)
     responses = yield ScriptStep(thought, todo)

@@ -36,9 +36,9 @@ from training.trainer.settings import OptimiserSettings, PolicySettings
 _BETA1 = 0.9
 """How slowly the mean of gradients follows [-]: AdamW's default in torch, and the momentum of SGD."""
 _ROWS_AT_ONCE = 32
-"""Rows that are read at once where a step has more; chosen by hand: of like lengths, so that little is filled up."""
+"""Rows that are read at once where a step has more; of like lengths, so that little is filled up."""
 _SEEDS = 2**62
-"""Seeds of torch that are drawn from [-]; chosen by hand, within its 64 bits."""
+"""Seeds of torch that are drawn from [-], within its 64 bits."""
 _NEVER = -1e9
 """Logit of a token that is not allowed: its share is 0, and so is that times its logarithm, which minus infinity would
 not give."""

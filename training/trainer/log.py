@@ -127,7 +127,7 @@ def _some(rows: Sequence[LogRow]) -> list[LogRow]:
 
 
 _ROWS_SHOWN = 30
-"""Rows of a report's table; chosen by hand."""
+"""Rows of a report's table [-]; a round figure."""
 
 
 def _shown(value: Any) -> str:

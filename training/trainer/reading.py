@@ -21,7 +21,7 @@ from training.rollouts.record import RolloutRecord, message_role
 from training.trainer.sequences import TokenSequence, problem_of
 
 _PICTURES_KEPT = 64
-"""Pictures whose features are remembered, 0.3 MB each; chosen by hand: those of a few groups."""
+"""Pictures whose features are remembered, 0.3 MB each; those of a few groups."""
 
 
 class CachingVisualEncoder(VisualEncoder):

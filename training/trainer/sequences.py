@@ -210,7 +210,7 @@ def batches(rows: Sequence[TokenSequence], size: int, rng: np.random.Generator) 
 
 
 _STRETCH = 8
-"""Batches that are sorted by length together; chosen by hand: enough for like lengths, and still random."""
+"""Batches that are sorted by length together; enough for like lengths, and still random."""
 
 
 def write_rows(path: Path, rows: Sequence[TokenSequence]) -> None:

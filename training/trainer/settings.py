@@ -121,7 +121,7 @@ class PolicySettings(OptimiserSettings):
             and the anchor "answered".
         with_std: Divide advantages by the group's standard deviation.
         max_logprob_diff: Mean difference of the log-probability of a token as it was sampled and as the trainer
-            computes it [nat] from which on a training stops: then rows are not what the policy saw. Chosen by hand, a
+            computes it [nat] from which on a training stops: then rows are not what the policy saw. It is a
             hundred times what rounding makes.
     """
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from training.trainer.learner import Learner
 
 _SENTENCES = 600
-"""Sentences that practice draws from, each time with other names [-]; chosen by hand: several of each kind."""
+"""Sentences that practice draws from, each time with other names [-]: several of each kind."""
 _PANELS = {"loss [nat a token]": ("loss", "held_out_loss"), "share of likeliest tokens": ("accuracy", "held_out")}
 
 

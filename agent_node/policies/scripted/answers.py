@@ -74,7 +74,7 @@ def another_command(text: str) -> Command | None:
 
 
 def choose(text: str, phrase: NounPhrase, points: Sequence[PicturePoint]) -> int | tuple[str, ...]:
-    """Which of several candidates an answer means, as far as it can be told without looking at the picture again.
+    """Which of several candidates an answer means, as far as that is known without another look at the picture.
 
     Args:
         text: The operator's answer.

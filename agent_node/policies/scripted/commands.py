@@ -33,7 +33,7 @@ _MANNER = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_PHRASE = 8
-"""So many words at most are quoted with a small word that was not understood; chosen by hand."""
+"""Most words that are quoted with a small word that was not understood [words]."""
 _INSTEAD = re.compile(r"\b(?:rather than|instead of|as opposed to|other than|apart from|and not|and never|nor)\b")
 
 

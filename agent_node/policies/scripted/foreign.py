@@ -50,6 +50,6 @@ def is_foreign(words: Sequence[str], text: str) -> bool:
 
 
 _SHORT = 3
-"""A sentence of so many words may have no small one [words]; chosen by hand."""
+"""Longest sentence that may have no small word [words]."""
 _ENOUGH = 2
-"""So many small words of another language, a third of all, make a sentence of it [words]; chosen by hand."""
+"""Fewest small words of another language, if a third of all, that make a sentence one of it [words]."""

@@ -151,7 +151,7 @@ _LEAVING = frozenset({"away", "out", "off"})
 
 
 def direction(text: Traced, clause: Clause) -> Traced | None:
-    """The way that a verb of carrying or placing is told to go, such as "closer" or "away", if any."""
+    """The direction given to a verb of carrying or placing, such as "closer" or "away", if any."""
     found = _DIRECTION.search(text.text)
     carries = clause.verb_class == "place" or clause.verb in CARRYING
     if found is None or not carries or (clause.verb == "drop" and found.group() == "off"):

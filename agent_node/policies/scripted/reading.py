@@ -78,7 +78,7 @@ _THERE = re.compile(r"^(?:it |them )?(?:there|here)$")
 _HERE = re.compile(r"\b(?:over )?here$")
 _CONNECTING = frozenset({"then", "and", "also"})
 _SHOWN_WORDS = 12
-"""So many words at most of a sentence without an action are quoted; chosen by hand."""
+"""Most words that are quoted of a sentence without an action [words]."""
 _BESIDE = frozenset({"left_of", "right_of", "in_front_of", "behind", "next_to"})
 _TELLING = frozenset({"that", "which", "is", "are", "one"})
 _ON_SIDE = ('"on ', '"at ', '"in ')

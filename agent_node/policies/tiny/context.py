@@ -36,8 +36,8 @@ from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.results import ToolError, invalid
 
 ALIKE = 0.06
-"""Normalized distance up to which two points are the same place [-]; chosen by hand: half a thing's width in the
-picture, more than two pointers differ about its middle."""
+"""Normalized distance up to which two points are the same place [-]: half a thing's width in the picture, more than two
+pointers differ about its middle."""
 TELLING_FIT = 0.3
 """How well or badly what is at a point fits the words, from which on a token says so, see `visual_encoder.FIT`
 [-]; in the erring world 25 % of the 123 points below -0.4 were right, and 95 % of the 529 above 0."""
@@ -236,10 +236,10 @@ def _phrase(tokens: Sequence[str]) -> str:
 
 
 def _same(a: Message, b: Message) -> bool:
-    """Whether a message is the one that was read; a picture may have been let go since."""
+    """Whether a message is the one that was read; its picture may have been dropped since."""
     if a is b:
         return True
-    told = (a.role, a.text, a.words, a.image_index) == (b.role, b.text, b.words, b.image_index)
-    return told and (
+    same_fields = (a.role, a.text, a.words, a.image_index) == (b.role, b.text, b.words, b.image_index)
+    return same_fields and (
         a.picture is b.picture or b.picture is None or (a.picture is not None and np.array_equal(a.picture, b.picture))
     )

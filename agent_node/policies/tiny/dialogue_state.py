@@ -25,7 +25,7 @@ _POINTERS = frozenset(v.POINTERS)
 _STRANGE = str(ErrorCode.NOT_RECOGNISED)
 """What a pointer answers to words that it does not know."""
 _MISSES = 4
-"""So many answers that it is not there, of different pointers or pictures, are believed [-]; chosen by hand. The erring
+"""Answers of different pointers or pictures from which on it is believed that a thing is not there [-]. The erring
 world makes one of its pointers miss one thing in twenty, the other one in ten."""
 _NOT_UNDERSTOOD, _AMBIGUOUS, _UNSEEN, _DID_NOT_WORK = map(
     str, (ErrorCode.NOT_UNDERSTOOD, ErrorCode.AMBIGUOUS, ErrorCode.OBJECT_NOT_FOUND, ErrorCode.EXECUTION_FAILED)

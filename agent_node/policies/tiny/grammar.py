@@ -3,9 +3,9 @@
 A turn of guided tokens is a move that can be called: what is taken is a point of a thing, and what is put down goes to
 a point of free room, both since the newest look; a plan comes before anything else, its phrases are quoted from what
 the operator said, word after word, and what is asked for is what was planned; a grasp is executed once there is one and
-the hand is empty, a motion that failed is not tried again as it was, nobody is asked the same more often in a row than
-the tools answer, or about a picture that is kept no more, or again for words that he has said he does not know, and no
-token comes where it means nothing. What the operator is told is what the tools have said: done is what ends with
+the hand is empty, a failed motion is not repeated unchanged, a question is not repeated more often in a row than the
+tools answer, or asked about a dropped picture, or about words that the operator does not know, and no token comes where
+it means nothing. What the operator is answered follows from the tools' results: done is what ends with
 something in the hand, or where the plan has a place with something put down; the reason of a refusal is one that an
 answer since the newest look has given, and a motion that failed once is none yet. What else a move is worth is not the
 grammar's to say. The distribution that a guided policy samples from, and that its trainer moves, is over the tokens

@@ -35,8 +35,7 @@ FEATURES = 64
 SEEN = 12
 """Tokens of a picture [-]: a scene has up to nine things, and the arm is seen as one or two."""
 _FREQUENCIES = (1, 2, 4, 8)
-"""Half waves over the picture, for its place each way [-]: the finest tells points a twentieth of the picture apart;
-chosen by hand."""
+"""Half waves over the picture, for its place each way [-]: the finest tells points a twentieth of the picture apart."""
 PLACE_WIDTH = 2 + 4 * len(_FREQUENCIES)
 """Numbers that say where a point is: x and y, and sine and cosine of both at four frequencies."""
 FIT = FEATURES + PLACE_WIDTH
@@ -44,7 +43,7 @@ FIT = FEATURES + PLACE_WIDTH
 VISUAL_WIDTH = FIT + 1
 """Numbers of a token that something is seen at."""
 _FIT_SCALE = np.float32(4.0)
-"""Log odds that are a fit of 0.76 [nat]; chosen by hand: right things have 1 to 6, wrong ones -15 to 2."""
+"""Log odds that are a fit of 0.76 [nat]: right things have 1 to 6, wrong ones -15 to 2."""
 _AROUND = 1
 """Cells on each side of the one of a point, among which the likeliest middle of a thing is looked at [cells]."""
 _FEATURE_SCALE = np.float32(1 / 16)

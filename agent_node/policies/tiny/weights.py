@@ -49,12 +49,11 @@ MAX_BYTES = 20_000_000
 """Largest file that is read [bytes]: a limit of the package, four times what the network has."""
 
 _MOST = {"width": 512, "layers": 16, "heads": 16, "hidden": 2048, "positions": 2048}
-"""Largest value of each field of a configuration [-]; chosen by hand, far over what fits into MAX_BYTES."""
+"""Largest value of each field of a configuration [-], far over what fits into MAX_BYTES."""
 
 _GAIN = 0.7
-"""Standard deviation of what a fresh layer makes of numbers of deviation 1 [-]; chosen by hand among 0.2 and 0.7. GPT-2
-(Radford et al. 2019) has 0.02 for every tensor, which is a gain of 0.2 here: "left" and "right" then stay alike for
-ten thousand sentences."""
+"""Standard deviation of what a fresh layer makes of numbers of deviation 1 [-]. GPT-2 (Radford et al. 2019) has 0.02
+for every tensor, which is a gain of 0.2 here: "left" and "right" then stay alike for ten thousand sentences."""
 _TABLES = ("token.weight", "position.weight")
 """Vectors of length 1, about."""
 _SEEN_STD = 0.02
@@ -222,12 +221,12 @@ def write_weights(weights: TinyWeights, path: Path) -> None:
     """Write a safetensors file, whole or not at all. Raises OSError."""
     tensors = {**weights.tensors, "words": weights.words, "biases": weights.biases}
     tensors |= {f"eyes.{name}": tensor for name, tensor in weights.encoder.items()}
-    told = {
+    metadata = {
         "config": json.dumps(asdict(weights.config)),
         "vocabulary": json.dumps(weights.vocabulary.tokens),
         "about": weights.about,
     }
-    write_tensors(path, tensors, told)
+    write_tensors(path, tensors, metadata)
 
 
 def read_weights(path: Path) -> TinyWeights:
@@ -250,10 +249,10 @@ def read_weights(path: Path) -> TinyWeights:
 def read_kept(path: Path) -> TinyWeights:
     """As `read_weights`; a file that has not changed is read once, however many policies are made of it."""
     try:
-        told = path.stat()
+        status = path.stat()
     except OSError as error:
         raise _bad(path, error.strerror or str(error)) from error
-    return _read_kept(path.absolute(), told.st_mtime_ns, told.st_size)
+    return _read_kept(path.absolute(), status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=2)
@@ -261,12 +260,12 @@ def _read_kept(path: Path, mtime_ns: int, size: int) -> TinyWeights:
     return read_weights(path)
 
 
-def _checked(read: Tensors, told: Mapping[str, str]) -> TinyWeights:
-    tokens = tuple(plain_json.load(told["vocabulary"]))
+def _checked(read: Tensors, metadata: Mapping[str, str]) -> TinyWeights:
+    tokens = tuple(plain_json.load(metadata["vocabulary"]))
     if tokens[: len(FIXED)] != FIXED:
         raise ValueError("its vocabulary is of another version of the dialect")
     vocabulary = Vocabulary(tokens[len(FIXED) :])
-    given = plain_json.load(told["config"])
+    given = plain_json.load(metadata["config"])
     if set(given) != {entry.name for entry in fields(TinyConfig)}:
         raise ValueError("its configuration is of another network")
     config = TinyConfig(**given)
@@ -279,7 +278,8 @@ def _checked(read: Tensors, told: Mapping[str, str]) -> TinyWeights:
     wrong += sorted(f"eyes.{name}" for name in encoder_names() ^ encoder.keys())
     if wrong:
         raise ValueError(f"it is of another network ({', '.join(wrong[:3])})")
-    weights = TinyWeights(config, vocabulary, tensors, read["words"], read["biases"], encoder, told.get("about", ""))
+    about = metadata.get("about", "")
+    weights = TinyWeights(config, vocabulary, tensors, read["words"], read["biases"], encoder, about)
     try:
         VisualEncoder(encoder).look(np.zeros((1, 1, 3), np.uint8)).things()
     except ValueError as error:

@@ -34,7 +34,7 @@ _SEEN_ALPHA = 0.6
 _UNSEEN_RGB = (0.6, 0.6, 0.6)
 """Of a box in which the picture has no pixel."""
 _STEP = 4
-"""Every so manieth pixel of a row and of a column gives a box its colour [px]; chosen by hand."""
+"""Step along rows and columns between the pixels that give a box its colour [px]."""
 
 
 @dataclass(frozen=True)

@@ -219,7 +219,7 @@ def test_the_fewest_rounds_are_kept_and_the_others_are_beaten(environment: Envir
 
 def test_a_model_is_told_what_each_round_asks_for_and_the_record_has_none_of_it(environment: Environment) -> None:
     policy = Liar(1, LOOK)
-    writing = peria.Writing(policy, PERIA, told=True)
+    writing = peria.Writing(policy, PERIA, prompted=True)
     found = peria.explore_and_exploit(environment, AnswerTask(), writing, seed=1, samples=1, rounds=4)
     asked = [read[-1] for read in policy.read]
     assert asked[:3] == [peria.EXPLORE, peria.EXPLOIT, peria.REFLECT]
@@ -393,7 +393,7 @@ def test_rewritten_turns_have_no_tokens_of_a_model() -> None:
     ("last", "openings"),
     [
         ("failed", wording._AFTER_FAILURE),
-        ("told nothing", wording._AFTER_NOTHING),
+        ("found nothing", wording._AFTER_NOTHING),
         ("worked", wording._OPENINGS["later"]),
     ],
 )
@@ -425,4 +425,4 @@ def test_after_an_empty_result_nothing_is_said_to_have_worked() -> None:
     )
     made = attempt(failing, AnswerTask(), Script([LOOK, LOOK, "7"]), seed=1)
     assert made.episode is not None
-    assert wording._context(made.episode, 1, True).last == "told nothing"
+    assert wording._context(made.episode, 1, True).last == "found nothing"

@@ -26,7 +26,7 @@ FORMS: dict[FormName, Callable[[], RowFormat]] = {"chat": ChatJsonl, "parquet": 
 
 
 MAX_SHOWN = 500
-"""Rollouts of a page; chosen by hand, what a browser scrolls through at ease."""
+"""Rollouts of a page, what a browser scrolls through at ease."""
 
 
 def is_kept(record: RolloutRecord, keep: KeptRollouts, methods: Sequence[str] = ()) -> bool:

@@ -42,8 +42,7 @@ CAMERA = "observation.images.scene"
 CHUNK_FILES, FILE_MB = 1000, 100
 """Files of a chunk and size of a file [MB], as LeRobot's own defaults."""
 FILE_BYTES = 48 << 20
-"""A file of frames is written once its pictures take so many bytes; chosen by hand, below FILE_MB: a killed run loses
-less."""
+"""Bytes of pictures at which a file of frames is written, below FILE_MB: a killed run loses less."""
 
 QUANTILES = (0.01, 0.10, 0.50, 0.90, 0.99)
 """Those that LeRobot keeps."""

@@ -19,8 +19,7 @@ from training.rollouts.pictures import PictureSource
 from training.rollouts.record import CallEntry, RolloutRecord, TurnRecord
 
 PICTURES_BYTES, TEXT_BYTES = 12_000_000, 6_000_000
-"""What pictures (a third more in base64) and words of a page may take [bytes]; chosen by hand: browsers open that at
-once."""
+"""What pictures (a third more in base64) and words of a page may take [bytes]: browsers open that at once."""
 
 _SIZES = ((400, 70), (320, 60), (240, 50), (160, 40), (96, 30))
 """(longer side [px], JPEG quality) of pictures, the best that fits."""

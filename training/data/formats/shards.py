@@ -28,12 +28,12 @@ ROWS, IMAGES = "data", "images"
 """Folders of the rows and of the pictures."""
 
 SHARD_ROWS = 256
-"""So many rows a shard has at most; chosen by hand: a killed run loses some seconds of writing."""
+"""Most rows of a shard [-]: a killed run loses some seconds of writing."""
 SHARD_BYTES = 64 << 20
-"""Bytes after which a shard is full; chosen by hand: readers of Parquet hold a shard's row group in memory."""
+"""Bytes after which a shard is full; readers of Parquet hold a shard's row group in memory."""
 
 MOST_SHARD_BYTES = GIB
-"""Longest shard that is read [bytes]; chosen by hand: one ends with the row that reaches `SHARD_BYTES`."""
+"""Longest shard that is read [bytes]: one ends with the row that reaches `SHARD_BYTES`."""
 
 _MANIFEST_BYTES = 64 * MIB
 """Longest manifest that is read [bytes]; one of ten thousand shards has two."""

@@ -22,11 +22,11 @@ ReadRow = tuple[int, Mapping[str, Any] | RowError]
 """The number of a row from 1, and its fields or what is wrong with it."""
 
 MOST_FIELD_CHARACTERS = 1 << 26
-"""Longest field of a TSV file [characters]; chosen by hand, several times a picture in base64."""
+"""Longest field of a TSV file [characters], several times a picture in base64."""
 MOST_JSON_BYTES = 2 * GIB
-"""Longest JSON file that is one list [bytes]; chosen by hand, above that of any set that is read here."""
+"""Longest JSON file that is one list [bytes], above that of any set that is read here."""
 ROWS_AT_ONCE = 16
-"""Rows of a Parquet file that are in memory at once [-]; chosen by hand: each may hold pictures of megabytes."""
+"""Rows of a Parquet file that are in memory at once [-]: each may hold pictures of megabytes."""
 
 
 def json_rows(file: Path) -> Iterator[ReadRow]:

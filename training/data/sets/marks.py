@@ -22,7 +22,7 @@ from training.rewards.peria import answers_match, ndtw
 from training.rewards.words import plain
 
 MOST_CHARACTERS = 100_000
-"""A longer answer is none [characters]; chosen by hand, so that no answer can hold up a benchmark."""
+"""A longer answer is none [characters], so that no answer can hold up a benchmark."""
 NEAR_PATH = 1.0
 """A path nearer than this by NDTW is right [picture widths]; PERIA, B.2."""
 

@@ -13,7 +13,7 @@ from training.data.sets.public_set import MarkedAnswer, QuestionReader
 from training.data.sets.question import Question, RowError, SetRow, shown
 
 MOST_IN_A_ROW = 5
-"""Questions that an infrastructure error takes one after the other before no more are asked [-]; chosen by hand."""
+"""Infrastructure errors in a row after which no more questions are asked [-]; a round figure."""
 
 
 @dataclass

@@ -12,7 +12,7 @@ from training.data.sets.files import rows_of
 from training.data.sets.question import Question, RowError, SetRow, shown
 
 KEPT_PROBLEMS = 100
-"""Sentences about bad rows that a reader keeps [-]; chosen by hand. All of them are counted."""
+"""Sentences about bad rows that a reader keeps [-]; a round figure. All of them are counted."""
 
 DIFFICULTIES = "object_rel_direction_"
 """Beginning of three question types of VSI-Bench, the difficulties of one."""

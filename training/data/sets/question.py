@@ -24,7 +24,7 @@ PictureFile = Path | bytes
 """A picture file, or what would be in it."""
 
 SHOWN = 60
-"""So many characters of a wrong value are shown [characters]; chosen by hand."""
+"""Longest part of a wrong value that is shown [characters]; a round figure."""
 
 
 class RowError(ValueError):

@@ -34,11 +34,11 @@ from training.rollouts.collection import write_shard
 from training.tasks.splits import Split, split_named
 
 BLOCK = 20
-"""Jobs of a block: a killed run loses no more. Chosen by hand, some ten seconds of work."""
+"""Jobs of a block: a killed run loses no more. Some ten seconds of work."""
 DEADLINE_S = 300.0
-"""A job that takes longer costs its process [s]; chosen by hand, ten times the longest on a busy machine."""
+"""A job that takes longer costs its process [s], ten times the longest on a busy machine."""
 PATIENCE = 5
-"""So many jobs for each trajectory that is asked for, and the collection gives up; chosen by hand."""
+"""Jobs for each requested trajectory after which the collection gives up [-]; a round figure."""
 
 PLAN, JOBS = "synthesis.json", "jobs"
 
@@ -105,7 +105,7 @@ class AttemptEntry:
 
 
 def collect_data(
-    plan: SynthesisPlan, folder: Path, workers: int, told: Callable[[int, int], None] = lambda kept, jobs: None
+    plan: SynthesisPlan, folder: Path, workers: int, on_block: Callable[[int, int], None] = lambda kept, jobs: None
 ) -> list[AttemptEntry]:
     """Make trajectories until as many are kept as asked for, and write them.
 
@@ -113,7 +113,7 @@ def collect_data(
         plan: Plan of the collection.
         folder: Where to; it may hold a part of the same plan, which is gone on from.
         workers: Processes.
-        told: Hears after each block how many are kept, and of how many jobs.
+        on_block: Called after each block with the numbers of trajectories kept and of jobs done.
 
     Returns:
         What became of every attempt.
@@ -137,7 +137,7 @@ def collect_data(
             fresh = _write_block(folder, number, block, plan.n - kept, seen)
             entries += fresh
             kept += sum(not entry.why for entry in fresh)
-            told(kept, (number + 1) * BLOCK)
+            on_block(kept, (number + 1) * BLOCK)
             if kept >= plan.n:
                 return entries
     raise ToolError(

@@ -36,7 +36,7 @@ STAGE_ONE_SHARE = 6 / 22
 FAILING_SHARE = 3 / 16
 """Share of the trajectories of stage 2 in which tools fail: about 3,000 of 16,000."""
 SIMULATED = Failures({ALL_TOOLS: {EMPTY: 0.3, ErrorCode.EXECUTION_FAILED: 0.2}})
-"""Failures of such a trajectory, per call; chosen by hand, so that most of short ones have one."""
+"""Failures of such a trajectory, per call, so that most of short ones have one."""
 
 VIEWS = {
     "EstimateDepth": ("a depth map: its colours say how far away each place is", "depth map"),
@@ -54,7 +54,7 @@ _QUESTIONS = (
 )
 _LETTERS = "ABCD"
 _MIDDLE = [100, 80, 220, 160]
-"""What is enlarged: left, top, right and bottom [px]; chosen by hand, in the middle of a picture of 320x240."""
+"""What is enlarged: left, top, right and bottom [px], in the middle of a picture of 320x240."""
 
 
 @dataclass(frozen=True)

@@ -30,15 +30,15 @@ from training.env.failures import ALL_TOOLS, EMPTY, Failures
 from training.tasks.kinds import MANIPULATION
 
 ERRING = 0.4
-"""Difficulty of the worlds whose tools err, see `training.env.difficulty` [-]; chosen by hand, so that a part of the
-plain teacher's attempts is wrong."""
+"""Difficulty of the worlds whose tools err, see `training.env.difficulty` [-], so that a part of the plain teacher's
+attempts is wrong."""
 MORE_ERRING = 0.8
-"""And where E-ViC's filter has something to do [-]; chosen by hand."""
+"""The same where E-ViC's filter is to have something to remove [-]; a round figure."""
 UNSURE = Failures({ALL_TOOLS: {EMPTY: 0.3, ErrorCode.EXECUTION_FAILED: 0.1}})
-"""Failures where wrong answers are wanted, which PERIA takes back, per call; chosen by hand."""
+"""Failures per call where wrong answers are wanted, which PERIA takes back [-]; round figures."""
 _TRIES = 8
-"""Rollouts until one is right and has a failure that was checked; chosen by hand: most of LAST have one or two calls,
-each of which fails every other time."""
+"""Rollouts until one is right and has a failure that was checked; most of LAST have one or two calls, each of which
+fails every other time."""
 _SEEDS = 2**31
 """Seeds of tasks and stations lie below."""
 
@@ -99,8 +99,7 @@ def _robot(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
 
 def _explore(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
     task = teachers.task(job.kind, job.seed)
-    told = bool(teachers.policy)
-    writing = peria.Writing(teachers.teacher(task, "peria"), teachers.protocol("peria"), told)
+    writing = peria.Writing(teachers.teacher(task, "peria"), teachers.protocol("peria"), prompted=bool(teachers.policy))
     return peria.explore_and_exploit(teachers.environment("peria", ERRING, UNSURE), task, writing, job.seed)
 
 
@@ -163,7 +162,7 @@ METHODS: Mapping[str, Method] = {
 """Every method by name."""
 
 _ROBOT_SHARE = 0.4
-"""Share of SpaceTools' trajectories in which the robot works; chosen by hand: a mixed thousand has a hundred."""
+"""Share of SpaceTools' trajectories in which the robot works; a mixed thousand has a hundred."""
 _STAGE_TWO = 1.0 - last.STAGE_ONE_SHARE
 
 _SHARES: Mapping[str, Mapping[str, float]] = {
@@ -181,7 +180,7 @@ _SHARES: Mapping[str, Mapping[str, float]] = {
     },
 }
 _OF_THE_MIXED: Mapping[str, float] = {"dirl": 0.4, "peria": 0.2, "evic": 0.2, "last": 0.2}
-"""Shares of the recipes in `mixed`; chosen by hand."""
+"""Shares of the recipes in `mixed` [-]; round figures."""
 
 RECIPES = (*_SHARES, "mixed")
 """What `shares_of` knows."""

@@ -7,8 +7,8 @@ that is right in the fewest rounds is kept, of those the first one. The paper gr
 
 What differs from the paper: the writer is any policy, and the scripted teacher has no chance in its choices. So that
 the trajectories differ, each has noise and failures of its own, and all but the first begin with another tool that
-looks at everything; in half of the cases the first one does too. Asked to reflect, the scripted teacher, which is not
-told anything, is given such a look and begins anew after it; a model is told by the prompts below, which are ours (the
+looks at everything; in half of the cases the first one does too. Asked to reflect, the scripted teacher, which gets
+no prompt, is given such a look and begins anew after it; a model gets the prompts below, which are ours (the
 paper shows its own as figures)."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SAMPLES = 3
 ROUNDS = 11
 """Most turns of each, the answer included; T of C.2."""
 EXPLORED = 0.5
-"""In so many cases the first one too begins with a look that is not the policy's own choice [-]; chosen by hand."""
+"""Share of questions whose first attempt too begins with a look that the policy did not choose [-]; a round figure."""
 
 _SPECIAL = frozenset({"formula_ocr", "table_ocr"})
 """They look for what no task is about."""
@@ -72,13 +72,13 @@ class Writing:
     Attributes:
         policy: Writes every turn.
         protocol: In which form.
-        told: The policy is told what the round asks for, in a message of the user that no record has; for models. The
-            scripted teacher takes the newest message of the user for its task, and is not told.
+        prompted: A message of the user, kept in no record, says what the round asks for; for models. The scripted
+            teacher would take it for its task, and gets none.
     """
 
     policy: Policy
     protocol: Protocol
-    told: bool = False
+    prompted: bool = False
 
 
 def explore_and_exploit(
@@ -153,7 +153,7 @@ class _Trajectory:
                     session.close()
                     session = self._environment.resume(snapshot, self._sample)
                     reflect = True
-                    fresh = fresh if self._writing.told else len(session.messages())
+                    fresh = fresh if self._writing.prompted else len(session.messages())
                 elif session.done:
                     break
         except BaseException:
@@ -164,10 +164,10 @@ class _Trajectory:
     def _look(self, session: EpisodeSession, head: Sequence[Message], number: int, reflect: bool) -> Reply | None:
         """A look to explore with or to reflect on, not of the policy's choice; None where it chooses itself."""
         explore = number == 1 and self._explores
-        if not (explore or reflect) or (self._writing.told and not explore):
+        if not (explore or reflect) or (self._writing.prompted and not explore):
             return None
         looks = looking_calls(session.tools(), bool(session.episode.session.images))
-        if not self._writing.told:
+        if not self._writing.prompted:
             begins = self._writing.protocol.parse(self._reply(head, number, reflect).text).calls
             looks = [call for call in looks if call not in begins]  # which it will make by itself
         looks = [call for call in looks if call.name not in self._looked] or looks
@@ -182,7 +182,7 @@ class _Trajectory:
 
     def _reply(self, messages: Sequence[Message], number: int, reflect: bool) -> Reply:
         writing = self._writing
-        if not writing.told:
+        if not writing.prompted:
             return next_turn(writing.policy, messages)
         last = number == self._rounds
         prompt = CONCLUDE if last else REFLECT if reflect else EXPLORE if number == 1 else EXPLOIT

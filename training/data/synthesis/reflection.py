@@ -22,7 +22,7 @@ from agent_node.protocol import Protocol
 from tool_nodes.results import ErrorCode
 
 RETRIES = 2
-"""A doubtful call is repeated so many times at most; chosen by hand."""
+"""Most repetitions of a doubtful call [-]."""
 
 _MAY_PASS = frozenset(
     {

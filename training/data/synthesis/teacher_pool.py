@@ -35,8 +35,8 @@ IMAGE_SIZE = (320, 240)
 """Of the pictures (width, height) [px]; that of fast rollouts."""
 
 ENVIRONMENTS_KEPT = 2
-"""Environments that are kept, those that were used last: each has a station of 15 to 20 MB. Chosen by hand; another
-station is made within 0.1 s."""
+"""Environments that are kept, those that were used last: each has a station of 15 to 20 MB, and another station is made
+within 0.1 s."""
 
 
 class TeacherPool:

@@ -25,13 +25,13 @@ from tool_nodes.results import ErrorCode
 ThoughtRole = Literal["first", "later", "final"]
 """Which of PERIA's three prompts rewrites a thought."""
 
-LastCalls = Literal["failed", "told nothing", "worked"]
+LastCalls = Literal["failed", "found nothing", "worked"]
 """What became of the calls of a turn."""
-_WORST: tuple[LastCalls, ...] = ("failed", "told nothing")
+_WORST: tuple[LastCalls, ...] = ("failed", "found nothing")
 """Of several calls the first of these counts."""
 
 LONGEST = 1200
-"""A thought that has become longer is refused [characters]; chosen by hand, some times the longest of the teacher."""
+"""A thought that has become longer is refused [characters], several times the longest of the teacher."""
 
 _OPENINGS: dict[ThoughtRole, tuple[str, ...]] = {
     "first": (
@@ -93,7 +93,7 @@ _ASK = (
 
 @dataclass(frozen=True)
 class ThoughtContext:
-    """What a writer is told.
+    """What a writer gets beside the thought.
 
     Attributes:
         role: Which of the three prompts.
@@ -123,7 +123,7 @@ class Templates:
 
     def rewrite(self, thought: str, context: ThoughtContext, rng: np.random.Generator) -> str:
         """See Writer."""
-        openings = {"worked": _OPENINGS[context.role], "failed": _AFTER_FAILURE, "told nothing": _AFTER_NOTHING}
+        openings = {"worked": _OPENINGS[context.role], "failed": _AFTER_FAILURE, "found nothing": _AFTER_NOTHING}
         said = "" if context.again else thought
         for pattern, options in _EXCHANGES:
             said = re.sub(pattern, _chosen(rng, options), said)
@@ -190,7 +190,7 @@ def _end_of(exchange: Exchange) -> LastCalls:
     if record is None or (record.result.error is not None and record.result.error.code not in _ANSWERS):
         return "failed"
     if record.result.error is not None or not (record.result.text or record.image_index is not None):
-        return "told nothing"
+        return "found nothing"
     return "worked"
 
 
