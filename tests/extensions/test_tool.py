@@ -35,8 +35,8 @@ def test_a_tool_suite_of_another_package_is_named_on_the_command_line(tmp_path: 
 
 
 def test_the_page_of_tools_has_a_tool_of_a_new_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from docs.site.tool_docs import make_documents
     from tool_nodes import registry
-    from toolhand.docs.tool_docs import make_documents
 
     monkeypatch.syspath_prepend(str(install_guide(tmp_path / "site", "tool").folder))
     registry._entries.cache_clear()

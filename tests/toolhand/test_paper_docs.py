@@ -9,12 +9,12 @@ from typing import Annotated
 import pytest
 
 from agent_node.protocol import load_protocol
+from docs.site import paper_docs
+from docs.site.paper_docs import ROOT, filled, make_blocks, protocol_table, tool_table
+from docs.site.paper_tables import PrintedTool
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import NumberArgument
 from tool_nodes.toolbox.toolbox import Toolbox, tool
-from toolhand.docs import paper_docs
-from toolhand.docs.paper_docs import ROOT, filled, make_blocks, protocol_table, tool_table
-from toolhand.docs.paper_tables import PrintedTool
 
 Number = Annotated[float, NumberArgument()]
 PAGE = (ROOT / paper_docs.PAGE).read_text(encoding="utf-8")
@@ -30,7 +30,7 @@ class Tools:
 
 
 def test_the_tables_of_the_page_are_what_the_code_says() -> None:
-    assert filled(PAGE, make_blocks()) == PAGE, "run python -m toolhand.docs.paper_docs"
+    assert filled(PAGE, make_blocks()) == PAGE, "run python -m docs.site.paper_docs"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_the_command_says_that_the_page_is_stale_and_then_writes_it(
     monkeypatch.setattr(paper_docs, "ROOT", tmp_path)
     monkeypatch.setattr(paper_docs, "make_blocks", lambda: {"a": "new\n"})
     assert paper_docs.main(["--check"]) == 1
-    assert capsys.readouterr().out == "docs/reference/papers.md is stale; run python -m toolhand.docs.paper_docs\n"
+    assert capsys.readouterr().out == "docs/reference/papers.md is stale; run python -m docs.site.paper_docs\n"
     assert "new" not in file.read_text()
     assert paper_docs.main([]) == paper_docs.main(["--check"]) == 0
     assert paper_docs.main(["--wrong"]) == 2

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from docs.site import tool_docs
+from docs.site.tool_docs import PICTURE_BYTES, PICTURE_WIDTH, ROOT, Documents, anchor, describe_schema, encode
+from docs.site.tool_families import FAMILIES, tool_matrix, tools_of
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from tool_nodes.sandbox import seccomp
 from tool_nodes.toolbox.arguments import ArrayArgument, ImageArgument, NumberArgument, TextArgument
 from tool_nodes.toolbox.toolbox import ToolSpec
 from tool_nodes.tools.suites import SUITES
-from toolhand.docs import tool_docs
-from toolhand.docs.tool_docs import PICTURE_BYTES, PICTURE_WIDTH, ROOT, Documents, anchor, describe_schema, encode
-from toolhand.docs.tool_families import FAMILIES, tool_matrix, tools_of
 
 FOLDER = ROOT / "docs" / "reference" / "tools"
 ALL_PICTURES_BYTES = 700_000
@@ -34,7 +34,7 @@ def page() -> str:
 
 @pytest.mark.skipif(bool(seccomp.why_missing()), reason=seccomp.why_missing())
 def test_every_example_succeeds_and_the_page_and_the_pictures_show_what_came_out() -> None:
-    assert tool_docs.stale(tool_docs.make_documents()) == [], "run python -m toolhand.docs.tool_docs"
+    assert tool_docs.stale(tool_docs.make_documents()) == [], "run python -m docs.site.tool_docs"
 
 
 def test_every_tool_is_of_exactly_one_family_and_no_family_is_empty(specs: list[ToolSpec]) -> None:
@@ -114,7 +114,7 @@ def test_the_command_says_what_is_stale_and_writes_nothing(
     monkeypatch.setattr(tool_docs, "ROOT", tmp_path)
     monkeypatch.setattr(tool_docs, "make_documents", lambda: Documents("# Tools\n", {}))
     assert tool_docs.main(["--check"]) == 1
-    assert capsys.readouterr().out == "docs/reference/tools.md is stale; run python -m toolhand.docs.tool_docs\n"
+    assert capsys.readouterr().out == "docs/reference/tools.md is stale; run python -m docs.site.tool_docs\n"
     assert list(tmp_path.iterdir()) == []
     assert tool_docs.main([]) == 0
     assert tool_docs.main(["--check"]) == 0

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from docs.site.tool_families import FAMILIES, tools_of
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from sim.tool_examples import run_example
@@ -19,7 +20,6 @@ from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.spacetools.pointing import RoboReferTools, VlmTools
 from tool_nodes.tools.suites import SUITES
-from toolhand.docs.tool_families import FAMILIES, tools_of
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """The tables of docs/reference/papers.md that the code can tell: what each paper prints beside what is offered.
 
-`python -m toolhand.docs.paper_docs` writes them between the page's markers; `--check` only says whether they are stale,
+`python -m docs.site.paper_docs` writes them between the page's markers; `--check` only says whether they are stale,
 and exits with status 1 then. The rest of the page is written by hand.
 """
 
@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from agent_node.protocol import BOXED, Protocol, load_protocol
+from docs.site.paper_tables import SPACETOOLS_FIGURES, TABLES, PrintedTool
+from docs.site.tool_families import suite_title
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from tool_nodes.toolbox.toolbox import Toolbox, ToolSpec
 from tool_nodes.tools.suites import SUITES
-from toolhand.docs.paper_tables import SPACETOOLS_FIGURES, TABLES, PrintedTool
-from toolhand.docs.tool_families import suite_title
 
 ROOT = Path(__file__).parents[2]
 PAGE = "docs/reference/papers.md"
@@ -121,14 +121,14 @@ def filled(page: str, blocks: Mapping[str, str]) -> str:
 def main(arguments: list[str]) -> int:
     """Write the page, or check it. Exit status: 0, 1 where it is stale, 2 for unknown arguments."""
     if arguments not in ([], ["--check"]):
-        print("Usage: python -m toolhand.docs.paper_docs [--check]", file=sys.stderr)
+        print("Usage: python -m docs.site.paper_docs [--check]", file=sys.stderr)
         return 2
     page = (ROOT / PAGE).read_text(encoding="utf-8")
     fresh = filled(page, make_blocks())
     if not arguments:
         (ROOT / PAGE).write_text(fresh, encoding="utf-8")
     elif fresh != page:
-        print(f"{PAGE} is stale; run python -m toolhand.docs.paper_docs")
+        print(f"{PAGE} is stale; run python -m docs.site.paper_docs")
         return 1
     return 0
 

@@ -1,6 +1,6 @@
 """docs/reference/tools.md and its pictures, made from the code.
 
-`python -m toolhand.docs.tool_docs` writes them; `--check` only says what is stale, and exits with status 1 then.
+`python -m docs.site.tool_docs` writes them; `--check` only says what is stale, and exits with status 1 then.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from docs.site.tool_families import FAMILIES, Family, families_of, model_table, suite_title, tool_matrix, tools_of
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from sim.tool_examples import TABLE, example_of, example_picture, set_up
@@ -30,7 +31,6 @@ from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.picture_files import opened
 from tool_nodes.toolbox.toolbox import ToolSpec
 from tool_nodes.tools.suites import POINTING, SUITES
-from toolhand.docs.tool_families import FAMILIES, Family, families_of, model_table, suite_title, tool_matrix, tools_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = "docs/reference/tools.md"
@@ -54,7 +54,7 @@ _MATRIX_LEAD = "## Tools and backends\n"
 _INTRODUCTION = """\
 # Tools
 
-Made from the code by `python -m toolhand.docs.tool_docs`: schemas, docstrings, and calls with what they answered.
+Made from the code by `python -m docs.site.tool_docs`: schemas, docstrings, and calls with what they answered.
 
 Four papers, four suites; each has the names, arguments and coordinates that its paper prints. `toolhand tools --suite
 peria` lists one, `--suite all` every one, and `--suite evic,last` some.
@@ -357,7 +357,7 @@ def _read(path: Path) -> str:
 def main(arguments: list[str]) -> int:
     """Write everything, or with `--check` say what is stale; the exit status."""
     if arguments not in ([], ["--check"]):
-        print("usage: python -m toolhand.docs.tool_docs [--check]", file=sys.stderr)
+        print("usage: python -m docs.site.tool_docs [--check]", file=sys.stderr)
         return 2
     documents = make_documents()
     if not arguments:
@@ -365,7 +365,7 @@ def main(arguments: list[str]) -> int:
         return 0
     old = stale(documents)
     for name in old:
-        print(f"{name} is stale; run python -m toolhand.docs.tool_docs")
+        print(f"{name} is stale; run python -m docs.site.tool_docs")
     return 1 if old else 0
 
 
