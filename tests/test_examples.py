@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import importlib.util
 import re
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.forked import Forks
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
@@ -34,12 +35,20 @@ def as_pattern(promised: str) -> str:
     return "".join(lines).replace(re.escape("..."), ".*")
 
 
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    """Programs that find the simulator, the tools and the agent imported."""
+    forks = Forks("toolhand.run_in_process", "training.env.environment", "scipy.interpolate")
+    yield forks
+    forks.close()
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_prints_what_its_docstring_promises(example: Path) -> None:
+def test_an_example_prints_what_its_docstring_promises(example: Path, forks: Forks) -> None:
     package = NEEDS.get(example.stem)
     if package is not None and importlib.util.find_spec(package) is None:
         pytest.skip(f"needs the package {package}")
-    run = subprocess.run([sys.executable, example], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    run = forks.run([str(example)], ROOT)
     assert run.returncode == 0, run.stderr
     assert re.fullmatch(as_pattern(promise(example)), run.stdout), run.stdout
 
