@@ -34,13 +34,13 @@ def test_the_same_seed_gives_the_same_sequences(small_ground: Range) -> None:
 def test_a_latch_that_forgets_would_be_noticed(small_ground: Range, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was polled before stops were counted: whether one is latched now."""
     monkeypatch.setattr(StopWatch, "halted", property(lambda self: self._latch.is_set))
-    violations = run_sequences(N, 1, small_ground).violations
+    violations = run_sequences(8, 1, small_ground).violations
     assert any("asked for before a stop, moved a joint" in text for text in violations)
 
 
 def test_an_arm_that_no_stop_reaches_would_be_noticed(small_ground: Range, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StopLatch, "set", lambda self: None)
-    violations = run_sequences(10, 1, small_ground).violations
+    violations = run_sequences(4, 1, small_ground).violations
     assert any("asked for before a stop" in text for text in violations)
 
 

@@ -9,12 +9,13 @@ from sim.animation import ANIMATION_FRAMES, ANIMATION_SIZE, animate
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
 from tests.gen3 import NAMED_STATES
+from tests.stations import FAST
 from tool_nodes.types import CollisionScene, JointGoal
 
 
 @pytest.fixture(scope="module")
 def moved() -> Station:
-    station = Station(load_scene(EXAMPLE_SCENE))
+    station = Station(load_scene(EXAMPLE_SCENE), FAST)
     home = JointGoal(np.asarray(NAMED_STATES["Home"], float))
     station.arm.follow(station.planner.plan(station.arm.state().q, home, CollisionScene()))
     return station

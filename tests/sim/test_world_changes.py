@@ -18,7 +18,7 @@ from sim.world import LOG_PERIOD_S, World
 from tool_nodes.results import ErrorCode, ToolError
 
 
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 2000))
 def test_a_scene_comes_back_from_its_text_to_the_last_bit(seed: int) -> None:
     for scene in (generate_scene(seed), random_task(seed).scene):

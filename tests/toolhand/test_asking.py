@@ -98,7 +98,12 @@ def test_without_a_terminal_nobody_is_asked() -> None:
 
 def test_a_run_at_a_terminal_goes_on_with_the_answer_and_is_replayed_with_it(tmp_path: Path) -> None:
     person, here = pty.openpty()
-    command = ["run", "pick up the coconut water", "--no-animation", "--json", "--runs-dir", str(tmp_path)]
+    scene = tmp_path / "two.yaml"
+    places = "".join(f"  - {{name: coconut water, position: [0.45, {y}]}}\n" for y in (0.15, -0.15))
+    scene.write_text(f"objects:\n{places}")
+    runs = tmp_path / "runs"
+    command = ["run", "pick up the coconut water", "--no-animation", "--json", "--runs-dir", str(runs)]
+    command += ["--scene", str(scene)]
     with subprocess.Popen(
         [sys.executable, "-m", "toolhand", *command], stdin=here, stderr=here, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -121,7 +126,7 @@ def test_a_run_at_a_terminal_goes_on_with_the_answer_and_is_replayed_with_it(tmp
     assert result["truth"]["picked"]
     assert result["judged_against"]["goal"] == "pick coconut_water_2"
     assert "hears   the left one" in shown
-    (folder,) = tmp_path.iterdir()
+    (folder,) = runs.iterdir()
     assert OperatorAnswer("the left one") in [step.event for step in load(folder).steps]
     again = subprocess.run(
         [sys.executable, "-m", "toolhand", "replay", str(folder), "--again"],

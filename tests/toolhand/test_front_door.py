@@ -87,7 +87,8 @@ def test_the_story_of_a_run_is_on_stdout_unless_that_is_for_the_document(
 
 
 def test_a_reader_that_goes_away_does_not_end_the_deed(tmp_path: Path) -> None:
-    run = f"{sys.executable} -m toolhand run 'pick up the red box' --no-animation"
+    (tmp_path / "alone.yaml").write_text("objects:\n  - {name: red box, position: [0.45, 0.1]}\n")
+    run = f"{sys.executable} -m toolhand run 'pick up the red box' --scene alone.yaml --no-animation"
     done = subprocess.run(
         ["bash", "-c", f"{run} | head -1"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300
     )

@@ -88,7 +88,8 @@ def test_what_explains_itself_does(tmp_path: Path) -> None:
 
 
 def test_a_run_in_process_works(tmp_path: Path) -> None:
-    done = toolhand(tmp_path, "run", "pick up the red box", "--no-animation")
+    (tmp_path / "alone.yaml").write_text("objects:\n  - {name: red box, position: [0.45, 0.1]}\n")
+    done = toolhand(tmp_path, "run", "pick up the red box", "--scene", "alone.yaml", "--no-animation")
     assert done.returncode == 0, done.stderr
     assert "Picked up the red box." in done.stdout
 

@@ -9,17 +9,19 @@ from agent_node.policies.replay import Replay
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.runs.folder import write_trajectory
 from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
+from sim.station import Station
+from tests.stations import FAST
 from tool_nodes.results import ErrorCode, ToolError
 
 TASK = "pick up the unicorn"
+SETTINGS = replace(FAST, seed=1)
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     """A run in which the policy looks, finds nothing, and says so."""
     folder = tmp_path_factory.mktemp("run")
-    station = Station(load_scene(EXAMPLE_SCENE), StationConfig(seed=1))
+    station = Station(load_scene(EXAMPLE_SCENE), SETTINGS)
     episode = Agent(ScriptedPolicy(), station.toolbox).run(TASK)
     write_trajectory(folder, episode, station.toolbox.schemas())
     return folder, episode
@@ -33,16 +35,14 @@ def test_a_run_says_again_what_it_said(recorded):
     folder, episode = recorded
     assert len(episode.turns) > 1, "the run is worth replaying"
     for _ in range(2):
-        again = Agent(Replay(folder), Station(load_scene(EXAMPLE_SCENE), StationConfig(seed=1)).toolbox).run(TASK)
+        again = Agent(Replay(folder), Station(load_scene(EXAMPLE_SCENE), SETTINGS).toolbox).run(TASK)
         assert lines(again) == lines(episode)
         assert again.answer == episode.answer
 
 
 def test_another_sentence_is_told_before_the_first_turn(recorded):
     folder, _ = recorded
-    again = Agent(Replay(folder), Station(load_scene(EXAMPLE_SCENE), StationConfig(seed=1)).toolbox).run(
-        "pick up the dragon"
-    )
+    again = Agent(Replay(folder), Station(load_scene(EXAMPLE_SCENE), SETTINGS).toolbox).run("pick up the dragon")
     assert again.error_code is ErrorCode.UNAVAILABLE
     assert "before the first turn (the operator's sentence)" in again.answer
     assert "dragon" in again.answer

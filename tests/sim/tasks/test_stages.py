@@ -23,6 +23,7 @@ from sim.tasks.stages import HELD_S, Stages, pick_stages, place_stages
 from sim.tasks.task import Category, History, Score, Stage, Task, Transcript
 from sim.tasks.tasks import random_task
 from sim.world import LOG_PERIOD_S
+from tests.stations import FAST
 from training.env.episode import run_episode
 from training.rewards.stages import WEIGHTS, stage_reward
 
@@ -32,7 +33,7 @@ TARGET, REFERENCE = "cinnamon_1", "rice_box_1"
 PICK = PickTask("pick up the cinnamon", SCENE, (TARGET,))
 PLACE = PlaceTask(SENTENCE, SCENE, (TARGET,), "in_front_of", (REFERENCE,))
 GRASP = ["hand_at_target", "jaws_touch_target", "held", "lifted", "carried"]
-FAST = StationConfig(sleep=True)
+AWAKE = replace(FAST, sleep=False)
 
 
 def reached(stages: Stages) -> list[str]:
@@ -56,7 +57,7 @@ def whole(config: StationConfig) -> tuple[History, Score]:
     return history, PLACE.score(history, episode)
 
 
-@pytest.mark.parametrize("config", [StationConfig(), FAST], ids=["awake", "sleep"])
+@pytest.mark.parametrize("config", [AWAKE, FAST], ids=["awake", "sleep"])
 def test_a_whole_pick_and_place_reaches_every_stage_one_after_the_other(config: StationConfig) -> None:
     _, score = whole(config)
     assert score.success
@@ -70,7 +71,7 @@ def test_a_whole_pick_and_place_reaches_every_stage_one_after_the_other(config: 
 
 def test_what_is_logged_while_things_sleep_is_what_is_logged_with_everything_awake() -> None:
     """Sleeping things have no contacts in the physics; the log has them, and so the stages have their times."""
-    (awake, its), (asleep, others) = whole(StationConfig()), whole(FAST)
+    (awake, its), (asleep, others) = whole(AWAKE), whole(FAST)
     assert awake.contacts is not None
     assert len(set(awake.contacts)) >= 4, "stands, is touched, is up, stands again"
     assert awake.contacts == asleep.contacts
@@ -145,7 +146,7 @@ def test_the_wrong_thing_lifted_is_no_stage_of_the_target() -> None:
 
 def test_jaws_that_close_beside_the_thing_were_at_it_and_no_more() -> None:
     """The motion of a grasp once more, in a world where the thing stands aside."""
-    station = Station(SCENE)
+    station = Station(SCENE, FAST)
     history = picked(station).history((2.0,))
     assert history.hand is not None
     score = PICK.score(history, nothing_said())
@@ -156,7 +157,7 @@ def test_jaws_that_close_beside_the_thing_were_at_it_and_no_more() -> None:
     arm = [int(world.model.joint(name).qposadr[0]) for name in world.robot.arm_joints]
     knuckle = int(world.model.joint(world.robot.gripper.joint).qposadr[0])
 
-    missed = Station(SCENE)
+    missed = Station(SCENE, FAST)
     thing = missed.world.snapshot().objects[TARGET]
     # Aside is across the direction in which the jaws close: away from the palm's middle, by its width.
     half = SCENE.find(TARGET).asset.size_m[0] / 2
@@ -164,7 +165,7 @@ def test_jaws_that_close_beside_the_thing_were_at_it_and_no_more() -> None:
     missed.world.place_object(TARGET, thing.position_m + (half + 0.017) * axis, thing.quat_wxyz)
     judge = Judge(missed)
     for (_, before), (_, after) in itertools.pairwise(log):
-        for part in np.linspace(0, 1, 20, endpoint=False):
+        for part in np.linspace(0, 1, 10, endpoint=False):
             missed.world.command_arm((1 - part) * before[arm] + part * after[arm])
             missed.world.command_knuckle(float(after[knuckle]))
             missed.world.step()

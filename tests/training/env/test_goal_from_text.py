@@ -14,6 +14,7 @@ from sim.scene.generator import generate_scene
 from sim.station import Station
 from sim.tasks.pick import PickTask
 from sim.tasks.task import Score
+from tests.stations import FAST
 from tool_nodes.results import ErrorCode
 from training.env.episode import run_episode, summarize
 from training.env.goal_from_text import OWN_READING, task_from_text, true_views
@@ -31,12 +32,12 @@ class Done:
 
 
 def fresh() -> Station:
-    return Station(load_scene(EXAMPLE_SCENE))
+    return Station(load_scene(EXAMPLE_SCENE), FAST)
 
 
 @pytest.fixture(scope="module")
 def example() -> Station:
-    return fresh()
+    return Station(load_scene(EXAMPLE_SCENE))
 
 
 @pytest.mark.parametrize(
