@@ -32,7 +32,7 @@ from training.pointer.data import read_shard as read_pictures
 from training.rollouts.branching import plan_of
 from training.rollouts.collection import read_rollouts, write_shard
 from training.rollouts.pictures import PictureStore
-from training.trainer.sequences import read_rows
+from training.trainer.sequences import read_sequences
 
 DIGITS = b"1" + b"0" * 400
 
@@ -125,7 +125,7 @@ READERS: Mapping[str, tuple[str, Callable[[Path], Any]]] = {
     "a model's index": ("model.safetensors.index.json", lambda path: check_weights(path.parent)),
     "a manifest": ("manifest.json", lambda path: _all(read_chat(path.parent))),
     "rows of a chat": ("data/train-00000.jsonl", lambda path: _all(read_chat(path.parents[1]))),
-    "rows of training": ("rows.npz", read_rows),
+    "rows of training": ("rows.npz", read_sequences),
     "pictures of training": ("pictures.npz", read_pictures),
     "times of an experiment": ("times.json", lambda path: read_times(path.parent)),
     "a token": ("token", lambda path: read_token(path)),

@@ -153,26 +153,26 @@ class ExperimentRun:
         Raises:
             ToolError: INVALID_ARGUMENT where there is none; as of `training.rollouts.engine.collect`.
         """
-        from training.trainer.reading import rows_of_folder
-        from training.trainer.sequences import TokenSequence, read_rows, write_rows
+        from training.trainer.reading import sequences_of_folder
+        from training.trainer.sequences import TokenSequence, read_sequences, write_sequences
 
         path = self.folder / "teacher" / f"rows{_suffix(replace(arm, sft_times=1), rl=False)}.npz"
         if path.exists():
-            return read_rows(path)
-        weights, rows, left_out = self._fresh(arm), list[TokenSequence](), Counter[str]()
+            return read_sequences(path)
+        weights, sequences, left_out = self._fresh(arm), list[TokenSequence](), Counter[str]()
         for use, policy, count in (
             ("careful", "careful:varied", self.sizes.careful),
             ("expert", "careful:unchecked", self.sizes.expert),
         ):
-            found, bad = rows_of_folder(self._taught(use, policy, count, arm), weights, _worth_learning)
-            rows += found
+            found, bad = sequences_of_folder(self._taught(use, policy, count, arm), weights, _worth_learning)
+            sequences += found
             left_out += bad
         for why, count in left_out.items():
             say(f"{count} conversations cannot be learned from: {why}")
-        if not rows:
+        if not sequences:
             raise invalid("No rollout of the teachers ended well: nothing to learn from.")
-        _saved(path, lambda: write_rows(path, rows))
-        return rows
+        _saved(path, lambda: write_sequences(path, sequences))
+        return sequences
 
     def _taught(self, use: str, policy: str, count: int, arm: ExperimentArm) -> Path:
         folder = self.folder / "teacher" / f"{use}{'' if arm.stage1 else '-start'}"

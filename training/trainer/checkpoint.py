@@ -26,15 +26,16 @@ VERSION = 2
 
 
 def identity_of(
-    settings: OptimiserSettings, seed: int, weights: TinyWeights, rows: Sequence[TokenSequence] = ()
+    settings: OptimiserSettings, seed: int, weights: TinyWeights, sequences: Sequence[TokenSequence] = ()
 ) -> dict[str, Any]:
-    """What makes a training the same one: settings, seed, first weights, and rows with how much each token counts."""
+    """What makes a training the same one: settings, seed, first weights, and sequences with each token's weight."""
     first = hashlib.sha256(json.dumps([asdict(weights.config), weights.vocabulary.tokens]).encode())
     for name in sorted(weights.tensors):
         first.update(np.ascontiguousarray(weights.tensors[name], np.float32).tobytes())
     data = hashlib.sha256()
-    for row in rows:
-        data.update(b"".join(part.tobytes() for part in (row.tokens, row.sampled, row.visual_features, row.advantages)))
+    for sequence in sequences:
+        parts = (sequence.tokens, sequence.sampled, sequence.visual_features, sequence.advantages)
+        data.update(b"".join(part.tobytes() for part in parts))
     return {
         "version": VERSION,
         "settings": asdict(settings),

@@ -35,8 +35,8 @@ from training.trainer.settings import OptimiserSettings, PolicySettings
 
 _BETA1 = 0.9
 """How slowly the mean of gradients follows [-]: AdamW's default in torch, and the momentum of SGD."""
-_ROWS_AT_ONCE = 32
-"""Rows that are read at once where a step has more; of like lengths, so that little is filled up."""
+_SEQUENCES_AT_ONCE = 32
+"""Sequences that are read at once where a step has more; of like lengths, so that little is filled up."""
 _SEEDS = 2**62
 """Seeds of torch that are drawn from [-], within its 64 bits."""
 _NEVER = -1e9
@@ -90,12 +90,12 @@ class Learner:
         return Dropout(share, torch.Generator(self.device).manual_seed(int(rng.integers(_SEEDS))))
 
     def supervise(
-        self, rows: Sequence[TokenSequence], rate: float = 1.0, drop: Callable[[Tensor], Tensor] = nothing_dropped
+        self, sequences: Sequence[TokenSequence], rate: float = 1.0, drop: Callable[[Tensor], Tensor] = nothing_dropped
     ) -> dict[str, float]:
         """One step of SFT.
 
         Args:
-            rows: Rows of the step; a token counts as much as its advantage says.
+            sequences: Conversations of the step; a token counts as much as its advantage says.
             rate: Share of the highest learning rate.
             drop: Share of the network's numbers that is kept, see `dropout`.
 
@@ -107,7 +107,7 @@ class Learner:
             ToolError: INTERNAL where the loss is no number: nothing was changed by it.
         """
         self.network.train()
-        logits, batch = self._scored(rows, drop)
+        logits, batch = self._scored(sequences, drop)
         targets = batch.targets
         tokens = batch.advantages.sum()
         counts = batch.advantages / tokens.clamp(min=1.0)
@@ -120,11 +120,13 @@ class Learner:
         self._descend(rate)
         return {"loss": float(loss.detach()), **figures}
 
-    def reinforce(self, rows: Sequence[TokenSequence], settings: PolicySettings, rate: float = 1.0) -> dict[str, float]:
+    def reinforce(
+        self, sequences: Sequence[TokenSequence], settings: PolicySettings, rate: float = 1.0
+    ) -> dict[str, float]:
         """One step of RL; see the module.
 
         Args:
-            rows: With advantages, and log-probabilities of the policy that sampled.
+            sequences: Conversations with advantages, and log-probabilities of the policy that sampled.
             settings: Settings of the objective.
             rate: Share of the highest learning rate, once the first steps are over.
 
@@ -138,9 +140,9 @@ class Learner:
         """
         self.network.train()
         self._optimiser.zero_grad(set_to_none=True)
-        count = sum(int(row.sampled.sum()) for row in rows)
+        count = sum(int(sequence.sampled.sum()) for sequence in sequences)
         parts = []
-        for some in alike(rows, _ROWS_AT_ONCE):
+        for some in alike(sequences, _SEQUENCES_AT_ONCE):
             loss, metrics = self._part_of_step(some, settings)
             self._require_number(loss)
             (loss / count).backward()
@@ -149,9 +151,11 @@ class Learner:
         means = {name: sum(part[name] for part in parts) / count for name in parts[0]}
         return {**means, "tokens": float(count), "grad_norm": self._grad_norm}
 
-    def _part_of_step(self, rows: Sequence[TokenSequence], settings: PolicySettings) -> tuple[Tensor, dict[str, float]]:
-        """Sums over the sampled tokens of some rows: the loss, and the metrics of `reinforce`."""
-        logits, batch = self._scored(rows)
+    def _part_of_step(
+        self, sequences: Sequence[TokenSequence], settings: PolicySettings
+    ) -> tuple[Tensor, dict[str, float]]:
+        """Sums over the sampled tokens of some sequences: the loss, and the metrics of `reinforce`."""
+        logits, batch = self._scored(sequences)
         everything = F.log_softmax(logits, -1)
         logprobs = batch.of_targets(everything)
         ratio = torch.exp(logprobs - batch.logprobs)
@@ -187,56 +191,56 @@ class Learner:
     # -- without gradients -----------------------------------------------------------------------------
 
     @torch.no_grad()
-    def logprobs(self, rows: Sequence[TokenSequence]) -> list[Floats]:
-        """Of each row the natural log-probability of each token that was sampled, (L,), 0 elsewhere."""
+    def logprobs(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
+        """Of each sequence the natural log-probability of each token that was sampled, (L,), 0 elsewhere."""
         self.network.eval()
         found = []
-        for first in range(0, len(rows), _ROWS_AT_ONCE):
-            some = rows[first : first + _ROWS_AT_ONCE]
+        for first in range(0, len(sequences), _SEQUENCES_AT_ONCE):
+            some = sequences[first : first + _SEQUENCES_AT_ONCE]
             logits, batch = self._scored(some)
             values = batch.of_targets(F.log_softmax(logits, -1)).cpu().numpy()
-            edges = np.cumsum([int(row.sampled.sum()) for row in some])[:-1]
-            for row, own in zip(some, np.split(values, edges), strict=True):
-                out = np.zeros(len(row), np.float32)
-                out[row.sampled] = own
+            edges = np.cumsum([int(sequence.sampled.sum()) for sequence in some])[:-1]
+            for sequence, own in zip(some, np.split(values, edges), strict=True):
+                out = np.zeros(len(sequence), np.float32)
+                out[sequence.sampled] = own
                 found.append(out)
         return found
 
     @torch.no_grad()
-    def measure(self, rows: Sequence[TokenSequence]) -> dict[str, float]:
-        """Loss [nat a token] and accuracy, by name, of rows that are not trained on."""
+    def measure(self, sequences: Sequence[TokenSequence]) -> dict[str, float]:
+        """Loss [nat a token] and accuracy, by name, of sequences that are not trained on."""
         self.network.eval()
         lost, right, count = 0.0, 0, 0
-        for first in range(0, len(rows), _ROWS_AT_ONCE):
-            logits, batch = self._scored(rows[first : first + _ROWS_AT_ONCE])
+        for first in range(0, len(sequences), _SEQUENCES_AT_ONCE):
+            logits, batch = self._scored(sequences[first : first + _SEQUENCES_AT_ONCE])
             lost += float(F.cross_entropy(logits, batch.targets, reduction="sum"))
             right += int((logits.argmax(-1) == batch.targets).sum())
             count += len(batch.targets)
         return {"loss": lost / count, "accuracy": right / count}
 
     def _scored(
-        self, rows: Sequence[TokenSequence], drop: Callable[[Tensor], Tensor] = nothing_dropped
+        self, sequences: Sequence[TokenSequence], drop: Callable[[Tensor], Tensor] = nothing_dropped
     ) -> tuple[Tensor, _Sampled]:
         """Logits (N, V) that the N sampled tokens of a batch were drawn from, and these.
 
         Where a grammar guides the policy, logits of tokens that it did not allow are too low to be drawn.
         """
-        batch = TokenBatch.of(rows)
+        batch = TokenBatch.of(sequences)
         sampled = torch.from_numpy(batch.sampled[:, 1:]).to(self.device)
         tokens = torch.from_numpy(batch.tokens).long().to(self.device)
         visual_features = torch.from_numpy(batch.visual_features).to(self.device)
-        sampled_of = _Sampled(self, batch, tokens, visual_features, sampled, self._allowed(rows))
+        sampled_of = _Sampled(self, batch, tokens, visual_features, sampled, self._allowed(sequences))
         hidden = self.network(tokens[:, :-1], visual_features[:, :-1], drop)[sampled]
         return sampled_of.guided(self.network.logits(hidden)), sampled_of
 
-    def _allowed(self, rows: Sequence[TokenSequence]) -> Tensor | None:
+    def _allowed(self, sequences: Sequence[TokenSequence]) -> Tensor | None:
         """(N, V) of a batch."""
         if self._grammar is None:
             return None
-        for row in rows:
-            if row not in self._masks:
-                self._masks[row] = self._grammar.masks(row.tokens, row.sampled)
-        return torch.from_numpy(np.concatenate([self._masks[row] for row in rows])).to(self.device)
+        for sequence in sequences:
+            if sequence not in self._masks:
+                self._masks[sequence] = self._grammar.masks(sequence.tokens, sequence.sampled)
+        return torch.from_numpy(np.concatenate([self._masks[sequence] for sequence in sequences])).to(self.device)
 
     def _reference_logprobs(self, batch: _Sampled) -> Tensor:
         if self._reference is None:

@@ -48,16 +48,16 @@ def turn_advantages(
 
 def update(
     learner: Learner,
-    rows: Sequence[TokenSequence],
+    sequences: Sequence[TokenSequence],
     settings: PolicySettings,
     rng: np.random.Generator,
     rate: float = 1.0,
 ) -> dict[str, float]:
-    """Learn from rows with advantages; those without any are left out, as nothing is to be learned from them.
+    """Learn from sequences with advantages; those without any are left out, as nothing is to be learned from them.
 
     Args:
         learner: Is changed.
-        rows: With log-probabilities of the policy that sampled.
+        sequences: Conversations with log-probabilities of the policy that sampled.
         settings: Settings of the objective.
         rng: Decides the order.
         rate: Share of the highest learning rate.
@@ -69,10 +69,10 @@ def update(
 
     Raises:
         ToolError: INTERNAL for a loss that is no number; INVALID_ARGUMENT for a difference above
-            `settings.max_logprob_diff`: the rows were not sampled by these weights, or read otherwise. Nothing was
+            `settings.max_logprob_diff`: the sequences were not sampled by these weights, or read otherwise. Nothing was
             changed by that.
     """
-    telling = [row for row in rows if row.advantages.any()]
+    telling = [sequence for sequence in sequences if sequence.advantages.any()]
     if not telling:
         return {"rows": 0.0}
     difference = logprob_diff(learner, telling)
@@ -91,8 +91,8 @@ def update(
     return {**means, "rows": float(len(telling)), "steps": float(len(steps)), "logprob_diff": difference}
 
 
-def logprob_diff(learner: Learner, rows: Sequence[TokenSequence]) -> float:
+def logprob_diff(learner: Learner, sequences: Sequence[TokenSequence]) -> float:
     """Mean difference of a token's log-probability as it was sampled and as the learner computes it [nat]."""
-    pairs = zip(rows, learner.logprobs(rows), strict=True)
-    differences = [np.abs(row.logprobs - own)[row.sampled] for row, own in pairs]
+    pairs = zip(sequences, learner.logprobs(sequences), strict=True)
+    differences = [np.abs(sequence.logprobs - own)[sequence.sampled] for sequence, own in pairs]
     return float(np.concatenate(differences).mean())

@@ -1,7 +1,7 @@
-"""Rows that practise copying: what the operator said, and the same words in the policy's moves.
+"""Sequences that practise copying: what the operator said, and the same words in the policy's moves.
 
 A policy that was taught by a thousand conversations has read few names, and writes one that it knows where another one
-was said: "PLAN pudding box RIGHT_OF red box" for "right of the pasta box". Two kinds of rows show it many more, and
+was said: "PLAN pudding box RIGHT_OF red box" for "right of the pasta box". Two kinds of sequences show it many more;
 neither needs a simulator: sentences with the plan that belongs to them, and conversations with other names.
 """
 
@@ -37,17 +37,17 @@ _STRANGE, _UNKNOWN = "quux", 0.1
 """Begins a word that no vocabulary has, which stands as a slot; the share of made-up names that have one [-]."""
 
 
-def sentence_rows(weights: TinyWeights, count: int, rng: np.random.Generator) -> list[TokenSequence]:
-    """Rows of a sentence and the first turn that answers it, in the training's wordings.
+def sentence_sequences(weights: TinyWeights, count: int, rng: np.random.Generator) -> list[TokenSequence]:
+    """Sequences of a sentence and the first turn that answers it, in the training's wordings.
 
     Args:
         weights: Weights with the vocabulary.
-        count: Rows.
+        count: Sequences.
         rng: Draws the sentences.
     """
     visual_encoder = VisualEncoder(weights.encoder, blind=True)  # before the first look there is nothing to see
-    rows: list[TokenSequence] = []
-    while len(rows) < count:
+    sequences: list[TokenSequence] = []
+    while len(sequences) < count:
         said = _sentence(weights.vocabulary, rng)
         try:
             plan = plan_of(parse_command(said))
@@ -56,8 +56,8 @@ def sentence_rows(weights: TinyWeights, count: int, rng: np.random.Generator) ->
         slots = weights.vocabulary.read_sentence(said)[1]
         turn = render_move(Move("look", plan=plan), Registers(slots=slots))
         talk = [Message("user", said, said), Message("assistant", turn)]
-        rows.append(TokenSequence.of(read_context(talk, visual_encoder, weights.vocabulary)))
-    return rows
+        sequences.append(TokenSequence.of(read_context(talk, visual_encoder, weights.vocabulary)))
+    return sequences
 
 
 def _sentence(vocabulary: Vocabulary, rng: np.random.Generator) -> str:
@@ -96,11 +96,11 @@ def naming_words(vocabulary: Vocabulary) -> tuple[str, ...]:
 
 
 class Renaming:
-    """Makes rows with other names.
+    """Makes sequences with other names.
 
     Args:
         vocabulary: Vocabulary of the policy.
-        rng: Draws rows and names.
+        rng: Draws sequences and names.
     """
 
     def __init__(self, vocabulary: Vocabulary, rng: np.random.Generator) -> None:
@@ -108,27 +108,27 @@ class Renaming:
         self._is_name = np.isin(np.arange(len(vocabulary)), self._names)
         self._rng = rng
 
-    def sentences(self, rows: Sequence[TokenSequence], count: int) -> list[TokenSequence]:
-        """Rows drawn from those of `sentence_rows`, every name another one throughout."""
-        return [self._renamed(row) for row in self._drawn(rows, count)]
+    def sentences(self, sequences: Sequence[TokenSequence], count: int) -> list[TokenSequence]:
+        """Sequences drawn from those of `sentence_sequences`, every name another one throughout."""
+        return [self._renamed(sequence) for sequence in self._drawn(sequences, count)]
 
-    def conversations(self, rows: Sequence[TokenSequence], count: int) -> list[TokenSequence]:
-        """Rows drawn from whole conversations, every name another one throughout.
+    def conversations(self, sequences: Sequence[TokenSequence], count: int) -> list[TokenSequence]:
+        """Sequences drawn from whole conversations, every name another one throughout.
 
         What the policy saw is of the old names; so only words, and the token after each, are learned from: their
         `advantages` are 1, those of other tokens 0.
         """
         made = []
-        for row in self._drawn(rows, count):
-            copied = self._is_name[row.tokens] & row.sampled
-            learned = copied | (np.roll(copied, 1) & row.sampled)
-            made.append(replace(self._renamed(row), advantages=learned.astype(np.float32)))
+        for sequence in self._drawn(sequences, count):
+            copied = self._is_name[sequence.tokens] & sequence.sampled
+            learned = copied | (np.roll(copied, 1) & sequence.sampled)
+            made.append(replace(self._renamed(sequence), advantages=learned.astype(np.float32)))
         return made
 
-    def _drawn(self, rows: Sequence[TokenSequence], count: int) -> list[TokenSequence]:
-        return [rows[k] for k in self._rng.integers(len(rows), size=count)] if count else []
+    def _drawn(self, sequences: Sequence[TokenSequence], count: int) -> list[TokenSequence]:
+        return [sequences[k] for k in self._rng.integers(len(sequences), size=count)] if count else []
 
-    def _renamed(self, row: TokenSequence) -> TokenSequence:
+    def _renamed(self, sequence: TokenSequence) -> TokenSequence:
         other = np.arange(len(self._is_name), dtype=np.int32)
         other[self._names] = self._rng.permutation(self._names)
-        return replace(row, tokens=other[row.tokens])
+        return replace(sequence, tokens=other[sequence.tokens])

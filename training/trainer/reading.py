@@ -1,4 +1,4 @@
-"""Rows of recorded rollouts: what the policy read and wrote, as the policy itself reads it."""
+"""Sequences of recorded rollouts: what the policy read and wrote, as the policy itself reads it."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class CachingVisualEncoder(VisualEncoder):
         return self._seen[key]
 
 
-def rows_of(
+def sequence_of(
     record: RolloutRecord, store: PictureStore, weights: TinyWeights, visual_encoder: VisualEncoder | None = None
 ) -> TokenSequence:
-    """The row of a rollout, with ones for advantages.
+    """The sequence of a rollout, with ones for advantages.
 
     Args:
         record: Record of the tiny policy, or of a teacher that writes its dialect: then there are no log-probabilities.
@@ -68,23 +68,25 @@ def rows_of(
         sampled = context.tokens[context.sampled]
         if ids and (len(ids) != len(sampled) or not np.array_equal(ids, sampled)):
             raise invalid("It reads otherwise than it was sampled.")
-        row = TokenSequence.of(context, [value for turn in record.turns for value in turn.logprobs] if ids else None)
-        problem = problem_of(row, len(weights.vocabulary), row.visual_features.shape[1], weights.config.positions)
-        if problem or len(row.spans) != len(record.turns):
+        logprobs = [value for turn in record.turns for value in turn.logprobs]
+        sequence = TokenSequence.of(context, logprobs if ids else None)
+        width = sequence.visual_features.shape[1]
+        problem = problem_of(sequence, len(weights.vocabulary), width, weights.config.positions)
+        if problem or len(sequence.spans) != len(record.turns):
             raise invalid(f"It {problem or 'has turns of no token'}.")
-        return row
+        return sequence
     except ToolError as error:
         raise invalid(f"The rollout {record.id} is no row for the small policy: {error.message}") from error
 
 
-def rows_of_folder(
+def sequences_of_folder(
     folder: Path, weights: TinyWeights, chosen: Callable[[RolloutRecord], bool] = lambda record: True
 ) -> tuple[list[TokenSequence], Counter[str]]:
-    """The rows of a collection of rollouts.
+    """The sequences of a collection of rollouts.
 
     Args:
         folder: Folder of the collection.
-        weights: Weights of the policy, see `rows_of`.
+        weights: Weights of the policy, see `sequence_of`.
         chosen: Which rollouts; all by default.
 
     Returns:
@@ -94,20 +96,20 @@ def rows_of_folder(
         ToolError: INVALID_ARGUMENT for a folder that is no collection.
     """
     pairs, bad = records_of_folder(folder, weights, chosen)
-    return [row for _, row in pairs], bad
+    return [sequence for _, sequence in pairs], bad
 
 
 def records_of_folder(
     folder: Path, weights: TinyWeights, chosen: Callable[[RolloutRecord], bool] = lambda record: True
 ) -> tuple[list[tuple[RolloutRecord, TokenSequence]], Counter[str]]:
-    """The same with the record of each row; see `rows_of_folder`."""
+    """The same with the record of each sequence; see `sequences_of_folder`."""
     pairs: list[tuple[RolloutRecord, TokenSequence]] = []
     bad: Counter[str] = Counter()
     store, visual_encoder = PictureStore(folder), CachingVisualEncoder(weights)
     for record in read_rollouts(folder, lambda error: bad.update(["a line that is no record"])):
         if chosen(record):
             try:
-                pairs.append((record, rows_of(record, store, weights, visual_encoder)))
+                pairs.append((record, sequence_of(record, store, weights, visual_encoder)))
             except ToolError as error:
                 bad[error.message.partition(": ")[2] or error.message] += 1
     return pairs, bad

@@ -110,7 +110,7 @@ class _Drawn:
 
     report: CollectReport
     records: list[RolloutRecord]
-    rows: list[TokenSequence]
+    sequences: list[TokenSequence]
     left_out: Counter[str]
 
 
@@ -127,17 +127,17 @@ def _iteration(
     began = time.monotonic()
     drawn = _draw(learner, plan, settings, _rollouts(folder, iteration), iteration, progress)
     collected = time.monotonic()
-    if not drawn.rows:
+    if not drawn.sequences:
         why = drawn.left_out.most_common(1)[0][0] if drawn.left_out else "all were dropped"
         raise ToolError(
             ErrorCode.EXECUTION_FAILED, f"No rollout of iteration {iteration + 1} can be learned from: {why}."
         )
     scored = [credited(record, WEIGHTS) for record in drawn.records]
     advantages, metrics = turn_advantages(scored, settings)
-    rows = [row.with_advantages(values) for row, values in zip(drawn.rows, advantages, strict=True)]
+    sequences = [own.with_advantages(values) for own, values in zip(drawn.sequences, advantages, strict=True)]
     read = time.monotonic()
     gone = iteration / max(settings.iterations - 1, 1)
-    update_metrics = update(learner, rows, settings, rng, 1.0 - gone * (1.0 - settings.min_lr_ratio))
+    update_metrics = update(learner, sequences, settings, rng, 1.0 - gone * (1.0 - settings.min_lr_ratio))
     groups: dict[str, list[RolloutRecord]] = {}
     for rollout, record in zip(scored, drawn.records, strict=True):
         groups.setdefault(rollout.prompt, []).append(record)
@@ -154,7 +154,7 @@ def _iteration(
         "no_tool_calls": sum(not any(map(_calls, group)) for group in whole),
         "turns": float(np.mean([len(record.turns) for record in drawn.records])),
         "invalid_turns": float(np.mean([sum(bool(t.problem) for t in record.turns) for record in drawn.records])),
-        "tokens": float(np.mean([row.sampled.sum() for row in rows])),
+        "tokens": float(np.mean([sequence.sampled.sum() for sequence in sequences])),
         **metrics,
         **update_metrics,
         "rollouts_s": round(collected - began, 3),
@@ -188,10 +188,10 @@ def _draw(
     if report.cancelled:
         raise KeyboardInterrupt
     pairs, left_out = records_of_folder(folder / "drawn", weights)
-    sampled = [(record, row) for record, row in pairs if row.logprobs.any()]
+    sampled = [(record, sequence) for record, sequence in pairs if sequence.logprobs.any()]
     if len(sampled) < len(pairs):
         left_out["It has no log-probabilities."] += len(pairs) - len(sampled)
-    return _Drawn(report, [record for record, _ in sampled], [row for _, row in sampled], left_out)
+    return _Drawn(report, [record for record, _ in sampled], [sequence for _, sequence in sampled], left_out)
 
 
 def _check_stop_rules(log: RunLog, settings: ReinforceSettings) -> None:

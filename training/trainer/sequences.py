@@ -1,6 +1,6 @@
-"""What the trainer learns from: rows, one a rollout, whatever they come from. Numpy alone.
+"""What the trainer learns from: sequences, one a rollout, whatever they come from. Numpy alone.
 
-A row is the whole conversation as the tiny policy reads it, with a mark on what the policy wrote itself.
+A sequence is the whole conversation as the tiny policy reads it, with a mark on what the policy wrote itself.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class TokenSequence:
 
     @classmethod
     def of(cls, context: TinyContext, logprobs: Sequence[float] | None = None) -> TokenSequence:
-        """A row of a context, whose advantages are ones, up to the last token that was sampled.
+        """A sequence of a context, whose advantages are ones, up to the last token that was sampled.
 
         What was answered to the last turn teaches nothing, and may be more than the policy can read: without this cut,
         a conversation that went on until it was full could not be learned from, and it is the one to be learned from.
@@ -83,7 +83,7 @@ class TokenSequence:
         return spans_of(self.sampled)
 
     def with_advantages(self, advantages: float | Sequence[float] | NDArray[np.float64]) -> TokenSequence:
-        """The same row with one advantage for all that was sampled, or one for each of its T turns.
+        """The same sequence with one advantage for all that was sampled, or one for each of its T turns.
 
         Raises:
             ToolError: INVALID_ARGUMENT for another number of turns.
@@ -95,52 +95,52 @@ class TokenSequence:
         return replace(self, advantages=tokens.astype(np.float32))
 
 
-def problem_of(row: TokenSequence, vocabulary: int, visual_width: int, positions: int) -> str:
-    """Why a row cannot be trained on, as the words after "a row"; empty where it can.
+def problem_of(sequence: TokenSequence, vocabulary: int, visual_width: int, positions: int) -> str:
+    """Why a sequence cannot be trained on, as the words after "a row"; empty where it can.
 
     Args:
-        row: Any.
+        sequence: Any.
         vocabulary: Tokens are below this.
         visual_width: E.
-        positions: Longest row.
+        positions: Longest sequence.
     """
-    length = len(row.tokens)
-    shapes = [row.sampled.shape, row.advantages.shape, row.logprobs.shape]
+    length = len(sequence.tokens)
+    shapes = [sequence.sampled.shape, sequence.advantages.shape, sequence.logprobs.shape]
     if (
-        row.tokens.ndim != 1
+        sequence.tokens.ndim != 1
         or any(shape != (length,) for shape in shapes)
-        or row.visual_features.shape != (length, visual_width)
+        or sequence.visual_features.shape != (length, visual_width)
     ):
         return f"has parts of other lengths, or visual features of another width than {visual_width}"
     if not 2 <= length <= positions:
         return f"is not of 2 to {positions} tokens"
-    if row.tokens.min() < 0 or row.tokens.max() >= vocabulary:
+    if sequence.tokens.min() < 0 or sequence.tokens.max() >= vocabulary:
         return f"has tokens that are not in the vocabulary of {vocabulary}"
-    if not all(np.isfinite(part).all() for part in (row.visual_features, row.advantages, row.logprobs)):
+    if not all(np.isfinite(part).all() for part in (sequence.visual_features, sequence.advantages, sequence.logprobs)):
         return "has values that are not numbers"
-    if row.sampled[0] or not row.sampled.any():
+    if sequence.sampled[0] or not sequence.sampled.any():
         return "has no token that the policy wrote after another"
-    if row.logprobs.max() > 1e-4:
+    if sequence.logprobs.max() > 1e-4:
         return "has probabilities above 1"
     return ""
 
 
 def trainable(
-    rows: Iterable[TokenSequence], vocabulary: int, visual_width: int, positions: int
+    sequences: Iterable[TokenSequence], vocabulary: int, visual_width: int, positions: int
 ) -> tuple[list[TokenSequence], Counter[str]]:
-    """The rows that can be trained on, and how many cannot, by their problem.
+    """The sequences that can be trained on, and how many cannot, by their problem.
 
     Raises:
         ToolError: INVALID_ARGUMENT where none can, or none is there.
     """
     usable: list[TokenSequence] = []
     bad: Counter[str] = Counter()
-    for row in rows:
-        problem = problem_of(row, vocabulary, visual_width, positions)
+    for sequence in sequences:
+        problem = problem_of(sequence, vocabulary, visual_width, positions)
         if problem:
             bad[f"a row {problem}"] += 1
         else:
-            usable.append(row)
+            usable.append(sequence)
     if not usable:
         why = bad.most_common(1)[0][0] if bad else "there is none"
         raise invalid(f"No row can be trained on: {why}.")
@@ -149,7 +149,7 @@ def trainable(
 
 @dataclass(frozen=True, eq=False)
 class TokenBatch:
-    """B rows as arrays of L columns, filled up at the end with what is not sampled.
+    """B sequences as arrays of L columns, filled up at the end with what is not sampled.
 
     Attributes:
         tokens, visual_features, sampled, advantages, logprobs: Fields of TokenSequence, (B, L) and (B, L, E).
@@ -162,15 +162,15 @@ class TokenBatch:
     logprobs: Floats
 
     @classmethod
-    def of(cls, rows: Sequence[TokenSequence]) -> TokenBatch:
+    def of(cls, sequences: Sequence[TokenSequence]) -> TokenBatch:
         """Sequences of one width of visual features, one or more."""
-        longest = max(len(row) for row in rows)
+        longest = max(len(sequence) for sequence in sequences)
 
         def filled(name: str) -> NDArray[Any]:
-            first = getattr(rows[0], name)
-            out = np.zeros((len(rows), longest, *first.shape[1:]), first.dtype)
-            for k, row in enumerate(rows):
-                out[k, : len(row)] = getattr(row, name)
+            first = getattr(sequences[0], name)
+            out = np.zeros((len(sequences), longest, *first.shape[1:]), first.dtype)
+            for k, sequence in enumerate(sequences):
+                out[k, : len(sequence)] = getattr(sequence, name)
             return out
 
         return cls(
@@ -178,53 +178,55 @@ class TokenBatch:
         )
 
 
-def even_batches(rows: Sequence[TokenSequence], most: int, rng: np.random.Generator) -> Iterator[list[TokenSequence]]:
-    """All rows once in random order, in as few batches of at most `most` as there can be, which differ by one row.
+def even_batches(
+    sequences: Sequence[TokenSequence], most: int, rng: np.random.Generator
+) -> Iterator[list[TokenSequence]]:
+    """All sequences once in random order, in the fewest batches of at most `most`, which differ by one sequence.
 
-    For RL, where a step is as long whatever it is made of: the last few rows are no batch of their own, and rows of
+    For RL, where a step is as long whatever it is made of: the last few are no batch of their own, and sequences of
     like lengths, which ended alike, are not together.
     """
-    for part in np.array_split(rng.permutation(len(rows)), -(-len(rows) // most)):
-        yield [rows[k] for k in part]
+    for part in np.array_split(rng.permutation(len(sequences)), -(-len(sequences) // most)):
+        yield [sequences[k] for k in part]
 
 
-def alike(rows: Sequence[TokenSequence], most: int) -> list[list[TokenSequence]]:
-    """All rows in parts of at most `most`, each of like lengths, so that little is filled."""
-    by_length = sorted(rows, key=len)
-    return [by_length[first : first + most] for first in range(0, len(rows), most)]
+def alike(sequences: Sequence[TokenSequence], most: int) -> list[list[TokenSequence]]:
+    """All sequences in parts of at most `most`, each of like lengths, so that little is filled."""
+    by_length = sorted(sequences, key=len)
+    return [by_length[first : first + most] for first in range(0, len(sequences), most)]
 
 
-def batches(rows: Sequence[TokenSequence], size: int, rng: np.random.Generator) -> Iterator[list[TokenSequence]]:
-    """All rows once in random order, `size` at a time; rows of a batch are of like lengths, so that little is filled.
+def batches(sequences: Sequence[TokenSequence], size: int, rng: np.random.Generator) -> Iterator[list[TokenSequence]]:
+    """All sequences once in random order, `size` at a time, those of a batch of like lengths, so that little is filled.
 
-    The last batch of a stretch may be smaller: no row is left out.
+    The last batch of a stretch may be smaller: no sequence is left out.
     """
-    order = rng.permutation(len(rows))
+    order = rng.permutation(len(sequences))
     stretch = _STRETCH * size
     chunks = []
     for first in range(0, len(order), stretch):
-        alike = sorted(order[first : first + stretch].tolist(), key=lambda k: len(rows[k]))
+        alike = sorted(order[first : first + stretch].tolist(), key=lambda k: len(sequences[k]))
         chunks += [alike[k : k + size] for k in range(0, len(alike), size)]
     for k in rng.permutation(len(chunks)):
-        yield [rows[row] for row in chunks[k]]
+        yield [sequences[place] for place in chunks[k]]
 
 
 _STRETCH = 8
 """Batches that are sorted by length together; enough for like lengths, and still random."""
 
 
-def write_rows(path: Path, rows: Sequence[TokenSequence]) -> None:
-    """Write rows to a file, whole or not at all. Raises OSError."""
+def write_sequences(path: Path, sequences: Sequence[TokenSequence]) -> None:
+    """Write sequences to a file, whole or not at all. Raises OSError."""
     buffer = io.BytesIO()
     parts: dict[str, Any] = {
-        _STORED.get(name, name): np.concatenate([getattr(row, name) for row in rows]) for name in _PARTS
+        _STORED.get(name, name): np.concatenate([getattr(sequence, name) for sequence in sequences]) for name in _PARTS
     }
-    np.savez_compressed(buffer, lengths=np.array([len(row) for row in rows], np.int64), **parts)
+    np.savez_compressed(buffer, lengths=np.array([len(sequence) for sequence in sequences], np.int64), **parts)
     write_whole(path, buffer.getvalue())
 
 
-def read_rows(path: Path) -> list[TokenSequence]:
-    """The rows of a file of `write_rows`. Raises ToolError INVALID_ARGUMENT where it is damaged or none."""
+def read_sequences(path: Path) -> list[TokenSequence]:
+    """The sequences of a file of `write_sequences`. Raises ToolError INVALID_ARGUMENT where it is damaged or none."""
     try:
         stored = read_arrays(path, ("lengths", *(_STORED.get(name, name) for name in _PARTS)))
         edges = np.cumsum(stored["lengths"])[:-1]

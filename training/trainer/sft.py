@@ -1,6 +1,6 @@
 """SFT of the tiny policy: the tokens that a teacher wrote, as the likeliest ones.
 
-    weights = supervise(fresh_weights(0), rows, SupervisedSettings(), Path("runs/sft"), seed=0)
+    weights = supervise(fresh_weights(0), sequences, SupervisedSettings(), Path("runs/sft"), seed=0)
 
 The same weights, rows, settings and seed give the same numbers, also through a kill: the folder's checkpoint of each
 epoch is gone on from. What is written is listed in `training.trainer.log`.
@@ -34,40 +34,40 @@ _PANELS = {"loss [nat a token]": ("loss", "held_out_loss"), "share of likeliest 
 
 
 def supervise(
-    weights: TinyWeights, rows: Sequence[TokenSequence], settings: SupervisedSettings, folder: Path, seed: int
+    weights: TinyWeights, sequences: Sequence[TokenSequence], settings: SupervisedSettings, folder: Path, seed: int
 ) -> TinyWeights:
-    """Train on rows; goes on where a killed run of the same training was.
+    """Train on token sequences; goes on where a killed run of the same training was.
 
     Args:
         weights: Where it begins.
-        rows: With tokens that a teacher wrote; those that cannot be trained on are left out and counted.
+        sequences: Conversations with a teacher's tokens; those that cannot be trained on are left out and counted.
         settings: Settings that decide the steps.
         folder: For checkpoint, log, weights, curves and report.
-        seed: Seed of the order, and of the choice of held-out rows.
+        seed: Seed of the order, and of the choice of held-out sequences.
 
     Returns:
         The weights after the last epoch, which are in the folder as well.
 
     Raises:
-        ToolError: UNAVAILABLE without torch; INTERNAL for a loss that is no number; INVALID_ARGUMENT where no row can
-            be trained on, half of them or more cannot, a token counts less than 0 times, the folder holds another
+        ToolError: UNAVAILABLE without torch; INTERNAL for a loss that is no number; INVALID_ARGUMENT where none can be
+            trained on, half of them or more cannot, a token counts less than 0 times, the folder holds another
             training or a damaged checkpoint, or it cannot be written.
     """
     from training.trainer.learner import Learner
-    from training.trainer.practice import Renaming, sentence_rows
+    from training.trainer.practice import Renaming, sentence_sequences
 
-    usable, bad = trainable(rows, len(weights.vocabulary), VISUAL_WIDTH, weights.config.positions)
-    if 2 * sum(bad.values()) >= len(rows):
+    usable, bad = trainable(sequences, len(weights.vocabulary), VISUAL_WIDTH, weights.config.positions)
+    if 2 * sum(bad.values()) >= len(sequences):
         raise invalid(
-            f"{sum(bad.values())} of {len(rows)} rows cannot be trained on, most of them since "
+            f"{sum(bad.values())} of {len(sequences)} rows cannot be trained on, most of them since "
             f"{bad.most_common(1)[0][0]}."
         )
-    if any(row.advantages.min() < 0 for row in usable):
+    if any(sequence.advantages.min() < 0 for sequence in usable):
         raise invalid("A token of SFT must count 0 times or more: less than that, its loss would fall for ever.")
     order = np.random.default_rng([seed, 61]).permutation(len(usable)).tolist()
     apart = int(settings.held_out * len(usable))
     held_out, shown = [usable[k] for k in order[:apart]], [usable[k] for k in order[apart:]]
-    sentences = sentence_rows(weights, min(settings.sentences, _SENTENCES), np.random.default_rng([seed, 63]))
+    sentences = sentence_sequences(weights, min(settings.sentences, _SENTENCES), np.random.default_rng([seed, 63]))
     learner = Learner(weights, settings)
     identity = identity_of(settings, seed, weights, usable)
     log = resumed(learner, folder, identity)
@@ -104,15 +104,15 @@ def supervise(
 
 def _epoch(
     learner: Learner,
-    rows: Sequence[TokenSequence],
+    sequences: Sequence[TokenSequence],
     held_out: Sequence[TokenSequence],
     settings: SupervisedSettings,
     rng: np.random.Generator,
     epoch: int,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Every row once; a line of the log."""
-    some = list(batches(rows, settings.batch, rng))
+    """Every sequence once; a line of the log."""
+    some = list(batches(sequences, settings.batch, rng))
     began, metrics = time.monotonic(), []
     for number, batch in enumerate(some):
         rate = schedule(epoch * len(some) + number, settings.epochs * len(some), settings.warmup_ratio)
@@ -120,10 +120,10 @@ def _epoch(
         line = f"loss {metrics[-1]['loss']:.3f}"
         progress.during(epoch + 1, (number + 1) / len(some), line)
     spent = time.monotonic() - began
-    weights = np.array([one["tokens"] for one in metrics])
+    weights = np.array([step["tokens"] for step in metrics])
 
     def mean(name: str) -> float:
-        return round(float(np.average([one[name] for one in metrics], weights=weights)), 6)
+        return round(float(np.average([step[name] for step in metrics], weights=weights)), 6)
 
     row: dict[str, Any] = {"epoch": epoch + 1, "loss": mean("loss"), "accuracy": mean("accuracy")}
     if held_out:

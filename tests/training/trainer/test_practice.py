@@ -13,7 +13,7 @@ from agent_node.policies.tiny.weights import TinyWeights, fresh_weights
 from training.tasks.splits import HELD_OUT
 from training.teacher.careful import plan_of
 from training.trainer.learner import Learner
-from training.trainer.practice import Renaming, naming_words, sentence_rows
+from training.trainer.practice import Renaming, naming_words, sentence_sequences
 from training.trainer.sequences import TokenSequence, trainable
 from training.trainer.settings import SupervisedSettings
 
@@ -24,7 +24,7 @@ def weights() -> TinyWeights:
 
 
 def drawn(weights: TinyWeights, count: int, seed: int = 0) -> list[TokenSequence]:
-    return sentence_rows(weights, count, np.random.default_rng(seed))
+    return sentence_sequences(weights, count, np.random.default_rng(seed))
 
 
 def words_of(row: TokenSequence, weights: TinyWeights) -> tuple[list[str], list[str]]:

@@ -41,7 +41,7 @@ from training.tasks.kinds import task_document
 from training.trainer.learner import Learner
 from training.trainer.log import CHECKPOINT, LOG, POLICY, REPORT
 from training.trainer.objective import update
-from training.trainer.reading import rows_of, rows_of_folder
+from training.trainer.reading import sequence_of, sequences_of_folder
 from training.trainer.rl import reinforce
 from training.trainer.sequences import TokenSequence
 from training.trainer.settings import ReinforceSettings
@@ -116,15 +116,15 @@ def test_it_draws_learns_and_goes_on_after_a_kill_to_the_same_bytes(
 
     store = PictureStore(whole / "rollouts" / "0000" / "drawn")
     record = next(read_rollouts(store.folder))
-    row = rows_of(record, store, weights)
+    row = sequence_of(record, store, weights)
     (own,) = Learner(weights, SETTINGS).logprobs([row])
     np.testing.assert_allclose(own, row.logprobs, atol=1e-4)
     swapped = replace(record.turns[0], token_ids=record.turns[0].token_ids[::-1])
     if swapped.token_ids != record.turns[0].token_ids:
         with pytest.raises(ToolError, match="reads otherwise than it was sampled"):
-            rows_of(replace(record, turns=(swapped, *record.turns[1:])), store, weights)
+            sequence_of(replace(record, turns=(swapped, *record.turns[1:])), store, weights)
     small = fresh_weights(1, replace(weights.config, positions=10))
-    rows, bad = rows_of_folder(store.folder, small)
+    rows, bad = sequences_of_folder(store.folder, small)
     assert (rows, bad.total()) == ([], 3)
 
 
@@ -203,7 +203,7 @@ def test_a_step_is_the_same_in_however_many_parts_its_rows_are_read(
     told = [replace(row, logprobs=own) for row, own in zip(rows, logprobs, strict=True)]
     figures, moved = [], []
     for most in (2, 32):
-        monkeypatch.setattr(training.trainer.learner, "_ROWS_AT_ONCE", most)
+        monkeypatch.setattr(training.trainer.learner, "_SEQUENCES_AT_ONCE", most)
         learner = Learner(weights, settings)
         figures.append(learner.reinforce(told, settings))
         moved.append(learner.weights.tensors["token.weight"] - weights.tensors["token.weight"])

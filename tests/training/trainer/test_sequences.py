@@ -16,9 +16,9 @@ from training.trainer.sequences import (
     batches,
     even_batches,
     problem_of,
-    read_rows,
+    read_sequences,
     trainable,
-    write_rows,
+    write_sequences,
 )
 
 WIDTH = 3
@@ -121,8 +121,8 @@ def test_even_batches_have_every_row_once_and_as_many_rows_each(rows: int, most:
 
 def test_rows_come_back_from_their_file_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.npz"
-    write_rows(path, [row(4, 1), row(6)])
-    for ours, theirs in zip(read_rows(path), [row(4, 1), row(6)], strict=True):
+    write_sequences(path, [row(4, 1), row(6)])
+    for ours, theirs in zip(read_sequences(path), [row(4, 1), row(6)], strict=True):
         for name in ("tokens", "visual_features", "sampled", "advantages", "logprobs"):
             np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
             assert getattr(ours, name).dtype == getattr(theirs, name).dtype
@@ -130,6 +130,6 @@ def test_rows_come_back_from_their_file_and_a_damaged_one_is_refused(tmp_path: P
         assert set(stored) == {"lengths", "tokens", "eyes", "sampled", "advantages", "logprobs"}, "as files of before"
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(ToolError, match="no file of rows, or damaged"):
-        read_rows(path)
+        read_sequences(path)
     with pytest.raises(ToolError, match="No such file"):
-        read_rows(tmp_path / "none.npz")
+        read_sequences(tmp_path / "none.npz")
