@@ -44,7 +44,7 @@ class Sentence:
         reference_ids: In relation to what.
         quoted: Words that a refusal has to repeat, so that the operator knows which to change.
         kept: The rest without those words is another wish: they may not be called needless.
-        looked_for: They tell of a thing, so that "I do not know it" is an answer; a place or a manner is no thing.
+        looked_for: The words mean a thing, so that "I do not know it" is an answer; a place or a manner is no thing.
     """
 
     family: str

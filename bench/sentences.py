@@ -97,7 +97,7 @@ def _plain(words: str) -> str:
 def judge_words(sentence: Sentence, views: Sequence[ObjectView], said: Utterance | None = None) -> Judgement:
     """Read a sentence and compare what it says of the true scene (views in its order) with what it means.
 
-    `said` tells what the gripper holds.
+    What the gripper holds comes from `said`.
     """
     ids = [placed.id for placed in sentence.scene.objects]
     try:
@@ -183,7 +183,7 @@ def crashed(said: Utterance, why: str) -> Judgement:
 
 
 def judge_all(sentences: Sequence[Utterance], physics: int = 0, jobs: int = 1, deeds: bool = False) -> list[Judgement]:
-    """Every sentence by its words, and so many in physics: spread over all, or with `deeds` over those that move."""
+    """Every sentence by its words, `physics` of them also in simulation: of all, or with `deeds` of motions."""
     judged: list[Judgement] = []
     views: list[ObjectView] = []
     scene = None
@@ -230,7 +230,7 @@ def bench_sentences(
     Args:
         n: Sentences, over random scenes; all are read and compared with what they mean.
         seed: Seed of sentences and scenes.
-        physics: So many of them are carried out in simulation as well; of those written by hand, of the ones that move.
+        physics: Number of them to carry out in simulation as well; of those written by hand, only ones that move.
         jobs: Processes for those.
         source: Made (n and seed count for these alone), or written by hand: "tuned" was there while the reader was
             made, "unseen" was not.

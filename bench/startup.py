@@ -22,7 +22,7 @@ from tool_nodes.results import invalid, unavailable
 
 SENTENCE = "pick up the red box"
 FIRST_MOTION = "robot.execute_grasp"
-"""The call that moves the arm first, as `toolhand run` tells it."""
+"""The call that moves the arm first, as `toolhand run` prints it."""
 
 GRAPH = "graph, until it is ready"
 AWAY = Path(sys.prefix)

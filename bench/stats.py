@@ -15,7 +15,7 @@ from training.intervals import wilson
 SHOWN_FAILURES = 12
 """A report for people names this many failures; the JSON document has all of them."""
 LINE_WIDTH = 140
-"""And shows of each a line of so many characters."""
+"""Longest line that it shows of each [characters]."""
 
 
 def rate_row(name: str, success: int, n: int, **more: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Your own backend: what stands behind a port. Here a pointer that finds a thing by the colour that its words name.
 
-A tool asks a port, never a model: whoever implements `Pointer` can point for `roborefer.*` and `vlm.*`, in process and
-over ROS. Under a name, `--pointer colour` chooses it; an installed package of yours offers it in its pyproject.toml:
+A tool asks a port, never a model: a class with the methods of `Pointer` can point for `roborefer.*` and `vlm.*`, in
+process and over ROS. Under a name, `--pointer colour` chooses it; an installed package offers it in its pyproject.toml:
 
     [project.entry-points."toolhand.pointer"]
     colour = "my_package.colour:ColourPointer"

@@ -45,7 +45,7 @@ class CountTask:
 
     @property
     def truth(self) -> int:
-        """From the scene, as it was made."""
+        """The truth of the scene when it was made."""
         return sum(self.colour in placed.asset.colour for placed in self.scene.objects)
 
     @property

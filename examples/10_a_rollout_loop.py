@@ -1,4 +1,4 @@
-"""Rollouts: `reset(task)`, `step(turn)`; whoever trains owns the loop, the model and its batches.
+"""Rollouts: `reset(task)`, `step(turn)`; the trainer owns the loop, the model and its batches.
 
 The scripted policy stands in for a model here; a model's turn has its token ids and log-probabilities in the `Reply`.
 An infrastructure error is never a reward: `step` raises it as a ToolError, and that episode is to be dropped.

@@ -24,7 +24,7 @@ def logged_pictures(
 ) -> Iterator[np.ndarray]:
     """A picture of each logged state (time [s], qpos), uint8 RGB (H, W, 3).
 
-    While they are asked for the world is where they show it; afterwards it is as it was.
+    While they are made the world is in the logged states; afterwards it is restored.
     """
     world = station.world
     camera = station.make_camera(model)

@@ -1,7 +1,7 @@
 """The simulated arm behind the Arm port: servo references in lockstep, a stop that latches.
 
-A motion is a generator that commands the servos and yields whenever physics must take one step. Whoever drives it
-decides what else happens in that step: `SimArm` steps until the motion is over, the simulator's ROS 2 node runs arm
+A motion is a generator that commands the servos and yields whenever physics must take one step. Its driver decides
+what else happens in that step: `SimArm` steps until the motion is over, the simulator's ROS 2 node runs arm
 and gripper side by side.
 """
 

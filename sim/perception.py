@@ -157,7 +157,7 @@ class SimPerception(FramePerception):
     def masks(self, frame: Frame) -> list[Segmentation]:
         """Masks of all objects that are found, best first. Raises ToolError PICTURE_UNUSABLE for want of ids."""
         found = [Segmentation(mask, self._iou(mask)) for mask in self._scene(frame).masks]
-        return sorted(found, key=lambda one: -one.score)
+        return sorted(found, key=lambda thing: -thing.score)
 
     def depth(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
         """The frame's depth (H, W) with noise and small holes filled [m], and fx [px]."""
@@ -215,7 +215,7 @@ class SimPerception(FramePerception):
             point = self._point(mask, rng)
             extents = measure(points, 0.0, frame.T_base_camera[:3, 3]) if measured else None
             found.append(_Found(known, mask, point, extents))
-        return ReadScene(tuple(_readings(found, surface)), tuple(one.mask for one in found))
+        return ReadScene(tuple(_readings(found, surface)), tuple(thing.mask for thing in found))
 
     def _labelled(self, frame: Frame) -> Sequence[Description | str]:
         """What the ids of the frame mean: things of the scene, or of a labelled frame names of others."""
@@ -253,14 +253,16 @@ class SimPerception(FramePerception):
 
 
 def _readings(found: Sequence[_Found], surface: Surface | None) -> Iterator[tuple[ReadView, ...]]:
-    measured = [one.extents for one in found if one.extents is not None]
+    measured = [thing.extents for thing in found if thing.extents is not None]
     k = 0
-    for one in found:
-        if surface is None or one.extents is None:
-            yield tuple(ReadView(_flat_view(item, one.point, one.mask), sure) for item, sure in one.items)
+    for thing in found:
+        if surface is None or thing.extents is None:
+            yield tuple(ReadView(_flat_view(item, thing.point, thing.mask), sure) for item, sure in thing.items)
             continue
-        support = _support(k, _lowest(surface, one.mask), measured)
-        yield tuple(ReadView(_view(item, one.point, one.extents, surface, support), sure) for item, sure in one.items)
+        support = _support(k, _lowest(surface, thing.mask), measured)
+        yield tuple(
+            ReadView(_view(item, thing.point, thing.extents, surface, support), sure) for item, sure in thing.items
+        )
         k += 1
 
 

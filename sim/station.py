@@ -32,7 +32,7 @@ from tool_nodes.tools.suites import Backends, make_toolbox
 from tool_nodes.types import Frame
 
 PICTURES_KEPT = 16
-"""So many of the last pictures of a camera without ids can still be judged; more than an episode takes."""
+"""Latest pictures of a camera without ids that can still be judged; more than an episode takes."""
 
 SIDES_PX = (64, 4096)
 """A picture's width and height lie between these [px]."""

@@ -179,7 +179,7 @@ class World:
         self._next_log, self._steps_unchecked = next_log, 0
 
     def save(self) -> WorldState:
-        """The moment, for `restore`; the world goes on as if nobody had asked."""
+        """The moment, for `restore`; the world goes on unchanged."""
         awake = tuple(getattr(self.data, name) for name in _AWAKE_COUNTS)
         physics = zlib.compress(pickle.dumps(self.data), 1)
         logs = tuple(self.log), tuple(self.contact_log), self._contacts.last, self._next_log

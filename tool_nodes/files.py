@@ -118,7 +118,7 @@ def _spoken(size: int) -> str:
 
 
 def write_whole(path: Path, content: bytes, durable: bool = False) -> None:
-    """Write a file that is either complete or, on any fault, as it was before; its folder is made if needed.
+    """Write a file that is either complete or, on any fault, unchanged; its folder is made if needed.
 
     Args:
         path: The file to write.

@@ -18,7 +18,7 @@ _Float = TypeVar("_Float", np.float32, np.float64)
 
 QUATERNION_DECIMALS = 12
 """Decimals of a quaternion's components as shares of its largest: 1e-12 rad, far above the rounding of doubles and far
-below what an arm can tell."""
+below what an arm can resolve."""
 
 
 def pose(R: ArrayLike, p: ArrayLike) -> FloatArray:

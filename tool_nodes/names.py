@@ -9,7 +9,7 @@ from collections.abc import Iterable
 _ALIKE = 0.6
 """Least likeness of two names, difflib's ratio [-]; its default: "rnu" is near "run", and "foo" near nothing."""
 _COMPARED = 60
-"""So many characters of a name are compared [-]: what a person types is shorter, and time grows with the square."""
+"""Characters of a name that are compared [-]: what a person types is shorter, and time grows with the square."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ MOST_DIGITS = 40
 """Longest whole number [characters]: 128 bits and a sign; every one of these is near a float."""
 
 AS_WRITTEN = 4300
-"""Longest whole number where somebody's own words are kept, e.g. the arguments that a policy wrote [characters]: the
+"""Longest whole number where the writer's own words are kept, e.g. the arguments that a policy wrote [characters]: the
 longest that Python reads. What is calculated with it must be checked."""
 
 MOST_DEPTH = 500

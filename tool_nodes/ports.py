@@ -69,7 +69,7 @@ class Batched(Protocol):
 
 
 class Perceiving(Protocol):
-    """What every backend tells of itself."""
+    """What every backend says of itself."""
 
     @property
     def backend(self) -> str:
@@ -234,7 +234,7 @@ class GraspAndPlace(Protocol):
         """Set the held object down at a point (3,) of the base frame [m]. Raises ToolError."""
 
     def holds(self) -> str | None:
-        """The words that what is held was pointed at by, "" where nobody said; None where nothing is held.
+        """The words that what is held was pointed at by, "" where there were none; None where nothing is held.
 
         Raises:
             ToolError: UNAVAILABLE, TIMEOUT where who knows it is elsewhere.

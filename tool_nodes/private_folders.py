@@ -13,7 +13,7 @@ import stat
 from pathlib import Path
 
 _ONLY_MINE = 0o700
-"""Mode of a private folder [-]: nobody else may even list it."""
+"""Mode of a private folder [-]: other users may not even list it."""
 
 _LINKS = 40
 """Most links on the way to a folder [-]: as many as the kernel follows."""
@@ -59,7 +59,7 @@ def made_private(folder: Path) -> Path:
     try:
         for each in reversed(missing):
             _walked(each.parent)
-            with contextlib.suppress(FileExistsError):  # somebody was quicker, and is found out below
+            with contextlib.suppress(FileExistsError):  # another process was quicker, and is checked below
                 each.mkdir(mode=_ONLY_MINE)
         found = private(path)
     except OSError as error:

@@ -47,10 +47,10 @@ GROUPS: Mapping[str, str] = {
 
 _ROOT = Path(__file__).parents[1]
 _SHOWN = 60
-"""So many characters of an unknown name are repeated."""
+"""Characters of an unknown name that a message repeats."""
 
 _LONGEST_CAUSE = 300
-"""So much of an error of somebody's package is shown [characters]."""
+"""Characters of an error of another package that a message repeats."""
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -119,8 +119,8 @@ def find(port: str, spec: str) -> EntryPoint:
     """The entry that a name, e.g. "sam2" or "sam2:large", means.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a name that nobody offers, or that two packages offer; UNAVAILABLE where it is
-            written in this checkout but not installed.
+        ToolError: INVALID_ARGUMENT for a name that no package offers, or that two packages offer; UNAVAILABLE where it
+            is written in this checkout but not installed.
     """
     name = str(spec).partition(":")[0]
     found = _entries(port).get(name, ())
@@ -164,7 +164,7 @@ def load(port: str, spec: str) -> Any:
         return entry.load()
     except ToolError:
         raise
-    except (Exception, SystemExit) as error:  # whatever somebody's module may raise, or that it wants to end this
+    except (Exception, SystemExit) as error:  # whatever another package may raise, or that it wants to end this
         raise unloadable(port, entry, error) from error
 
 

@@ -197,7 +197,7 @@ class Box:
 
 
 MOST_CLOUD_POINTS = 5_000
-"""Most points of a collision scene. With so many the embedded planner compiles a scene in 0.3 s and checks a
+"""Most points of a collision scene. With this many the embedded planner compiles a scene in 0.3 s and checks a
 configuration in 0.8 ms on one core, instead of 0.02 s and 0.014 ms without any."""
 
 
@@ -293,7 +293,7 @@ class ArmState:
 
 
 MOST_POINTS = 64
-"""So many points may say what a grasp is meant for [-]."""
+"""Most points that say what a grasp is meant for [-]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,8 +302,8 @@ class GraspTarget:
 
     Attributes:
         mask: bool (H, W), true on the thing.
-        points: Normalized (x, y) that were pointed at, all on it, at most MOST_POINTS; none where nobody pointed.
-        called: The words that gave the first of them, such as "red box"; "" where nobody said.
+        points: Normalized (x, y) that were pointed at, all on it, at most MOST_POINTS; none where no tool pointed.
+        called: The words that gave the first of them, such as "red box"; "" where there were none.
     """
 
     mask: BoolArray

@@ -28,7 +28,7 @@ BROKEN_PIPE = 141
 """Exit status that a shell gives to programs ended by a reader that has gone away."""
 
 MAX_SHOWN = 200
-"""So many characters of a sentence are repeated to who has typed it."""
+"""Characters of a typed sentence that a message repeats."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 """What sets colours at a terminal."""
@@ -37,7 +37,7 @@ DESCRIPTION = """A robot arm that is worked through tools: a sentence in, an obj
 
 Try `toolhand run "pick up the far coconut water"`. `toolhand COMMAND --help` explains a command; `toolhand up` starts
 the nodes of a launch file, `toolhand stop` brakes their arm, `toolhand ros` looks into their graph, as ros2 does;
-`toolhand help COMMAND` is the same as `toolhand COMMAND --help`, and `toolhand --version` tells the version. The exit
+`toolhand help COMMAND` is the same as `toolhand COMMAND --help`, and `toolhand --version` prints the version. The exit
 status is 0 if all was done, 1 if the task was not done, 2 for wrong input and 130 after Ctrl-C."""
 
 
@@ -104,7 +104,7 @@ def _parse_or_complain(arguments: list[str], as_json: bool) -> Callable[[], int]
 
 
 def _no_quotes(words: list[str]) -> ToolError:
-    """What to say to somebody who has typed a sentence as so many words: a shell would change some of them."""
+    """What to say to a user who has typed a sentence as separate words: a shell would change some of them."""
     first_option = next((k for k, word in enumerate(words) if word.startswith("-")), len(words))
     sentence = " ".join(words[:first_option])[:MAX_SHOWN]
     return invalid(
@@ -116,7 +116,7 @@ def _no_quotes(words: list[str]) -> ToolError:
 
 
 def _no_command(word: str) -> ToolError:
-    """What to say to somebody who has typed a word that is none of the commands, perhaps a sentence."""
+    """What to say to a user who has typed a word that is none of the commands, perhaps a sentence."""
     allowed = f"The commands are {', '.join(COMMANDS)}."
     if " " in word.strip():
         allowed = f"A sentence is carried out by {shlex.join(['toolhand', 'run', word[:MAX_SHOWN]])}. {allowed}"
@@ -156,7 +156,7 @@ def _run_command(arguments: list[str], as_json: bool) -> int:
 
 
 def _failure_inside(error: Exception) -> ToolError:
-    """What to say of an error that nobody has expected, unless it comes of a platform that lacks something."""
+    """What to say of an unexpected error, unless it comes of a platform that lacks something."""
     from tool_nodes import platforms
     from toolhand.shadowed import explanation
 

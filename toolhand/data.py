@@ -62,7 +62,7 @@ def data_show(
     """Write a page that shows the rollouts of a folder, to be looked through.
 
     Args:
-        n: So many rollouts at most, spread evenly over the folder.
+        n: Most rollouts to show, spread evenly over the folder.
     """
     from training.data.formats.export import show
 

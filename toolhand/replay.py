@@ -75,7 +75,7 @@ def replay(
 
 @dataclass(frozen=True)
 class ReplayedRun:
-    """A run as it was recorded.
+    """A recorded run.
 
     Attributes:
         folder: Where its files lie.
@@ -122,7 +122,7 @@ def play(
         record: The run.
         listener: Hears each event.
         speed: How much faster than the run's own time; None waits for nothing.
-        sleep: Waits so many seconds.
+        sleep: Function that waits a number of seconds.
     """
     before = record.steps[0].time_s if record.steps else 0.0
     for step in record.steps:
@@ -227,7 +227,7 @@ def _simulated(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _require_at_home(about: Mapping[str, Any]) -> None:
-    """Refuse what a file of somebody else's may not decide: which server is asked, and which weights are fetched.
+    """Refuse what a file of another person may not decide: which server is asked, and which weights are fetched.
 
     Raises:
         ToolError: INVALID_ARGUMENT.

@@ -254,7 +254,7 @@ def rollouts_branch(
     from training.rollouts.branching import branch, plan_of
 
     plan = plan_of(folder)
-    if policy is None and ":" in plan.policy:  # a file of somebody else's does not say who is asked with your key
+    if policy is None and ":" in plan.policy:  # a file of another person does not say who is asked with your key
         raise invalid(
             f"The plan names the policy {plan.policy[:60]!r}, which may lead anywhere.",
             "Give it with --policy if the plan is your own.",
@@ -323,6 +323,6 @@ def _reasons(record: RolloutRecord) -> str:
 
 
 def _short(text: str) -> str:
-    """One line of at most so many characters, none of which steers a terminal."""
+    """One line of limited length without control characters of a terminal."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text[: 4 * _SHOWN]).split())
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"

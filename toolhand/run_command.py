@@ -33,7 +33,7 @@ OF_A_GRAPH = ("scene", "perception", "policy", "protocol", "seed", "suite", "tur
 _OF_ONE_TRANSPORT = {"own_graph": "ros", "record_depth": "process"}
 """Options that one transport alone has."""
 _OF_THE_NODES = ("policy", "protocol", "role", "approval")
-"""Options that the nodes of a graph were started with, and that nobody can name for one command."""
+"""Options that the nodes of a graph were started with, and that cannot be chosen for one command."""
 
 _DEFAULT_MODEL = ModelSettings()
 

@@ -40,7 +40,7 @@ def run_in_process(
 
     Args:
         command: The options.
-        narrator: Tells every event, and how it ended.
+        narrator: Reporter of every event and of the end.
         about: Further entries of the result.
         interrupt: Is bound to the arm.
     """
@@ -97,7 +97,7 @@ def run_in_process(
 
 
 class _LinesOfAttempts(logging.FileHandler):
-    """Tells once that it cannot write, and lets the motion go on that it writes about."""
+    """Says once that it cannot write, and lets the motion go on that it writes about."""
 
     def __init__(self, file: Path, missing: Unwritten) -> None:
         super().__init__(file, encoding="utf-8", delay=True)

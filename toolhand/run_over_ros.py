@@ -41,7 +41,7 @@ def run_over_ros(
 
     Args:
         command: The options.
-        narrator: Tells every event, and how it ended.
+        narrator: Reporter of every event and of the end.
         about: Further entries of the result; a graph that runs already reports its own.
         interrupt: Is bound to the command, which it cancels.
 

@@ -64,6 +64,6 @@ def _line(entry: RunEntry) -> str:
 
 
 def _shown(text: str, length: int) -> str:
-    """One line of at most so many characters, none of which steers a terminal."""
+    """One line of limited length without control characters of a terminal."""
     line = "".join(c if c.isprintable() else " " for c in text[: length + 1])
     return line if len(line) <= length else f"{line[: length - 1]}…"

@@ -40,7 +40,7 @@ def train_a_pointer(
         test_scenes: To test on.
         threads: Processor threads of the training; the same weights come of the same number.
         jobs: Processes that make pictures.
-        without_products: Show so many products in no picture, and test on them apart.
+        without_products: Number of products to show in no picture, and to test on apart.
     """
     require_at_least(1, jobs=jobs)
     _check_minutes(minutes)

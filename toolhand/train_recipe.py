@@ -51,7 +51,7 @@ class TinyOptions:
     """Options of the preset that trains here.
 
     Attributes:
-        seeds: Train every arm of the small experiment instead, with so many seeds from --seed on, for one table.
+        seeds: Train every arm of the small experiment instead, with this number of seeds from --seed on, for one table.
         arms: Train these arms alone, such as sft grpo or_gigpo.
         scale: Factor of the rollouts and steps; 1 takes about an hour on two cores.
         evaluated: Episodes of each row of the tables; 120 by default, 400 for the arms.

@@ -283,7 +283,8 @@ def rows_of(records: Sequence[SceneRecord]) -> list[dict[str, Any]]:
 def scores_of(records: Sequence[SceneRecord]) -> dict[str, dict[str, Any]]:
     """For each perception whether its scores of found things are probabilities; see `calibration`."""
     found = {
-        name: [one for r in records if name in r.findings for one in r.findings[name].ratings] for name in presets()
+        name: [rating for r in records if name in r.findings for rating in r.findings[name].ratings]
+        for name in presets()
     }
     return {name: calibration(rated) for name, rated in found.items() if rated}
 

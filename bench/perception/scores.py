@@ -19,7 +19,7 @@ from tool_nodes.types import Frame
 CONFUSION_RATE = 0.3
 """Of the noise with which the simulator's truth is asked for scores: by default it confuses nothing; a round figure."""
 SHRINKING = (1, 4)
-"""Pictures are asked about as they are, and so many times smaller: 160x120 shows less than the catalogue tells
+"""Factors by which pictures are shrunk before they are asked about: 160x120 shows less than the catalogue tells
 apart."""
 
 _ABSENT = 16
@@ -50,12 +50,12 @@ def ratings(truth: PictureTruth, frame: Frame, ports: Ports, seed: int) -> list[
                 if error.code in INFRASTRUCTURE_ERRORS:
                     raise
                 continue
-            for one in detections:
-                left, top, right, bottom = one.box
+            for detection in detections:
+                left, top, right, bottom = detection.box
                 middle = (left + right) / 2 / shown.size[0], (top + bottom) / 2 / shown.size[1]
-                u, v = pixel(one.point or middle, shown.size)
+                u, v = pixel(detection.point or middle, shown.size)
                 k = int(true[v, u])
-                found.append((one.score, k >= 0 and truth.scene.objects[k].item in products))
+                found.append((detection.score, k >= 0 and truth.scene.objects[k].item in products))
     return found
 
 
@@ -100,11 +100,11 @@ def shrunk(frame: Frame, factor: int) -> Frame:
     blocks = frame.rgb[: height * factor, : width * factor].reshape(height, factor, width, factor, 3)
     K = frame.K.copy()
     K[:2] /= factor
-    one = np.s_[factor // 2 : height * factor : factor, factor // 2 : width * factor : factor]
+    sampled = np.s_[factor // 2 : height * factor : factor, factor // 2 : width * factor : factor]
     return replace(
         frame,
         rgb=np.ascontiguousarray(blocks.mean(axis=(1, 3)).round().astype(np.uint8)),
-        depth=np.ascontiguousarray(frame.depth[one]),
+        depth=np.ascontiguousarray(frame.depth[sampled]),
         K=K,
-        ids=None if frame.ids is None else np.ascontiguousarray(frame.ids[one]),
+        ids=None if frame.ids is None else np.ascontiguousarray(frame.ids[sampled]),
     )

@@ -126,13 +126,13 @@ def faults(protocol: Protocol, text: str, parsed: ParsedTurn) -> Iterator[str]:
     runnable = [call for call in parsed.calls if not call.problem]
     if not runnable:
         return
-    written = list(_written(protocol, text))
+    written = list(_calls_in(protocol, text))
     for call in runnable:
         if (call.name, call.arguments) not in written:
             yield f"a call that is not written: {call.name} {call.arguments!r}"
 
 
-def _written(protocol: Protocol, text: str) -> Iterator[tuple[str, Any]]:
+def _calls_in(protocol: Protocol, text: str) -> Iterator[tuple[str, Any]]:
     """(name, arguments) of everything between an opening tag of a call and the next closing one, read once more."""
     opening, closing = f"<{protocol.call}>", f"</{protocol.call}>"
     for start in (match.end() for match in re.finditer(re.escape(opening), text)):

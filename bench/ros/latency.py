@@ -39,7 +39,7 @@ STREAM_GRACE_S = 5.0
 """Time after the last picture in which late ones still count [s]."""
 PEER = Path(__file__).with_name("peer.py")
 DOMAIN = 100 + os.getpid() % 100
-"""ROS domain of the measurement, most likely nobody else's."""
+"""ROS domain of the measurement, most likely free."""
 
 
 def bench_ros(n: int = 200, graph: bool = False, stops: int = 0, seed: int = 0, as_json: AsJson = False) -> int:

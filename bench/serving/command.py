@@ -98,7 +98,7 @@ def bench_serving(
         batch_wait_ms: How long the first of a batch waits for others.
     """
     for given, known in ((payloads, ABOUT), (ways, WAYS)):
-        unknown = next((one for one in given if one not in known), None)
+        unknown = next((name for name in given if name not in known), None)
         if unknown is not None or not given:
             raise invalid(f"There is no {str(unknown)[:60]!r}: {', '.join(known)}.")
     if not callers or not all(1 <= count <= 1000 for count in callers) or not 0.0 < seconds <= 600.0:

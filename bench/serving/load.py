@@ -26,7 +26,7 @@ PointingConversation = Callable[[SessionImage, str], Any]
 
 @dataclass(frozen=True)
 class Load:
-    """What so many conversations got.
+    """What the calls of simultaneous conversations got.
 
     Attributes:
         seconds: Duration of each call [s].
@@ -79,7 +79,7 @@ def drive(payload: Payload, conversation: Callable[[], PointingConversation], ca
             over.set()
             if sys.exc_info()[0] is not None:
                 ready.abort()
-        spent = [one for each in running for one in each.result()]
+        spent = [call for worker in running for call in worker.result()]
     wall = max(end for _, end, _ in spent) - min(begin for begin, _, _ in spent)
     return Load([end - begin for begin, end, _ in spent], wall, Counter(wrong for _, _, wrong in spent if wrong))
 
@@ -138,7 +138,7 @@ def _memory(processes: Sequence[int]) -> int:
 
 
 def available_bytes() -> int:
-    """Memory that new work can have [bytes]; 0 where the system does not tell."""
+    """Memory that new work can have [bytes]; 0 where the system does not say."""
     with contextlib.suppress(OSError, StopIteration):
         lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))

@@ -22,7 +22,7 @@ QUICK, BUSY, LEARNED = "bench_quick", "bench_busy", "learned"
 PointsAnswer = Answer[list[tuple[float, float]]]
 
 _device = threading.Lock()
-"""One batch at a time, whoever asks."""
+"""Lets one batch at a time be computed."""
 
 
 class QuickTool:

@@ -67,7 +67,7 @@ def bench_sets(
         predictions: A file of JSON lines {"id": "...", "answer": "..."}; without it a policy is asked.
         split: One split of the set; every one that is there if left out.
         suite: Suites of tools, several with commas; those of the protocol if left out.
-        limit: Mark only so many questions, 1 or more, from the first.
+        limit: Number of questions to mark, 1 or more, from the first.
         save: Write the policy's answers to this file, as predictions, also where it is broken off.
         strict: Stop at the first bad row.
     """

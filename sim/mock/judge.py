@@ -6,7 +6,7 @@
 | pick and place | `grasp_point`, `place_point` | and it would stand as asked, let down at the last placement's point |
 | a question | its own | as the task says: it needs no motion |
 
-Whether the grasp would hold, and what would be pushed or toppled, nobody knows. There are no stages.
+Whether the grasp would hold, and what would be pushed or toppled, is unknown. There are no stages.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 """Quaternion wxyz that turns nothing."""
 
 _SLACK_M = 1e-3
-"""How far solid parts may reach out of the box of a thing [m]: less than a camera tells apart."""
+"""How far solid parts may reach out of the box of a thing [m]: less than a camera can distinguish."""
 
 _SEEN_ONLY = {"group": 1, "contype": 0, "conaffinity": 0, "mass": 0.0}
 """MuJoCo's parameters of a part that is drawn and touches nothing."""

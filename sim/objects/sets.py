@@ -16,7 +16,7 @@ from tool_nodes.catalogue import nearest_names
 from tool_nodes.results import invalid, unavailable
 
 _SHOWN = 64
-"""So many characters of an unknown name are repeated."""
+"""Characters of an unknown name that a message repeats."""
 
 
 @cache

@@ -111,7 +111,7 @@ _topics: WeakKeyDictionary[Node, SimTopics] = WeakKeyDictionary()
 
 
 def topics_of(node: Node) -> SimTopics:
-    """What sim_node tells a node: one listener, whatever seeds come."""
+    """What sim_node sends to a node: one listener, whatever seeds come."""
     if node not in _topics:
         _topics[node] = SimTopics(node)
         load_catalogue()  # now rather than in the first question; it is kept

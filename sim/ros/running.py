@@ -1,4 +1,4 @@
-"""What runs in a graph that somebody has started, and whether it is what was asked for."""
+"""What runs in a graph that was started before, and whether it is what was asked for."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RunningGraph:
         simulated: The graph has a simulator.
 
     Attributes:
-        facts: Option of `toolhand run` to the value that the graph has; what no node tells is absent. A graph without
+        facts: Option of `toolhand run` to the value that the graph has; what no node says is absent. A graph without
             a simulator has no `scene`.
     """
 

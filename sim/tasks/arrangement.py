@@ -77,7 +77,7 @@ def free_spot(
     for placed in objects:
         if placed.id == moved.id:
             continue
-        # Further away a thing is in nobody's way, and nothing is beside it.
+        # Further away a thing blocks none, and nothing is beside it.
         near = (
             np.abs(grid - placed.position_m[:2]).max(axis=1) < placed.asset.outer_radius + radius + FREE_GAP[1] + 0.01
         )

@@ -56,7 +56,7 @@ class JudgedWorld(Protocol):
 
 
 class MovedArm(Protocol):
-    """Tells when the arm first began to move."""
+    """Notes when the arm first began to move."""
 
     first_motion_at: float | None
 

@@ -60,7 +60,7 @@ def relational_options(
     phrases = {phrase for placed in scene.objects for phrase in (placed.asset.name, placed.asset.kind)}
     for phrase in sorted(phrases):
         group = [placed for placed in scene.objects if sentences.could_mean(phrase, placed.asset)]
-        # Whatever the phrase could mean must also be called so: nobody says "the near ball" of a tube of balls.
+        # Whatever the phrase could mean must also be called so: a tube of balls is not called "the near ball".
         called = all(phrase in (placed.asset.name, placed.asset.kind) for placed in group)
         if len(group) < 2 or not called or not all(placed.asset.graspable for placed in group):
             continue

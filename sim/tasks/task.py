@@ -1,6 +1,6 @@
 """What a task is: a sentence, a scene, and a score of its own.
 
-A task is one file beside this one, e.g. `pick.py`. Its truth comes from whoever made the scene and from what the
+A task is one file beside this one, e.g. `pick.py`. Its truth comes from the maker of the scene and from what the
 simulator knows afterwards; the policy, and whatever reads the policy's sentence, have no say in it.
 """
 
@@ -51,7 +51,7 @@ class Score:
     """What came of a task.
 
     Attributes:
-        terms: Named, each in 0..1; a bool where there is nothing in between. Whoever trains weighs them.
+        terms: Named, each in 0..1; a bool where there is nothing in between. The trainer weighs them.
         success: Everything that was asked for is true.
         reasons: One sentence for each thing that is not as it should be.
         stages: How far it came, see `sim.tasks.stages`; empty where the task has none. No part of a comparison: it is

@@ -64,7 +64,7 @@ CLEARLY_SIZED = 1.08
 """Ratio from which a thing is "tall" or "small" beside another."""
 
 _SHOWN_NAMES = 10
-"""So many things are named where none is what was meant."""
+"""Most things that are named where none is what was meant."""
 
 
 def refer(phrase: str, views: Sequence[ObjectView], nearest: bool = False, lexicon: Lexicon | None = None) -> list[int]:
@@ -76,7 +76,7 @@ def refer(phrase: str, views: Sequence[ObjectView], nearest: bool = False, lexic
         phrase: Such as "left can", "the two plushies", "everything", "the bottle next to the bowl".
         views: Things in view.
         nearest: "The thing left of the bowl" is the one that is clearly nearest to it, not everything on that side.
-        lexicon: The words that whoever has seen the views knows; those of the shipped catalogue where None.
+        lexicon: The words that the backend behind the views knows; those of the shipped catalogue where None.
 
     Raises:
         ToolError: OBJECT_NOT_FOUND, naming what is seen; NOT_RECOGNISED where it cannot be said whether it is there:

@@ -21,7 +21,7 @@ _GROUP = re.compile(r"\\(\d)")
 
 
 def spoken_words(text: str) -> list[tuple[int, int]]:
-    """(start, end) of every word of a text as it was written."""
+    """(start, end) of every word of the original text."""
     return [match.span() for match in _SPOKEN.finditer(text)]
 
 

@@ -379,7 +379,7 @@ def one_letter_apart(a: str, b: str) -> bool:
 
 
 _LONG = 6
-"""From so many letters on, another letter inside a word makes a slip of it rather than another word."""
+"""Letters from which on another letter inside a word makes a slip of it rather than another word."""
 
 
 def is_slip(said: str, meant: str) -> bool:

@@ -29,7 +29,7 @@ MAX_BYTES = 4 * 2**20
 _CHUNK = 2**16
 """So much of an answer is read before the deadline is looked at again [bytes]."""
 _SHOWN = 160
-"""So many characters of what a server says stand in a sentence."""
+"""Characters of a server's answer that a message repeats."""
 
 
 def ask(url: str, model: str, question: str, rgb: NDArray[np.uint8], tokens: int, deadline_s: float) -> str:

@@ -41,7 +41,7 @@ _TIP_GAP = 0.004
 _RIGID = 1e-3
 """So far may a rotation be from one [-]; float32 comes within 1e-6. A round figure."""
 _SHOWN = 160
-"""So many characters of what a server says stand in a sentence."""
+"""Characters of a server's answer that a message repeats."""
 
 
 @dataclass(frozen=True)

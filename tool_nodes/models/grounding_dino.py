@@ -22,7 +22,7 @@ BOX_THRESHOLD = 0.25
 """Least probability of a box [-]; post_process_grounded_object_detection of transformers 5.23, and PERIA's appendix
 C.1."""
 _SHOWN = 60
-"""So many characters of a request are repeated."""
+"""Characters of a request that a message repeats."""
 
 Found = list[Detection]
 

@@ -30,7 +30,7 @@ _LONGEST_JSON = 64 * MIB
 _MAX_HEADER = 100_000_000
 """Longest header of a safetensors file [bytes]; the format's own limit."""
 _SHOWN = 3
-"""So many names of tensors or types stand in a sentence."""
+"""Most names of tensors or types that a message lists."""
 
 
 def needed(name: str) -> Any:
@@ -55,7 +55,7 @@ def devices(torch: Any) -> list[str]:
 
 
 def folder_of(name: str, weights: str) -> Path:
-    """The folder with the weights: as it was named, or what is fetched from the hub.
+    """The folder with the weights: the one that was named, or what is fetched from the hub.
 
     Raises:
         ToolError: INVALID_ARGUMENT for what is neither; UNAVAILABLE where the hub does not give it.

@@ -94,10 +94,10 @@ class Molmo2(WritingModel[ModelPoints]):
         joined = super()._join(inputs)
         # Pooling names patches by their number among those of all pictures.
         before, pooled = 0, []
-        for one in inputs:
-            places = one["image_token_pooling"]
+        for tensors in inputs:
+            places = tensors["image_token_pooling"]
             pooled.append(self._torch.where(places >= 0, places + before, places))
-            before += one["pixel_values"].shape[0] * one["pixel_values"].shape[1]
+            before += tensors["pixel_values"].shape[0] * tensors["pixel_values"].shape[1]
         return joined | {"image_token_pooling": self._torch.cat(pooled)}
 
     def _prompt(self, question: str, shown: Shown) -> str:

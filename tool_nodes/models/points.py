@@ -4,7 +4,7 @@
 |---|---|---|
 | Molmo 2 | `<points coords="1 1 350 412 2 388 610">cans</points>`: picture, then number, x, y of each | 0..1000 |
 | Molmo | `<point x="35.0" y="41.2" alt="can">can</point>`, `<points x1=".." y1=".." x2=".." y2="..">` | percent |
-| Qwen2-VL, 2.5-VL | `[{"point_2d": [224, 198], "label": "can"}]`, or `bbox_2d` | px of the picture as it was seen |
+| Qwen2-VL, 2.5-VL | `[{"point_2d": [224, 198], "label": "can"}]`, or `bbox_2d` | px of the picture as shown to it |
 | Qwen3-VL | the same | 0..1000 |
 | RoboRefer, RoboPoint | `[(0.35, 0.412), (0.39, 0.61)]` | 0..1 |
 """
@@ -27,12 +27,12 @@ THOUSAND = 1000.0
 PERCENT = 100.0
 """Those of the first Molmo."""
 MAX_TEXT = 100_000
-"""So many characters of an answer are looked at: far more than any model writes."""
+"""Characters of an answer that are read: far more than any model writes."""
 SAME = 1e-4
 """Two points that are nearer than this are one [share of the picture]: models write three digits."""
 
 _SHOWN = 80
-"""So many characters of an answer without a point are repeated."""
+"""Characters of an answer without a point that a message repeats."""
 
 _NONE = re.compile(
     r"\s*(?:```(?:json)?)?\s*\[\s*\]\s*(?:```)?\s*|\s*there (?:are|is) (?:none|no)\b.{0,200}", re.IGNORECASE

@@ -16,7 +16,7 @@ MAX_BATCH = 256
 """Most requests that are computed at once [requests]."""
 _DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d{1,2})?")
 _SHOWN = 100
-"""So many characters of what was typed are repeated."""
+"""Characters of a typed text that a message repeats."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class ServerSpec:
 
 
 _BATCH = {"batch": Option(8, 1, MAX_BATCH)}
-"""What every model takes: so many requests at once [requests]."""
+"""Option of every model: most requests that are computed at once [requests]."""
 
 
 def parse_model(name: str, text: str, options: NumberOptions | None = None) -> ModelSpec:

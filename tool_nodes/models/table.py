@@ -1,7 +1,7 @@
 """Which real models there are, for documents and `toolhand doctor`: licence, memory, and what was tested.
 
-Nothing heavy is imported here. Licences are those of the weights as their publishers state them; whoever uses them
-reads them there.
+Nothing heavy is imported here. Licences are those of the weights as their publishers state them; read them
+there before use.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class WritingModel(TorchModel[T]):
         return [self._readable(self._tokenizer.decode(answer, skip_special_tokens=False)) for answer in answers]
 
     def _join(self, inputs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        return {name: self._torch.cat([one[name] for one in inputs]) for name in inputs[0]}
+        return {name: self._torch.cat([tensors[name] for tensors in inputs]) for name in inputs[0]}
 
     def _prompt(self, question: str, shown: Shown) -> str:
         for token in self._control:

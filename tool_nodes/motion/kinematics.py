@@ -58,7 +58,7 @@ def check_pose(T: ArrayLike, what: str) -> FloatArray:
 
 @cache
 def _arm_model(robot: RobotModel) -> mujoco.MjModel:
-    """The arm alone, without shapes and drives; nobody writes into it."""
+    """The arm alone, without shapes and drives; nothing writes into it."""
     spec = load_robot_spec(robot)
     for geom in list(spec.geoms):
         spec.delete(geom)

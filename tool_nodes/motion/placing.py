@@ -127,7 +127,7 @@ def _support(heights: HeightMap, target: FloatArray, R: FloatArray, held: HeldOb
 
 
 def blocked(point: FloatArray, tried: int, failure: ToolError | None) -> ToolError:
-    """PLACE_BLOCKED of a point (3,) of the base frame, after so many candidates, the last of which failed so."""
+    """PLACE_BLOCKED of a point (3,) of the base frame: the number of candidates, and why the last one failed."""
     where = f"x={point[0]:.2f} m, y={point[1]:.2f} m"
     if not tried:
         return ToolError(

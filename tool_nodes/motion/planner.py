@@ -1,7 +1,7 @@
 """The embedded planner: inverse kinematics, a straight joint path or RRT-Connect, and a time law.
 
 Budgets count iterations; the same seed and the same question give the same bytes, whatever was asked before. Only
-beside an arm whose time runs on is a search limited by wall time too, by whoever makes the planner.
+beside an arm whose time runs on is a search limited by wall time too, if the planner was made so.
 """
 
 from __future__ import annotations
@@ -382,7 +382,7 @@ class EmbeddedPlanner:
 
 
 def _not_found(samples: int, limit_s: float | None) -> ToolError:
-    """No path was found: after so many samples, and after so long [s] where time ran out."""
+    """No path was found: the number of samples, and the limit of time [s] where it ran out."""
     within = f"{samples:,} samples" + ("" if limit_s is None else f" and {limit_s:g} s")
     return ToolError(
         ErrorCode.PLAN_FAILED,

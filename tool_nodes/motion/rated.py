@@ -1,6 +1,6 @@
 """No robot folder is faster, stronger or wider than its URDF, than a known arm's maker allows, or than any may be here.
 
-What is more is refused, never clipped: a limit that somebody typed and that does not hold would be believed.
+What is more is refused, never clipped: a typed limit that does not hold would be believed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def known_gripper(gripper: GripperModel) -> Mapping[str, Any] | None:
     """The entry of known_arms.yaml that has a gripper's crank; None for one of another build."""
     crank = (gripper.crank_pivot, gripper.crank_arm)
     grippers = _known()["grippers"]
-    return next((one for one in grippers if _close(crank, (one["crank"]["pivot"], one["crank"]["arm"]))), None)
+    return next((entry for entry in grippers if _close(crank, (entry["crank"]["pivot"], entry["crank"]["arm"]))), None)
 
 
 def check_arm(urdf: Urdf, joints: Sequence[Section]) -> None:

@@ -43,12 +43,12 @@ def read_document(file: Path) -> Section:
 
 
 class Section:
-    """A mapping of the file. What nobody has asked for when it is left by `done` is an error too.
+    """A mapping of the file. A key that was not asked for when it is left by `done` is an error too.
 
     Args:
         file: Named in errors.
         key: Where in the file it stands, with dots; empty at the top.
-        values: The mapping as it was read.
+        values: The mapping that was read.
     """
 
     def __init__(self, file: Path, key: str, values: Any) -> None:
@@ -121,7 +121,7 @@ class Section:
         return float(value)
 
     def numbers(self, key: str, count: int, above: float = -np.inf) -> tuple[float, ...]:
-        """A list of so many finite numbers, each greater than `above`."""
+        """A list of `count` finite numbers, each greater than `above`."""
         values = self._get(key)
         if not isinstance(values, list) or len(values) != count or not all(map(_is_number, values)):
             raise self.error(key, f"must be a list of {count} finite numbers, got {_shown(values)}")

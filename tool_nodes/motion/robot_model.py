@@ -73,7 +73,7 @@ class RobotModel:
     Attributes:
         name: Name that was asked for.
         folder: Where its files are.
-        urdf: Its URDF, as it was when it was read.
+        urdf: Text of its URDF when it was read.
         simulation_path: File with what MuJoCo needs beside the URDF.
         arm_joints: Names of the joints.
         lower, upper: (n,) range [rad], infinite for continuous joints.

@@ -17,7 +17,7 @@ from tool_nodes.types import BoolArray, FloatArray, Frame
 CHANGED_DEPTH = 0.015
 """Difference in depth of a block that has changed [m]; a round figure."""
 CHANGED_BLOCKS = 2
-"""So many blocks may change in a scene that has not [blocks]."""
+"""Most blocks that differ in a scene that counts as unchanged [blocks]."""
 BLOCK_PX = 8
 """Side of a block of pixels whose median depth is compared, so that no noise is left; unknown depth counts as 0
 [px]."""

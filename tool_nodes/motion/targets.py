@@ -63,7 +63,7 @@ def target_mask(
 def meant_mask(cloud: NDArray[np.float32], mask: BoolArray) -> BoolArray:
     """Which pixels (H, W) show the thing that a mask (H, W) outlines: what stands out of the table, and its rim.
 
-    A mask often ends a few pixels before its thing does; what is left would be an obstacle that nobody can grasp.
+    A mask often ends a few pixels before its thing does; what is left would be an obstacle that cannot be grasped.
 
     Args:
         cloud: (H*W, 3) points in the base frame [m].
@@ -98,7 +98,7 @@ class HeldObject:
         R_base_gripper: (3, 3) orientation of the gripper when it was grasped.
         bottom_m: Height of the gripper's origin above the thing's lowest point at that orientation [m].
         opening_m: Measured jaw opening after closing [m].
-        called: The words that it was pointed at by; "" where nobody said.
+        called: The words that it was pointed at by; "" where there were none.
     """
 
     box: Box

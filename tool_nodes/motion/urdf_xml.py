@@ -88,7 +88,7 @@ class UrdfFile:
     def numbers(
         self, element: ET.Element, key: str, count: int, above: float = -math.inf, default: str | None = None
     ) -> tuple[float, ...]:
-        """So many finite numbers of an attribute, each greater than `above`; Raises ToolError for anything else."""
+        """`count` finite numbers of an attribute, each greater than `above`. Raises ToolError for anything else."""
         text = element.attrib.get(key, default)
         wanted = "a finite number" if count == 1 else f"{count} finite numbers with spaces between them"
         if text is None:

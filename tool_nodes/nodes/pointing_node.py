@@ -63,16 +63,16 @@ class PointingNode(Node):
             answer = self._detector.detect(image, text)
             found = answer.value
             response.detections.header = header
-            response.detections.detections = [_message(one, header) for one in found]
-            response.points = [Point2D(x=x, y=y) for x, y in (one.point or _NO_POINT for one in found)]
-            response.visualization = rgb_to_image(draw_boxes(image.rgb, [one.box for one in found]), header)
+            response.detections.detections = [_message(detection, header) for detection in found]
+            response.points = [Point2D(x=x, y=y) for x, y in (detection.point or _NO_POINT for detection in found)]
+            response.visualization = rgb_to_image(draw_boxes(image.rgb, [detection.box for detection in found]), header)
             response.status = success(_described(found, text), answer.backend)
         return response
 
 
 def _described(found: Sequence[Detection], text: str) -> str:
     """What a language model reads about detections."""
-    shown = ", ".join(str(list(one.box)) for one in found)
+    shown = ", ".join(str(list(detection.box)) for detection in found)
     return f"Detected {len(found)} box(es) of '{text}' as [left, top, right, bottom] in pixels: {shown}"
 
 

@@ -59,11 +59,15 @@ class SegmentationNode(Node):
                 for prompt in _prompts(request, image):
                     answer = segment_by(self._segmenter, image, prompt)
                     found += answer.value[: 1 if isinstance(prompt, BoxPrompt) else None]
-                shown = np.any([one.mask for one in found], axis=0) if found else np.zeros(image.rgb.shape[:2], bool)
+                shown = (
+                    np.any([segmentation.mask for segmentation in found], axis=0)
+                    if found
+                    else np.zeros(image.rgb.shape[:2], bool)
+                )
                 response.visualization = rgb_to_image(draw_mask(image.rgb, shown), header)
                 response.status = success(f"Segmented {len(found)} object(s).", answer.backend)
-            response.masks = [mask_to_image(one.mask, header) for one in found]
-            response.scores = [float(one.score) for one in found]
+            response.masks = [mask_to_image(segmentation.mask, header) for segmentation in found]
+            response.scores = [float(segmentation.score) for segmentation in found]
         return response
 
 

@@ -38,7 +38,7 @@ _CONTAINER_SIDES_M = (0.09, 0.30)
 _WALL_M = 0.010
 """As wide is the band along the outline that belongs to the walls, and as high the layer over the floor [m]."""
 _SHELL_PIXELS = 50
-"""Walls and floor of a container show so many pixels at 640x480, each; a round figure."""
+"""Least pixels that walls and floor of a container show at 640x480, each; a round figure."""
 _FLOOR_M = 0.008
 """A container's floor is at most this high over the table [m]; a round figure."""
 _TALLEST_M = 0.20

@@ -84,7 +84,7 @@ class FramePerception(ABC):
         """See ports.Detector: what is pointed at is outlined, and the outline is framed."""
         with signed(self.backend):
             named = self._named(image, text)
-            found = [Instance.of_mask(one.mask, certainty, text).detection for one, certainty in named]
+            found = [Instance.of_mask(cut.mask, certainty, text).detection for cut, certainty in named]
             return Answer(found, self.backend)
 
     def segment(self, image: SessionImage, prompt: Prompt) -> Answer[list[Segmentation]]:
@@ -106,15 +106,15 @@ class FramePerception(ABC):
             case BoxPrompt(box):
                 return [best_in_box(self._everything(image), box)]
             case TextPrompt(text):
-                return [Segmentation(one.mask, one.score * sure) for one, sure in self._named(image, text)]
+                return [Segmentation(cut.mask, cut.score * sure) for cut, sure in self._named(image, text)]
             case Everything():
                 return self._everything(image)
 
     def _at(self, image: SessionImage, points: Points) -> list[Segmentation]:
         frame = image.require_frame()
         prompts = [(float(x), float(y)) for x, y in image.to_frame(points)]
-        found = [_cut(one, image) for one in self.masks_at(frame, prompts)]
-        found = [one for one in found if one.mask.any()]
+        found = [_cut(segmentation, image) for segmentation in self.masks_at(frame, prompts)]
+        found = [segmentation for segmentation in found if segmentation.mask.any()]
         if not found:
             where = ", ".join(f"({x:.3f}, {y:.3f})" for x, y in points)
             raise ToolError(ErrorCode.EMPTY_MASK, f"There is no object at {where}.", "Point at an object first.")
@@ -134,16 +134,16 @@ class FramePerception(ABC):
             return [(_table(image, frame, self.masks(frame)), 1.0)]
         if not found:
             raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"{text[:60]!r} is a place, or nothing that has an outline.")
-        shown = [(cut, sure) for one, sure in found for cut in _shown(image, [one])]
+        shown = [(cut, sure) for segmentation, sure in found for cut in _shown(image, [segmentation])]
         if not shown:
             raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"This part of the picture does not show {text[:60]!r}.")
         return shown
 
     def _outlined(self, frame: Frame, candidates: Sequence[Candidate]) -> Iterator[tuple[Segmentation, float]]:
         """The thing under each point that has one."""
-        for one in candidates:
+        for candidate in candidates:
             try:
-                yield self.masks_at(frame, [one.point])[0], one.certainty
+                yield self.masks_at(frame, [candidate.point])[0], candidate.certainty
             except ToolError as error:
                 if error.code is not ErrorCode.EMPTY_MASK:
                     raise
@@ -155,7 +155,7 @@ class FramePerception(ABC):
 def _table(image: SessionImage, frame: Frame, things: Sequence[Segmentation]) -> Segmentation:
     """What the picture shows of the bare table; the score is the share of it that is as even as a table is."""
     surface = find_surface(frame)
-    bare = surface.inside & ~np.any([np.zeros_like(surface.inside), *(one.mask for one in things)], axis=0)
+    bare = surface.inside & ~np.any([np.zeros_like(surface.inside), *(thing.mask for thing in things)], axis=0)
     with np.errstate(invalid="ignore"):
         away = np.abs(np.where(bare, surface.height, np.nan))
         mask = np.ascontiguousarray(image.cut(away < SOLID_M))
@@ -165,18 +165,18 @@ def _table(image: SessionImage, frame: Frame, things: Sequence[Segmentation]) ->
     return Segmentation(mask, float(np.count_nonzero(even) / np.count_nonzero(mask)))
 
 
-def _cut(one: Segmentation, image: SessionImage) -> Segmentation:
+def _cut(segmentation: Segmentation, image: SessionImage) -> Segmentation:
     """A mask of the frame as a mask of the picture."""
-    return Segmentation(np.ascontiguousarray(image.cut(one.mask)), one.score)
+    return Segmentation(np.ascontiguousarray(image.cut(segmentation.mask)), segmentation.score)
 
 
 def _shown(image: SessionImage, found: Sequence[Segmentation]) -> list[Segmentation]:
     """The masks of the frame that the picture shows enough of, cut to it."""
     shown = []
     across, down = image.scale
-    for one in found:
-        cut = _cut(one, image)
-        whole = across * down * np.count_nonzero(one.mask)
+    for segmentation in found:
+        cut = _cut(segmentation, image)
+        whole = across * down * np.count_nonzero(segmentation.mask)
         if np.count_nonzero(cut.mask) >= _SHOWN_SHARE * whole and cut.mask.any():
             shown.append(cut)
     return shown
@@ -185,7 +185,7 @@ def _shown(image: SessionImage, found: Sequence[Segmentation]) -> list[Segmentat
 def _distinct(found: Iterable[tuple[Segmentation, float]]) -> list[tuple[Segmentation, float]]:
     """Without the masks that came before: two points may lie on one thing."""
     kept: list[tuple[Segmentation, float]] = []
-    for one, sure in found:
-        if not any(np.array_equal(one.mask, other.mask) for other, _ in kept):
-            kept.append((one, sure))
+    for segmentation, sure in found:
+        if not any(np.array_equal(segmentation.mask, other.mask) for other, _ in kept):
+            kept.append((segmentation, sure))
     return kept

@@ -34,7 +34,7 @@ class Instance:
 
     @property
     def detection(self) -> Detection:
-        """The thing as a Detector tells of it."""
+        """The thing as a Detector reports it."""
         return Detection(self.box, self.label, self.score, self.point)
 
 

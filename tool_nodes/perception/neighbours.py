@@ -22,9 +22,9 @@ _THINNEST_M = 0.02
 """Either part is at least this wide across the line [m]."""
 
 _MIN_PIXELS = 80
-"""Either part has at least so many pixels at 640x480, as in clusters.py."""
+"""Least pixels of either part at 640x480, as in clusters.py."""
 _LINES = 24
-"""So many lines are compared in earnest."""
+"""Lines, the best ranked, that are compared in full."""
 
 _COLOUR_SCALE = 40.0
 """What counts as a difference in colour when lines are ranked [grey levels]; a round figure."""

@@ -101,7 +101,10 @@ class ObjectFinder:
         self, image: SessionImage, prompt: Prompt, label: str = "", most: int | None = None
     ) -> Answer[list[Instance]]:
         found = segment_by(self._segmenter, image, prompt)
-        return Answer([Instance.of_mask(one.mask, one.score, label) for one in found.value[:most]], found.backend)
+        return Answer(
+            [Instance.of_mask(segmentation.mask, segmentation.score, label) for segmentation in found.value[:most]],
+            found.backend,
+        )
 
 
 def _holds(thing: Instance, point: tuple[float, float]) -> bool:

@@ -31,7 +31,7 @@ _PILE_ADVANTAGE = 3.0
 """A pile must explain a thing better than one item does, by this log likelihood; a round figure."""
 
 _ROW = 3
-"""So many things in a row are taken apart."""
+"""Most things in a row that are taken apart."""
 
 _CLEAR = -6.0
 """Log likelihood from which an item explains a part so well that it may be the end of a row; a round figure."""
@@ -206,7 +206,7 @@ class PixelPerception(FramePerception):
                 return describe_unknown(look, main_colours(look.pixels), point, centre, size)
             return item.seen(point, centre, size)
 
-        return tuple(ReadView(view(one.item), one.probability) for one in self._recogniser.readings(look))
+        return tuple(ReadView(view(reading.item), reading.probability) for reading in self._recogniser.readings(look))
 
 
 def _look(frame: Frame, surface: Surface, cluster: Cluster, occupied: NDArray[np.int16], number: int) -> Look:

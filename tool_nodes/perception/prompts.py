@@ -36,7 +36,7 @@ def sees_photographs(backend: object) -> bool:
 
 def best_in_box(found: Sequence[Segmentation], box: tuple[float, float, float, float]) -> Segmentation:
     """Of masks (H, W), none empty, the one whose own box overlaps a box [px] best. Raises ToolError EMPTY_MASK."""
-    overlaps = [box_iou(box_of(one.mask), box) for one in found]
+    overlaps = [box_iou(box_of(segmentation.mask), box) for segmentation in found]
     if not overlaps or max(overlaps) <= 0.0:
         raise ToolError(
             ErrorCode.EMPTY_MASK, f"There is no object in the box {[round(side) for side in box]}.", "Frame an object."
@@ -64,9 +64,9 @@ class WordsToBoxes:
         if not isinstance(prompt, TextPrompt):
             return segment_by(self._segmenter, image, prompt)
         found, backend = [], self.backend
-        for one in detected_by(self._detector, image, prompt.text).value:
+        for detection in detected_by(self._detector, image, prompt.text).value:
             try:
-                answer = segment_by(self._segmenter, image, prompt_for(one, self._segmenter))
+                answer = segment_by(self._segmenter, image, prompt_for(detection, self._segmenter))
             except ToolError as error:
                 if error.code is not ErrorCode.EMPTY_MASK:
                     raise
@@ -106,8 +106,8 @@ def detected_by(detector: Detector, image: SessionImage, text: str) -> Answer[li
     """The detector's things. Raises ToolError INTERNAL for too many, or boxes of no numbers; what the detector does."""
     answer = detector.detect(image, text)
     try:
-        boxes = np.asarray([one.box for one in answer.value], float)
-        points = np.asarray([one.point for one in answer.value if one.point is not None], float)
+        boxes = np.asarray([detection.box for detection in answer.value], float)
+        points = np.asarray([detection.point for detection in answer.value if detection.point is not None], float)
         sound = len(answer.value) <= MOST_POINTS and bool(np.isfinite(boxes).all() and np.isfinite(points).all())
     except (TypeError, ValueError, OverflowError):
         sound = False
@@ -132,13 +132,15 @@ def segment_by(segmenter: Segmenter, image: SessionImage, prompt: Prompt) -> Ans
         )
     answer = segmenter.segment(image, prompt)
     height, width = image.rgb.shape[:2]
-    wrong = next((one.mask.shape for one in answer.value if one.mask.shape != (height, width)), None)
+    wrong = next(
+        (segmentation.mask.shape for segmentation in answer.value if segmentation.mask.shape != (height, width)), None
+    )
     if wrong is not None:
         raise _unsound(
             f"The segmenter {answer.backend!r} gave a mask of shape {wrong} for a picture of {width}x{height} px.",
             answer,
         )
-    found = [one for one in answer.value if one.mask.any()]
+    found = [segmentation for segmentation in answer.value if segmentation.mask.any()]
     if not found and isinstance(prompt, PointPrompt | BoxPrompt):
         raise ToolError(
             ErrorCode.EMPTY_MASK, "There is no object there.", "Point at an object first.", backend=answer.backend
@@ -168,11 +170,11 @@ def depth_by(estimator: DepthEstimator, image: SessionImage) -> Answer[tuple[NDA
     return answer
 
 
-def prompt_for(one: Detection, segmenter: Segmenter) -> Prompt:
+def prompt_for(segmentation: Detection, segmenter: Segmenter) -> Prompt:
     """What outlines a detected thing: the point that is on it for sure, or else its box."""
-    if one.point is not None and PointPrompt in segmenter.takes:
-        return PointPrompt([one.point])
-    return BoxPrompt(one.box)
+    if segmentation.point is not None and PointPrompt in segmenter.takes:
+        return PointPrompt([segmentation.point])
+    return BoxPrompt(segmentation.box)
 
 
 S = TypeVar("S", bound=Pointer | Detector | Segmenter | DepthEstimator)

@@ -25,7 +25,7 @@ _BEST_COLOUR = _COLOUR_WEIGHT * float(np.log1p(_OUTLIER))
 """What the colour of a perfect match adds to the likelihood: no item can gain more."""
 
 _AT_ONCE = 6
-"""So many items are compared by colour before it is asked whether one of them fits."""
+"""Items that are compared by colour before it is asked whether one of them fits."""
 
 _LIT_SHADE = (0.62, 1.10)
 """The brightest part of a thing is lit within these factors, unless something shades it."""

@@ -20,7 +20,7 @@ _LEAST_M = 0.025
 _LEVEL_M = 0.003
 """The upper part begins this far above the level between the two [m]; a round figure."""
 _MIN_PIXELS = 80
-"""Either part has at least so many pixels at 640x480, as in clusters.py."""
+"""Least pixels of either part at 640x480, as in clusters.py."""
 _CANDIDATES = 5
 """Levels that are tried, those with the most pixels first."""
 
@@ -28,7 +28,7 @@ _CANDIDATES = 5
 def split_candidates(surface: Surface, cluster: Cluster, eye: FloatArray) -> Iterator[tuple[Cluster, Cluster]]:
     """Ways to see a cluster as (lower, upper) thing, the most likely first.
 
-    The seen rest of the lower thing's top is level, so many of the cluster's pixels share its height.
+    The seen rest of the lower thing's top is level, so that many of the cluster's pixels share its height.
 
     Args:
         surface: The frame's cloud.

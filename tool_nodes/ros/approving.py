@@ -34,7 +34,7 @@ from tool_nodes.ros.status import failure, success
 _LOOK_S = 0.02
 """Time between two looks at whether an answer came [s]."""
 _SHOWN = 200
-"""So many characters of a reason are kept."""
+"""Characters of a reason that are kept."""
 
 
 def read_token(node: Node) -> str:

@@ -95,7 +95,7 @@ class ArmTrace:
         try:
             joints = measured(message, self._arm_joints)
         except BadMessage:
-            return  # who moves the arm tells it
+            return  # the mover of the arm says so
         if len(joints) < len(self._arm_joints):
             return
         q, stamp_ns = np.array([joints[name][0] for name in self._arm_joints]), nanoseconds(message.header.stamp)

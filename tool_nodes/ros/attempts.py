@@ -17,7 +17,7 @@ from tool_nodes.motion.guard import LOG
 
 SERVICE = "get_motion_attempts"
 KEPT = 500
-"""So many of the newest attempts are kept."""
+"""Attempts that are kept, the newest."""
 
 
 @dataclass(frozen=True)

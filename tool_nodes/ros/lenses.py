@@ -22,7 +22,7 @@ COEFFICIENTS = {"plumb_bob": (4, 5), "rational_polynomial": (8,), "equidistant":
 _WIDEST_RAD = np.radians(85.0)
 """Largest angle from the optical axis that a pinhole picture can show of a lens [rad]."""
 _STEPS = 4000
-"""Rays are looked at up to this angle from the axis, in so many steps; beyond it a pinhole picture would be 11 times as
+"""Rays between the axis and that angle that are looked at; beyond it a pinhole picture would be 11 times as
 far from its middle as at 45 degrees."""
 
 

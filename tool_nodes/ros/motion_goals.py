@@ -25,7 +25,7 @@ TRANSFORM_WAIT_S = 1.0
 """Longest wait for the transform of a goal's frame [s]."""
 
 _SHOWN = 80
-"""So many characters of a name are repeated in a sentence."""
+"""Characters of a name that a message repeats."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def run_node(make: Callable[[], Node], args: list[str] | None = None, *, threads
 def _run(make: Callable[[], Node], args: list[str] | None, threads: int) -> None:
     try:
         rclpy.init(args=args)
-    except Exception as error:  # bad ROS arguments, a bad parameter file, nobody to connect to
+    except Exception as error:  # bad ROS arguments, a bad parameter file, no peer to connect to
         _end(error)
     try:
         _spin(make, threads)

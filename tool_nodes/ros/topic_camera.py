@@ -39,7 +39,7 @@ STAMP_TOLERANCE_S = 0.05
 is what kinova_vision's two streams need."""
 
 SILENT_DEADLINES = 3
-"""So many requests in a row that hear nothing of a driver that is there, and the subscriptions are taken for lost."""
+"""Requests in a row that hear nothing of a running driver before the subscriptions are taken for lost."""
 
 LINGER_S = 3.0
 """How long it goes on listening after a picture [s]: a conversation asks for image, depth and cloud one after the
@@ -54,7 +54,7 @@ _OPENED = (("camera_info", CameraInfo), ("depth", Image), ("image", Image))
 
 class TopicCamera:
     """The Camera port over topics. It listens while pictures are wanted and `LINGER_S` longer, so that nothing renders
-    for nobody; not longer where time stands still, because it is stepped by somebody who does not want more pictures.
+    for nobody; not longer where time stands still, because its stepper wants no more pictures.
 
     `capture` blocks: call it from a thread of your own, or in a callback of a MultiThreadedExecutor whose other threads
     are free for the messages.
@@ -182,7 +182,7 @@ class TopicCamera:
         self._arm.close()
 
     def _leave(self) -> None:
-        """Nobody wanted a picture for a while."""
+        """No picture was requested for a while."""
         if not self._one_at_a_time.acquire(blocking=False):
             return  # a request has come since
         try:
@@ -194,8 +194,8 @@ class TopicCamera:
     def _profile(self, kind: str) -> QoSProfile:
         """What the publishers offer: best effort matches them all, but loses big pictures where buffers are small."""
         offered = [info.qos_profile for info in self._publishers(kind)]
-        reliable = offered and all(one.reliability == ReliabilityPolicy.RELIABLE for one in offered)
-        latched = offered and all(one.durability == DurabilityPolicy.TRANSIENT_LOCAL for one in offered)
+        reliable = offered and all(profile.reliability == ReliabilityPolicy.RELIABLE for profile in offered)
+        latched = offered and all(profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for profile in offered)
         return QoSProfile(
             depth=5,
             reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,

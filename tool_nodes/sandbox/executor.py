@@ -253,7 +253,7 @@ def _close_all(servers: list[connection.Server]) -> None:
 _executors: weakref.WeakSet[CodeExecutor] = weakref.WeakSet()
 
 
-def _forget() -> None:
+def _drop_inherited_servers() -> None:
     """In a forked child: the servers are the parent's, and so may be the holder of a lock."""
     for executor in _executors:
         executor._lock = threading.Lock()
@@ -261,7 +261,7 @@ def _forget() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_drop_inherited_servers)
 
 
 def _named_in(code: str, variables: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:

@@ -131,7 +131,7 @@ def read(receive: Callable[[int], bytearray], max_bytes: int) -> Any:
     """Take one message from a peer that may be hostile.
 
     Args:
-        receive: Gives exactly so many bytes.
+        receive: Function that gives exactly the number of bytes asked for.
         max_bytes: Most bytes that its arrays may take.
 
     Raises:

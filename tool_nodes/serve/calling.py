@@ -123,7 +123,7 @@ class Connection:
             self._metrics.report.remote(self._unreported.client, stats)
 
     def leave(self) -> None:
-        """End what waits, tell what is left to tell, and tell no more."""
+        """End what waits, send the last metrics, and send no more."""
         self._close()
         self._left.set()
         with contextlib.suppress(Exception):
@@ -170,7 +170,7 @@ class Connection:
 
         Args:
             route: To it.
-            since: An answer after this will do, whoever of this process got it [s, monotonic].
+            since: Time after which an answer to any thread of this process is enough [s, monotonic].
             until: The end of the wait [s since 1970].
         """
         if not route.looking.acquire(timeout=max(0.0, until - time.time())):
@@ -361,7 +361,7 @@ def _enter(service: ServiceNote) -> None:
 
 
 def _read_environment(service: ServiceNote) -> None:
-    """Have Ray read its environment once more: somebody may have imported it before, and it reads it then."""
+    """Have Ray read its environment once more: it may have been imported before, and it reads it then."""
     constants: Any = importlib.import_module("ray._private.ray_constants")
     # Else Ray asks at the machine's address for what listens at the loopback address.
     if service.own or service.address.startswith(("127.", "localhost:", "[::1]:")):

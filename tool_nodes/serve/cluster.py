@@ -1,4 +1,4 @@
-"""A service from beginning to end: a cluster of its own or somebody's, what it is to serve, and nothing left of it.
+"""A service from beginning to end: a cluster of its own or another's, what it is to serve, and nothing left of it.
 
     keeper = Keeper(read_config(Path("serve.yaml")))
     try:
@@ -115,7 +115,7 @@ class Keeper:
         if self.service.own:
             processes.end_all(self.service)
             os.environ.pop(service_file.MARK, None)
-        _forget(self.service)
+        _remove_leftovers(self.service)
         if self._proof is not None:
             os.close(self._proof)
         self._begun = False
@@ -183,11 +183,11 @@ def take_down() -> ServiceNote | None:
         with contextlib.suppress(ToolError):  # a cluster that is gone serves nothing
             _withdraw(connect().entries.values())
         disconnect()
-    _forget(service)
+    _remove_leftovers(service)
     return service
 
 
-def _forget(service: ServiceNote) -> None:
+def _remove_leftovers(service: ServiceNote) -> None:
     """Remove what is left of a service that has ended."""
     if service.own:
         shutil.rmtree(service_file.ray_folder(service), ignore_errors=True)  # never follows a link

@@ -1,8 +1,8 @@
 """Calls of many threads, sent together: one message over the cluster costs far more than a small call itself.
 
-Nothing here waits for company. A call goes at once while fewer than so many messages are on their way; those that come
+A call goes at once while fewer than `abreast` messages are on their way, never waiting for others; those that come
 meanwhile wait in line, and go together when one of these is back. Threads do it themselves: the first of those that go
-together waits for the message, tells the others, and leaves the waiting to one of them where its own time is over.
+together waits for the message, wakes the others, and leaves the waiting to one of them where its own time is over.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Carrier(Protocol):
         """The replies, in order. Raises TimeoutError after `until` [s since 1970], may then be asked again."""
 
     def cancel(self, sent: Any) -> None:
-        """Nobody waits for it any more."""
+        """No call waits for it any more."""
 
 
 class QueueFull(Exception):
@@ -35,11 +35,11 @@ class QueueFull(Exception):
 
 
 class Closed(Exception):
-    """There is nobody to ask any more."""
+    """There is no replica to ask any more."""
 
 
 LOOK_S = 1.0
-"""How often who waits for a message looks whether there is somebody to answer [s]."""
+"""How often a caller that waits for a message checks that there is a replica to answer [s]."""
 
 
 @dataclass(eq=False)
@@ -65,7 +65,7 @@ class Coalescer:
 
     Args:
         way: How they get there.
-        abreast: So many messages may be on their way at once.
+        abreast: Most messages that are on their way at once.
         size: Most calls in a message.
         queue: Most calls that wait in line.
     """
@@ -133,7 +133,7 @@ class Coalescer:
             calls[0].turn.set()
 
     def _carry(self, call: _Call) -> None:
-        """Send a call's parcel where nobody has, and wait for it. Raises TimeoutError at the end of the call's time."""
+        """Send a call's parcel if it is not yet, and wait for it. Raises TimeoutError at the end of the call's time."""
         parcel = call.parcel
         assert parcel is not None
         replies: Sequence[Any] = ()

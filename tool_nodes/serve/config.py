@@ -37,7 +37,7 @@ ABREAST = 2
 """Messages of a process on their way to each replica at once: one is worked at, the next is there when it is done."""
 
 _SHOWN = 60
-"""So many characters of a wrong word are repeated."""
+"""Characters of a wrong word that a message repeats."""
 
 
 @dataclass(frozen=True)

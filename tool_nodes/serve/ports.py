@@ -79,7 +79,10 @@ class ServedSegmenter(_Served):
     def segment(self, image: SessionImage, prompt: Prompt) -> Answer[list[Segmentation]]:
         """See ports.Segmenter."""
         answer = self._call(image, prompt)
-        return Answer([Segmentation(one.mask.copy(), one.score) for one in answer.value], answer.backend)
+        return Answer(
+            [Segmentation(segmentation.mask.copy(), segmentation.score) for segmentation in answer.value],
+            answer.backend,
+        )
 
 
 class ServedDepth(_Served):

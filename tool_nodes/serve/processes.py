@@ -35,7 +35,7 @@ def of_service(service: ServiceNote) -> list[int]:
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
-            with contextlib.suppress(OSError):  # it has ended, or is somebody else's
+            with contextlib.suppress(OSError):  # it has ended, or is another user's
                 if not _is_mine(entry):  # as root one can read everybody's
                     continue
                 marked = mark in (entry / "environ").read_bytes().split(b"\0")

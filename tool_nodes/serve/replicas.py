@@ -174,7 +174,7 @@ def _not_started(entry: ServedEntry, why: str) -> ToolError:
 
 
 def start_metrics_actor(entries: Mapping[str, ServedEntry]) -> None:
-    """Begin to tell clients what is served."""
+    """Begin to publish to clients what is served."""
     stop_actor(METRICS)
     ray.remote(MetricsActor).options(
         name=METRICS, namespace=NAMESPACE, lifetime="detached", max_restarts=-1, num_cpus=0, max_concurrency=1

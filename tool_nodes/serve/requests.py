@@ -1,7 +1,7 @@
 """What travels between a port and the process that serves it: requests with pictures by reference, and their answers.
 
-An array of 100 kB and more is put into the cluster's shared memory once, known there by what it holds, and let go when
-nobody here has it any more. Only its reference travels; whoever reads it sees the same memory, which cannot be written.
+An array of 100 kB and more is put into the cluster's shared memory once, known there by what it holds, and freed when
+no part of this process has it any more. Only its reference travels; readers share its memory, which is read-only.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class PortRequest:
 
     Attributes:
         arguments: Arguments of the port's method.
-        until: When nobody waits for the answer any more [s since 1970]; the clocks of a cluster agree to well below a
-            deadline.
+        until: Time when the last caller stops waiting [s since 1970]; the clocks of a cluster agree to well below
+            a deadline.
         seed: The caller's, for backends that are `ports.Seeded`.
     """
 

@@ -73,7 +73,7 @@ class Runner:
 
     def work(self, requests: Sequence[PortRequest]) -> list[Reply]:
         """The answers, in order; the backend is given `batch` requests at once. Where that takes longer than the last
-        deadline of them, the process ends: a computation cannot be interrupted, and whoever came next would wait.
+        deadline of them, the process ends: a computation cannot be interrupted, and the next requests would wait.
         """
         batch = self.entry.batch
         return [reply for k in range(0, len(requests), batch) for reply in self._work_at_once(requests[k : k + batch])]
@@ -86,7 +86,7 @@ class Runner:
         if not waiting:
             return replies
         left = max(requests[k].until for k in waiting) - time.time() + GRACE_S
-        # It works where a computation holds the interpreter, and tells in the log where that was.
+        # It works where a computation holds the interpreter, and writes to the log where that was.
         faulthandler.dump_traceback_later(max(left, GRACE_S), exit=True, file=2)
         try:
             answered = self._answer([requests[k] for k in waiting])

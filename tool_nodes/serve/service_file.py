@@ -1,7 +1,7 @@
 """Where the service of this machine is noted: one folder, so that a client needs no address.
 
-What is noted there is believed, and a cluster may run programs in whoever joins it. So the folder is this user's and
-nobody else's (`tool_nodes.private_folders`), and that is looked at before anything in it is read.
+What is noted there is believed, and a cluster may run programs in a process that joins it. So the folder is this
+user's alone (`tool_nodes.private_folders`), and that is looked at before anything in it is read.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ class ServiceNote:
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_SERVE_LOG_TO_STDERR": "0",
             "RAY_ENABLE_AUTO_CONNECT": "0",  # a call after the end would start a cluster
-            # A head that does not come back ends whoever waits for it after so long [s]; our deadlines end the wait.
+            # A process that waits this long [s] for a lost head is ended; our deadlines end the wait before.
             "RAY_gcs_rpc_server_reconnect_timeout_s": "1000000",
         }
         if not self.own:
             return quiet
-        # Without a dashboard nobody reads what Ray tells of each call, which is a third of what a small one costs.
+        # Without a dashboard nothing reads what Ray reports of each call, which is a third of what a small one costs.
         untold = {"RAY_task_events_report_interval_ms": "0", "RAY_enable_metrics_collection": "0"}
         local = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # its name of: all at the loopback address
         return (

@@ -28,8 +28,8 @@ def require_trusted(service: ServiceNote) -> None:
     """Refuse to join a cluster that is not what was started or named.
 
     Raises:
-        ToolError: UNAVAILABLE where nobody listens at its address, where another user does and it should be this
-            user's, and where it is somebody's and asks nobody for a token.
+        ToolError: UNAVAILABLE where nothing listens at its address, where another user's process does though it should
+            be this user's, and where a cluster of others admits clients without a token.
     """
     host, _, port = service.address.rpartition(":")
     if not service.own:
@@ -55,7 +55,7 @@ def listening_users(host: str, port: int) -> set[int]:
         port: The port.
 
     Raises:
-        ToolError: UNAVAILABLE where the system does not tell.
+        ToolError: UNAVAILABLE where the system does not say.
     """
     plain = _digits(socket.inet_aton(host))
     mapped = f"{'0' * 2 * _WORD}FFFF0000{plain}"

@@ -23,7 +23,7 @@ VARIABLE = re.compile(r"^\$[A-Za-z_]\w*$")
 _SHOWN_VARIABLES = 8
 """Newest variables that a refusal names."""
 _SHOWN_CHARACTERS = 240
-"""So many names in the answer to a wrong one: a long conversation must not make it grow."""
+"""Most characters of names in the answer to a wrong one: a long conversation must not make it grow."""
 
 
 class Lookup(Protocol):

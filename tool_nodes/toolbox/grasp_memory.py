@@ -12,7 +12,7 @@ import numpy as np
 from tool_nodes.types import BoolArray, FloatArray, Frame, GraspTarget
 
 KEPT = 16
-"""Of so many grasps and masks of a conversation it is known what they are for, the newest [-]."""
+"""Grasps and masks of a conversation, the newest, of which it is known what they are for [-]."""
 SAME_POINT = 2e-3
 """Normalized points that are no further apart are one, written with fewer digits [-]; a round figure."""
 SAME_POSE = 2e-3
@@ -77,11 +77,13 @@ class GraspMemory:
     def find(self, T_camera_gripper: FloatArray) -> GraspOf | None:
         """The newest grasp that was given with a pose (4, 4); None for another one."""
         given = reversed(self._given)
-        return next((one for one in given if np.allclose(one.T_camera_gripper, T_camera_gripper, atol=SAME_POSE)), None)
+        return next(
+            (grasp for grasp in given if np.allclose(grasp.T_camera_gripper, T_camera_gripper, atol=SAME_POSE)), None
+        )
 
 
 def _has(points: tuple[tuple[float, float], ...], point: FloatArray) -> bool:
-    return any(float(np.hypot(*(np.array(one) - point))) < SAME_POINT for one in points)
+    return any(float(np.hypot(*(np.array(other) - point))) < SAME_POINT for other in points)
 
 
 def _digest(mask: BoolArray) -> str:

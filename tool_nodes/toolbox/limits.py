@@ -29,7 +29,7 @@ class CallLimits:
         error_characters: Longest sentence about several wrong arguments; the problems after that are only counted.
         picture_side: Longest side of a picture that enters a conversation [px].
         repeats: So often the same call may be made in a row where nothing can have changed.
-        abandoned: Calls that ran out of time and have not ended yet; with so many, no further call is started.
+        abandoned: Calls that ran out of time and have not ended yet; at this number no further call is started.
     """
 
     argument_characters: int = 100_000

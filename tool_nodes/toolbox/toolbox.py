@@ -37,10 +37,10 @@ TIMEOUT_S = 30.0
 """Longest duration of a call where a tool declares none [s]."""
 
 _COMPARED = 100
-"""So many characters of an unknown name are compared with the known ones."""
+"""Characters of an unknown name that are compared with the known ones."""
 
 _SHOWN_NAMES = 20
-"""So many tools are listed for a name that resembles none."""
+"""Most tools that are listed for a name that resembles none."""
 
 _PASSING_ERRORS = (ErrorCode.TIMEOUT, ErrorCode.UNAVAILABLE)
 """A call that ended so may end otherwise the next time."""
@@ -212,7 +212,7 @@ class Session:
     calls: int | None = 0
 
     def fork(self) -> Session:
-        """The same once more, to go on by itself; pictures and arrays, which nobody writes into, are shared."""
+        """The same once more, to go on by itself; pictures and arrays, which are never written into, are shared."""
         return Session(
             dict(self.variables),
             list(self.images),
@@ -386,7 +386,7 @@ class Toolbox:
                 result = self._run(spec, values, session)
         except ToolError as error:
             result = ToolResult(error=error)
-        except (Exception, SystemExit) as error:  # a backend of somebody else's does not end the process
+        except (Exception, SystemExit) as error:  # a backend of another package does not end the process
             cause = " ".join(str(error).split())[:200]
             message = f"{name} failed inside: {type(error).__name__}: {cause}."
             result = ToolResult(error=ToolError(ErrorCode.INTERNAL, message))

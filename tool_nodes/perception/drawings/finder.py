@@ -42,7 +42,7 @@ _OUTLINE_ERROR_PX = 0.1
 """How far the outlines of plain shapes are off on average [px]: measured on the pictures of shapes, with and without
 noise. Those of a picture that was shrunk are off by a quarter of its coarser pixels."""
 _MOST_UNLIKELY = 20
-"""So many things that a phrase does not name are looked at in their other readings, the likeliest; a round figure."""
+"""Things, the likeliest, of those that a phrase does not name, whose other readings are looked at; a round figure."""
 _NEAR_COLOUR = 0.05
 """How well the name of another colour fits, "red" for orange: `read_colour` says how near they are; a round figure."""
 _MAX_PIXELS = 1_500_000

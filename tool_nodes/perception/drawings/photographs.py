@@ -23,12 +23,12 @@ _REACH_PX = 6
 _EDGE_ZONE_PX = 8
 """Nearer to an edge than this nothing is compared [px]."""
 _EDGE = (14.0, 2.0)
-"""A step between neighbours is an edge from this [grey levels], plus so many sigmas of the noise; in what a median has
-evened out. Steps of the raw picture from `_RAW_EDGE` on are edges too."""
+"""A step between neighbours is an edge from the first [grey levels] plus the second [sigmas of the noise]; after a
+median filter. Steps of the raw picture from `_RAW_EDGE` on are edges too."""
 _RAW_EDGE = (20.0, 5.0)
 """The same before the median [grey levels], [sigmas]."""
 _UNEVEN = (2.0, 1.2)
-"""A difference at `_REACH_PX` that is texture or shading: from this [grey levels], plus so many sigmas of the noise."""
+"""A difference at `_REACH_PX` that is texture or shading: the first [grey levels] plus the second [sigmas]."""
 _PHOTOGRAPHED = 0.12
 """Share of uneven pixels from which a picture is a photograph [-]; see `test_photographs.py` for the margin."""
 _LEAST_AWAY = 0.05
@@ -50,7 +50,7 @@ def is_photograph(rgb: NDArray[np.uint8]) -> bool:
 
 
 def evenness(rgb: NDArray[np.uint8]) -> tuple[float, float, float]:
-    """What tells a drawing (H, W, 3), both sides at least 24 px, from a photograph; all in [0, 1].
+    """What distinguishes a drawing (H, W, 3), both sides at least 24 px, from a photograph; all in [0, 1].
 
     Returns:
         Share of the pixels that are away from edges in the raw picture; share of uneven pixels among those away from

@@ -20,7 +20,7 @@ from tool_nodes.types import BoolArray, FloatArray
 MIN_AREA_PX = 12
 """Smaller regions are specks [px]."""
 MAX_REGIONS = 300
-"""Only so many of the largest things are separated: a page of print has thousands of letters."""
+"""Most things that are separated, the largest: a page of print has thousands of letters."""
 
 _EDGE_RANGE = (14.0, 60.0)
 """Colour difference of pixels two apart that is an edge: in a clean picture, and at most [grey levels]."""
@@ -49,7 +49,7 @@ _MAX_SPREAD = 30.0
 _OUTLINE_SHARE = 0.1
 """Share of the thing's shorter side that its outline is thick, at most [-]; a round figure."""
 _OUTLINE_PX = 4
-"""And so many pixels more [px]."""
+"""And this many pixels more [px]."""
 
 _Planes = NDArray[np.uint8]  # (3, H, W)
 _Labels = NDArray[np.int32]

@@ -134,7 +134,7 @@ class LearnedPointer:
         log_p, found = self._by_place(seen, tokens) if placed else self._by_words(seen, tokens)
         if seen.known.any():
             known = mostly_around(seen.known)  # a border, or what no camera measures, is no thing
-            found = [one for one in found if known[one[0]]]
+            found = [(cell, sure) for cell, sure in found if known[cell]]
         points = [(_in_frame(cell_point(cell), small), sure) for cell, sure in found if sure >= least]
         inside = tuple(Candidate(point, sure) for point, sure in points if min(point) >= 0.0 and max(point) < 1.0)
         return PointerAnswer(inside, mass_around(log_p, found[0][0]) if inside else 0.0)
@@ -211,7 +211,7 @@ class LearnedPerception(PixelPerception):
         if place is not None:
             return [place]
         found = self._pointer.candidates(frame, text)
-        points = [one.point for one in found if one.certainty >= SURE]
+        points = [candidate.point for candidate in found if candidate.certainty >= SURE]
         wanted = parse_noun_phrase(text).count or 1
         if len(points) < wanted:
             raise _not_found(text, found, len(points), wanted)
@@ -235,7 +235,7 @@ class LearnedPerception(PixelPerception):
         if request is None:
             return None
         references = [self._outlines(frame, phrase) for phrase in request.references]
-        things = [("thing there", one.mask) for one in self.masks(frame)]
+        things = [("thing there", segmentation.mask) for segmentation in self.masks(frame)]
         return find_free_space(frame, request, references, named=things)
 
     def _outlines(self, frame: Frame, phrase: str) -> list[BoolArray]:

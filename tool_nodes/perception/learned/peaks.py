@@ -9,7 +9,7 @@ from scipy import ndimage
 from tool_nodes.perception.learned.forward import GRID
 
 _WINDOW = 5
-"""A candidate is the highest in a square of so many cells [cells]: about 8 cm of the table."""
+"""Side of the square in which a candidate is the highest [cells]: about 8 cm of the table."""
 
 CellScores = NDArray[np.float32]
 """(cells,) of GRID, row by row."""

@@ -61,7 +61,7 @@ def is_prose(text: str) -> bool:
 
 
 def looks_like_mathematics(text: str) -> bool:
-    """True for a formula, as far as its signs tell."""
+    """True for a formula, as far as its signs show."""
     return bool(_MATHEMATICAL.search(text)) and not is_prose(text)
 
 
@@ -176,7 +176,7 @@ def read_table(
     Args:
         spans: Its texts; an empty one could not be read.
         rulings: Its lines.
-        has_ink: Tells whether something is printed in a cell where no text was found.
+        has_ink: Function that says whether something is printed in a cell where no text was found.
     """
     boxes = cells_of(rulings)
     starts = [] if boxes else _columns_by_gaps(spans)

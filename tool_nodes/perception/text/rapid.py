@@ -102,7 +102,7 @@ class RapidTextReader:
     """Reads print at any angle, Latin, Chinese and Japanese letters, in any colour; it looks at the pixels alone.
 
     The score of a text is the confidence of its weakest character. What was found and could not be read has an empty
-    text. One picture is read at a time, whoever asks.
+    text. One picture is read at a time.
     """
 
     backend = "rapidocr"

@@ -20,7 +20,7 @@ _LOWERED = {True: 0.75, False: 0.45}
 """A lowered letter, tall or not, begins less than this far above the line, in heights of its capitals; usual are 1.0
 and 0.75 on the line, 0.45 and 0.3 below it."""
 _ENOUGH = 2
-"""So many letters of known shape are needed to tell where the line is."""
+"""Letters of known shape that are needed to find the line."""
 
 
 def levels(cut: NDArray[np.uint8], characters: Sequence[str], places: Sequence[float]) -> list[int]:

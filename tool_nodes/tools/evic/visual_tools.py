@@ -2,7 +2,7 @@
 
 Coordinates are pixels of the picture that is named, origin (0, 0) at the top-left corner, valid in [0, W] x [0, H],
 both ends included (E.1, E.7). Each call is checked in E.7's order, and only the first level that fails is reported:
-index, type, cardinality, bounds, geometry. The original picture stays as it was; crops, which are enlarged where they
+index, type, cardinality, bounds, geometry. The original picture is not changed; crops, which are enlarged where they
 are small, and drawings keep the link to the camera frame that they show.
 """
 
@@ -64,7 +64,7 @@ BLUE_FIRST = (*PALETTE[1:], PALETTE[0])
 """C as a list that is counted from 0: the first trajectory is C[1], blue, and the eighth C[0], red."""
 
 _SHOWN = 20
-"""So many drawn points or boxes are listed in a text."""
+"""Most drawn points or boxes that a text lists."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def zoom_region(box: Sequence[float], size: tuple[int, int]) -> tuple[int, int, 
 
 
 def _enlarged(crop: SessionImage, longest: int) -> SessionImage:
-    """A small crop so many whole times as large that it is seen well; no side gets longer than `longest` [px]."""
+    """A small crop enlarged by the whole number at which it is seen well; no side gets longer than `longest` [px]."""
     width, height = crop.size
     factor = max(min(math.ceil(SHOWN_SIDE / min(width, height)), longest // max(width, height)), 1)
     return crop.resized(factor * width, factor * height)

@@ -1,7 +1,7 @@
 """LAST's atomic operations o: X -> Y (equation 1): calls of a perception module, and Python utilities.
 
 Each is a typed function in a registry; a skill file names it, and the loader checks a skill's wiring against its types.
-An operation that looks takes `finder` first, which stands for the module that LAST names, and tells which backend
+An operation that looks takes `finder` first, which stands for the module that LAST names, and says which backend
 answered.
 """
 
@@ -47,10 +47,10 @@ MAX_SIDE = 4096
 """The longest side of an enlarged picture [px]."""
 
 _SHOWN_LABELS = 3
-"""So many labels are named where none was found."""
+"""Most labels that are named where none was found."""
 
 _POINT_WINDOW_PX = 4
-"""A 3D point is the median over so many pixels around the point on the thing, to each side."""
+"""A 3D point is the median over this many pixels around the point on the thing, to each side."""
 
 _NOT_THERE = frozenset({ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED})
 """What a detector says of a label without a detection."""
@@ -117,7 +117,7 @@ def detect(
         image: Where.
         labels: Names of the things to find.
         threshold: In [0, 1].
-        at_least: So many things there must be; for a skill that counts, 0.
+        at_least: Least number of things; for a skill that counts, 0.
 
     Raises:
         ToolError: OBJECT_NOT_FOUND when there are fewer; NOT_RECOGNISED when no label means anything to the detector,
@@ -137,11 +137,11 @@ def detect(
             hints.append(str(error))
             continue
         backends.append(answer.backend)
-        kept = [one for one in answer.value if one.score >= threshold]
+        kept = [detection for detection in answer.value if detection.score >= threshold]
         if not kept:
-            best = max((one.score for one in answer.value), default=0.0)
+            best = max((detection.score for detection in answer.value), default=0.0)
             hints.append(f"No detection of {label!r} has a score of at least {threshold:g}; the best has {best:.2f}.")
-        found += [_detected(one, n, image) for n, one in enumerate(kept, 1)]
+        found += [_detected(detection, n, image) for n, detection in enumerate(kept, 1)]
     known = len(unknown) < len(labels)
     if len(found) < (at_least if known else 1):
         names = ", ".join(show(label) for label in labels[:_SHOWN_LABELS])
@@ -153,11 +153,11 @@ def detect(
     return Answer(found, joined(backends))
 
 
-def _detected(one: Detection, number: int, image: SessionImage) -> Detected:
+def _detected(found: Detection, number: int, image: SessionImage) -> Detected:
     width, height = image.size
-    left, top, right, bottom = one.box
+    left, top, right, bottom = found.box
     middle = (left + right) / 2 / width, (top + bottom) / 2 / height
-    return Detected(one.label, number, one.box, one.point or middle, one.score, sure=one.point is not None)
+    return Detected(found.label, number, found.box, found.point or middle, found.score, sure=found.point is not None)
 
 
 @operation("SAM2")
@@ -165,10 +165,12 @@ def segment(finder: ObjectFinder, image: SessionImage, objects: Sequence[Detecte
     """The outline of each detected thing, prompted with the point on it or its box. Raises ToolError EMPTY_MASK."""
     outlined = []
     backends = []
-    for one in objects:
-        answer = finder.outline(image, Detection(one.box, one.label, one.score, one.point if one.sure else None))
+    for thing in objects:
+        answer = finder.outline(
+            image, Detection(thing.box, thing.label, thing.score, thing.point if thing.sure else None)
+        )
         found = answer.value
-        outlined.append(Outlined(one.label, one.number, found.box, found.point, one.score, found.mask))
+        outlined.append(Outlined(thing.label, thing.number, found.box, found.point, thing.score, found.mask))
         backends.append(answer.backend)
     return Answer(outlined, joined(backends))
 
@@ -240,7 +242,7 @@ def crop(image: SessionImage, region: Region) -> SessionImage:
 
 @operation("Python")
 def enlarge(image: SessionImage, factor: float) -> SessionImage:
-    """The picture, so many times as large. Raises ToolError INVALID_ARGUMENT where it would be larger than MAX_SIDE."""
+    """The picture, enlarged by a factor. Raises ToolError INVALID_ARGUMENT where it would be larger than MAX_SIDE."""
     width, height = (round(side * factor) for side in image.size)
     if factor != 1.0 and max(width, height) > MAX_SIDE:
         raise invalid(
@@ -271,24 +273,24 @@ def patch(image: SessionImage, thing: Outlined) -> SessionImage:
 @operation("Python")
 def box_centroids(objects: Sequence[Detected]) -> list[CentroidRow]:
     """The middle of each box."""
-    return [CentroidRow(one.label, one.number, *one.centre, one.score) for one in objects]
+    return [CentroidRow(thing.label, thing.number, *thing.centre, thing.score) for thing in objects]
 
 
 @operation("Python")
 def mask_centroids(objects: Sequence[Outlined]) -> list[CentroidRow]:
     """The mean of each mask's pixels."""
-    return [CentroidRow(one.label, one.number, *_mask_centroid(one), one.score) for one in objects]
+    return [CentroidRow(thing.label, thing.number, *_mask_centroid(thing), thing.score) for thing in objects]
 
 
 @operation("Python")
 def mask_sizes(objects: Sequence[Outlined]) -> list[SizeRow]:
     """Centroid, width, height and area of each mask."""
     rows = []
-    for one in objects:
-        left, top, right, bottom = one.box
-        area = int(np.count_nonzero(one.mask))
-        share = 100.0 * area / one.mask.size
-        rows.append(SizeRow(one.label, one.number, *_mask_centroid(one), right - left, bottom - top, area, share))
+    for thing in objects:
+        left, top, right, bottom = thing.box
+        area = int(np.count_nonzero(thing.mask))
+        share = 100.0 * area / thing.mask.size
+        rows.append(SizeRow(thing.label, thing.number, *_mask_centroid(thing), right - left, bottom - top, area, share))
     return rows
 
 
@@ -297,7 +299,7 @@ def count(objects: Sequence[Detected], labels: Sequence[str]) -> list[CountRow]:
     """How many things each label has; labels without any are left to `not_found`."""
     rows = []
     for label in labels:
-        places = [one.centre for one in objects if one.label == label]
+        places = [thing.centre for thing in objects if thing.label == label]
         if places:
             rows.append(CountRow(label, len(places), ", ".join(f"({x:.0f}, {y:.0f})" for x, y in places)))
     return rows
@@ -308,7 +310,7 @@ def not_found(
     finder: ObjectFinder, image: SessionImage, objects: Sequence[Detected], labels: Sequence[str]
 ) -> Answer[list[MissingRow]]:
     """The labels that nothing answers, and why: the detector knows that there is none, or cannot know."""
-    known = {one.label for one in objects}
+    known = {thing.label for thing in objects}
     rows = []
     backends = []
     for label in labels:
@@ -332,10 +334,10 @@ def not_found(
 def average_depth(objects: Sequence[Detected], depth: DepthMap) -> list[DepthRow]:
     """Mean depth of the known pixels within each detected region (section 3.1). Raises ToolError NO_DEPTH."""
     rows = []
-    for one in objects:
-        left, top, right, bottom = one.box
+    for thing in objects:
+        left, top, right, bottom = thing.box
         inside = depth.depth[top:bottom, left:right]
-        rows.append(DepthRow(one.label, one.number, _mean(inside, f"in the box of {one.label!r}"), *one.box))
+        rows.append(DepthRow(thing.label, thing.number, _mean(inside, f"in the box of {thing.label!r}"), *thing.box))
     return rows
 
 
@@ -358,17 +360,17 @@ def locate(objects: Sequence[Detected], points: PointMap) -> list[PointRow]:
     """The 3D point that is seen at each thing, as a median over the pixels around it. Raises ToolError NO_DEPTH."""
     height, width = points.points.shape[:2]
     rows = []
-    for one in objects:
-        u, v = min(int(one.point[0] * width), width - 1), min(int(one.point[1] * height), height - 1)
-        left, top, right, bottom = one.box
+    for thing in objects:
+        u, v = min(int(thing.point[0] * width), width - 1), min(int(thing.point[1] * height), height - 1)
+        left, top, right, bottom = thing.box
         reach = _POINT_WINDOW_PX
         around = points.points[
             max(v - reach, top) : min(v + reach + 1, bottom), max(u - reach, left) : min(u + reach + 1, right)
         ].reshape(-1, 3)
         known = around[np.isfinite(around[:, 2])]
         if not len(known):
-            raise _no_depth(f"at {one.label!r}")
-        rows.append(PointRow(one.label, one.number, *(float(number) for number in np.median(known, axis=0))))
+            raise _no_depth(f"at {thing.label!r}")
+        rows.append(PointRow(thing.label, thing.number, *(float(number) for number in np.median(known, axis=0))))
     return rows
 
 
@@ -378,13 +380,13 @@ def locate(objects: Sequence[Detected], points: PointMap) -> list[PointRow]:
 @operation("Python")
 def draw_boxes(image: SessionImage, objects: Sequence[Detected] = ()) -> SessionImage:
     """Labelled boxes over the picture."""
-    return image.redrawn(rendering.labelled_boxes(image.rgb, [(one.box, _title(one)) for one in objects]))
+    return image.redrawn(rendering.labelled_boxes(image.rgb, [(thing.box, _title(thing)) for thing in objects]))
 
 
 @operation("Python")
 def draw_masks(image: SessionImage, objects: Sequence[Outlined]) -> SessionImage:
     """Translucent masks over the picture, a colour for each thing."""
-    return image.redrawn(rendering.coloured_masks(image.rgb, [one.mask for one in objects]))
+    return image.redrawn(rendering.coloured_masks(image.rgb, [thing.mask for thing in objects]))
 
 
 @operation("Python")
@@ -396,7 +398,7 @@ def draw_depth(image: SessionImage, depth: DepthMap) -> SessionImage:
 @operation("Python")
 def montage(image: SessionImage, patches: Sequence[SessionImage]) -> SessionImage:
     """The picture with patches of it on its right."""
-    return image.redrawn(rendering.montage(image.rgb, [one.rgb for one in patches]))
+    return image.redrawn(rendering.montage(image.rgb, [cut.rgb for cut in patches]))
 
 
 @operation("Python")
@@ -414,14 +416,14 @@ def draw_3d(image: SessionImage, points: PointMap, places: Sequence[PointRow], c
     return image.redrawn(np.concatenate([image.rgb, above], axis=1))
 
 
-def _mask_centroid(one: Outlined) -> tuple[float, float]:
-    rows, columns = np.nonzero(one.mask)
+def _mask_centroid(thing: Outlined) -> tuple[float, float]:
+    rows, columns = np.nonzero(thing.mask)
     return float(columns.mean()), float(rows.mean())
 
 
-def _title(one: Detected | PointRow) -> str:
+def _title(thing: Detected | PointRow) -> str:
     """What stands at a thing in a picture: short, even where its label is a sentence."""
-    return f"{' '.join(one.label.split())[:40]} {one.number}"
+    return f"{' '.join(thing.label.split())[:40]} {thing.number}"
 
 
 def _mean(depth: np.ndarray, where: str) -> float:

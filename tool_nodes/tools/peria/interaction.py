@@ -47,7 +47,7 @@ as part of a letter."""
 _BITMAP_PX = 11
 """Height of the bitmap font's lines [px]."""
 _EVEN_SHARE = 0.9
-"""Lines are broken after so many of the letters that would fit if all were as wide as the mean [-]; a round figure."""
+"""Share of the letters that would fit if all were of mean width, after which lines are broken [-]; a round figure."""
 
 LabelText = Annotated[str, TextArgument(max_length=1000)]
 

@@ -100,14 +100,20 @@ class PeriaPerceptionTools:
                 backends.append(error.backend)
         if len(unknown) == len(names):
             raise unknown[names[0]]
-        found = [one for one in found if one.score >= BOX_THRESHOLD]
-        kept = not_suppressed([one.box for one in found], [one.score for one in found], NMS_THRESHOLD)
+        found = [detection for detection in found if detection.score >= BOX_THRESHOLD]
+        kept = not_suppressed(
+            [detection.box for detection in found], [detection.score for detection in found], NMS_THRESHOLD
+        )
         detections = [found[k] for k in kept]
         document: dict[str, Any] = {
             "task": "detection",
             "objects": [
-                {"label": one.label, "confidence": _confidence(one), "bbox": boxed(*one.box, image_index.size)}
-                for one in detections
+                {
+                    "label": detection.label,
+                    "confidence": _confidence(detection),
+                    "bbox": boxed(*detection.box, image_index.size),
+                }
+                for detection in detections
             ],
         }
         if missing:
@@ -139,14 +145,14 @@ class PeriaPerceptionTools:
         area = (box[2] - box[0]) * (box[3] - box[1])
         found = []
         everything = self._finder.everything(image_index)
-        for one in everything.value:
-            part, share = inside_box(one.mask, box)
+        for instance in everything.value:
+            part, share = inside_box(instance.mask, box)
             if share >= _INSIDE or np.count_nonzero(part) >= _FILLS * area:
-                found.append((box_iou(one.box, box), Instance.of_mask(part, one.score)))
+                found.append((box_iou(instance.box, box), Instance.of_mask(part, instance.score)))
         if not found:
             raise _nothing_in(bounding_box)
         found.sort(key=lambda pair: -pair[0])
-        return _proposals(image_index, Answer([one for _, one in found], everything.backend))
+        return _proposals(image_index, Answer([instance for _, instance in found], everything.backend))
 
     @tool("text_segment", example=Example({"image_index": 0, "text_prompt": "rice box"}))
     def text_segment(self, image_index: ImageIndex, text_prompt: Text) -> ToolResult:
@@ -170,15 +176,15 @@ class PeriaPerceptionTools:
         """
         box = box_pixels(bounding_box, image_index.size)
         everything = self._finder.everything(image_index)
-        exemplar = max(everything.value, key=lambda one: box_iou(one.box, box), default=None)
+        exemplar = max(everything.value, key=lambda instance: box_iou(instance.box, box), default=None)
         if exemplar is None or box_iou(exemplar.box, box) < _EXEMPLAR_IOU:
             raise _nothing_in(bounding_box)
         wanted = Appearance.of(image_index.rgb, exemplar.mask)
         found = [
-            replace(one, score=one.score * wanted.likeness(Appearance.of(image_index.rgb, one.mask)))
-            for one in everything.value
+            replace(instance, score=instance.score * wanted.likeness(Appearance.of(image_index.rgb, instance.mask)))
+            for instance in everything.value
         ]
-        found.sort(key=lambda one: -one.score)
+        found.sort(key=lambda instance: -instance.score)
         return _proposals(image_index, Answer(found, everything.backend))
 
     @tool("concept_count", example=Example({"image_index": 0, "text_prompt": "coconut water"}))
@@ -241,7 +247,7 @@ def _proposals(image: SessionImage, answer: Answer[list[Instance]], **more: Any)
 
 
 def _answer(document: dict[str, Any], backend: str, found: Sequence[Instance] | None = None) -> ToolResult:
-    masks = {} if found is None else {"masks": [one.mask for one in found]}
+    masks = {} if found is None else {"masks": [instance.mask for instance in found]}
     return ToolResult(
         value=document | masks,
         text=f"{SUCCESS}\nResult: {json.dumps(document, ensure_ascii=False)}",
@@ -263,25 +269,25 @@ def _names(question: str) -> list[str]:
 
 
 def _confident(found: Sequence[Instance]) -> list[Instance]:
-    return [one for one in found if one.score >= SCORE_THRESHOLD]
+    return [instance for instance in found if instance.score >= SCORE_THRESHOLD]
 
 
-def _confidence(one: Instance | Detection) -> float:
-    return round(float(one.score), 3)
+def _confidence(instance: Instance | Detection) -> float:
+    return round(float(instance.score), 3)
 
 
 def _listed(key: str, image: SessionImage, found: Sequence[Instance]) -> dict[str, Any]:
     """The first instances as JSON data, and how many there are where not all are listed."""
-    listed = {key: [_described(image, one) for one in found[:MAX_PROPOSALS]]}
+    listed = {key: [_described(image, instance) for instance in found[:MAX_PROPOSALS]]}
     return listed | ({"found": len(found)} if len(found) > MAX_PROPOSALS else {})
 
 
-def _described(image: SessionImage, one: Instance) -> dict[str, Any]:
-    rows, columns = np.nonzero(one.mask)
+def _described(image: SessionImage, instance: Instance) -> dict[str, Any]:
+    rows, columns = np.nonzero(instance.mask)
     width, height = image.size
     return {
-        "bbox": boxed(*one.box, image.size),
-        "confidence": _confidence(one),
+        "bbox": boxed(*instance.box, image.size),
+        "confidence": _confidence(instance),
         "area": round(len(rows) / (width * height) * SPACE**2),
         "centroid": [round((columns.mean() + 0.5) / width * SPACE), round((rows.mean() + 0.5) / height * SPACE)],
     }

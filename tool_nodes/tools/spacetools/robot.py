@@ -61,7 +61,7 @@ class CameraTools:
         return session.seen if session.seen is not None else self._look(session)
 
     def _hand(self) -> str:
-        """What is held, in a sentence and a blank; empty where nothing is, or where nobody can tell."""
+        """What is held, in a sentence and a blank; empty where nothing is, or where it is unknown."""
         return ""
 
     def _cloud(self, frame: Frame) -> NDArray[np.float32]:

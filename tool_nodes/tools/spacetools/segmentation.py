@@ -16,7 +16,7 @@ from tool_nodes.toolbox.toolbox import tool
 from tool_nodes.types import MOST_POINTS, BoolArray, GraspTarget, PointPrompt
 
 _SHOWN_POINTS = 5
-"""So many points outside of a mask are listed in a text."""
+"""Most points outside of a mask that a text lists."""
 
 
 class Sam2Tools:

@@ -37,13 +37,13 @@ class Answer(NamedTuple):
 
 
 class NoServerError(WireError):
-    """Nobody serves the name, or it went away without an answer."""
+    """No node serves the name, or it went away without an answer."""
 
 
 def call_trigger(name: str, options: SessionOptions, timeout_s: float, server_s: float = SERVER_S) -> list[Answer]:
     """Call a service and wait for the answers of all who serve it; one or more.
 
-    A request that nobody takes is sent again until `server_s` is over: it must do no harm twice.
+    A request that no server takes is sent again until `server_s` is over: it must do no harm twice.
 
     Args:
         name: Full name of the service, such as "/stop".
@@ -53,7 +53,7 @@ def call_trigger(name: str, options: SessionOptions, timeout_s: float, server_s:
 
     Raises:
         SessionError: The options are wrong, or no router answers.
-        NoServerError: Nobody serves it.
+        NoServerError: No node serves it.
         WireError: An answer did not come in time, or cannot be read.
     """
     session = _open(options)
@@ -70,7 +70,7 @@ def call_trigger(name: str, options: SessionOptions, timeout_s: float, server_s:
 
 def _open(options: SessionOptions) -> zenoh.Session:
     config = session_config(options)
-    # A client of the router: it listens nowhere and meets nobody else, and it fails where no router answers.
+    # A client of the router: it listens nowhere and meets no other peer, and it fails where no router answers.
     config.insert_json5("mode", '"client"')
     config.insert_json5("listen/endpoints", "[]")
     config.insert_json5("connect/timeout_ms", "0")

@@ -121,7 +121,7 @@ def connect(arguments: Arguments, *, looks: bool = False) -> Iterator[Connection
 
     Args:
         arguments: `domain`, `router` and `spin_time` are used.
-        looks: Only the graph is looked at, which the router knows too; nobody else need hear of the visit.
+        looks: Only the graph is looked at, which the router knows too; other sessions need not know of this one.
 
     Raises:
         CliError: There is no router.
@@ -193,7 +193,7 @@ def _check_packages() -> None:
 
 
 def _check_router(arguments: Arguments) -> None:
-    """Without a router a session opens and then sees nobody, so it is better to say so."""
+    """Without a router a session opens and then sees no other one, so it is better to say so."""
     from rclpy_zenoh.wire import SessionError, SessionOptions
 
     try:

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 SHOWN = 4
-"""So many names are offered in place of an unknown one."""
+"""Most names that are offered in place of an unknown one."""
 
 
 def is_hidden(name: str) -> bool:

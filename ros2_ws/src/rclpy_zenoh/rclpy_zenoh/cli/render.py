@@ -70,7 +70,7 @@ def _plain_list(value: Any, kind: str, style: Style) -> Any:
         return f"<{words}, length: {len(value)}>" if words.startswith("sequence") else f"<{words}>"
     shown = value if style.truncate is None else value[: style.truncate]
     items = shown.tolist() if hasattr(shown, "tolist") else shown
-    plain = [_plain(one, item, style) for one in items]
+    plain = [_plain(element, item, style) for element in items]
     return plain if len(shown) == len(value) else [*plain, "..."]
 
 

@@ -116,8 +116,8 @@ class _Filler:
         if not isinstance(value, list | tuple):
             raise _Refused("must be a list")
         if "/" in item:
-            return [self._message(item, one, f"{path}[{index}]") for index, one in enumerate(value)]
-        return [_scalar(item, one) for one in value]
+            return [self._message(item, element, f"{path}[{index}]") for index, element in enumerate(value)]
+        return [_scalar(item, element) for element in value]
 
     def _message(self, kind: str, values: Any, path: str) -> Any:
         package, name = kind.split("/")

@@ -4,7 +4,7 @@ Run by the launcher, see `forking.py`: `python -m rclpy_zenoh.launch.fork_server
 modules, which open nothing and start nothing, and then only waits: for requests at the socket FD, and for the ends of
 those that it has forked. A node is the same process as `python -m rclpy_zenoh.run MODULE ARGUMENTS` would be: its
 module runs as `__main__`, it leads a process group, its output is a pipe of its own, and `ps` shows its own command
-line. What is shared with others is memory that nobody has written to since; when this server dies, nodes live on.
+line. What is shared with others is memory that was not written to since; when this server dies, nodes live on.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class _Server:
                 open_socket.close()
             return request
         with contextlib.suppress(OSError):
-            os.setpgid(pid, pid)  # whoever is first: a signal to the group must not come too early
+            os.setpgid(pid, pid)  # in parent and child: a signal to the group must not come too early
         os.close(output)
         self._clients[pid] = client
         with contextlib.suppress(OSError):

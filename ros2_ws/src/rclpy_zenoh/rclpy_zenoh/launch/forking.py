@@ -29,7 +29,7 @@ UNKNOWN_STATUS = 256
 LABEL = "fork server"
 
 _STATUS_PATIENCE_S = 2.0
-"""Longest wait for the server to tell the status of a node that has ended [s]."""
+"""Longest wait for the server to send the status of a node that has ended [s]."""
 
 _CLOSE_PATIENCE_S = 2.0
 _LONGEST_TITLE_BYTES = 1 << 14

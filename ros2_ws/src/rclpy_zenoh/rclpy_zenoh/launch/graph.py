@@ -366,7 +366,7 @@ class LaunchedGraph:
 
 
 def router_answers(endpoint: str) -> bool:
-    """True where somebody listens."""
+    """True where a process listens."""
     host, _, port = endpoint.partition("/")[2].rpartition(":")
     if port == "0":
         return False
@@ -391,7 +391,7 @@ def _nodes(session: WireSession) -> set[str]:
 def _missing(
     session: WireSession, nodes: Collection[str], services: Collection[str], parameters: ParameterNames
 ) -> list[str]:
-    """The nodes that are not seen or have not answered yet, and the services that nobody offers."""
+    """The nodes that are not seen or have not answered yet, and the services that no node offers."""
     seen = _nodes(session)
     silent = parameters.lacking(seen.intersection(nodes))
     offered = {name for name, _ in session.graph.get_service_names_and_types()} if services else set()

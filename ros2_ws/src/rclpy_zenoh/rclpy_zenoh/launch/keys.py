@@ -112,7 +112,7 @@ def service_keys(keys: ServiceKeys, domain: int, router: str, say: Callable[[str
 
 
 def _in_foreground(fd: int) -> bool:
-    """False where reading the terminal would stop this process; a terminal without job control stops nobody."""
+    """False where reading the terminal would stop this process; a terminal without job control stops none."""
     try:
         return os.tcgetpgrp(fd) == os.getpgrp()
     except OSError:

@@ -39,7 +39,7 @@ def executable(package: str, name: str) -> tuple[list[str], list[str]]:
     roots = list(spec.submodule_search_locations or []) if spec is not None else []
     if not roots:
         raise LaunchError(f"the module '{module}' of executable '{name}' is not installed")
-    # -P: whoever can write into the folder that a launch is started from has no say in what is imported.
+    # -P: files in the folder that a launch is started from have no say in what is imported.
     command = [sys.executable, "-P", "-m", "rclpy_zenoh.run", module]
     return command, [str(CLIENT_ROOT), str(Path(roots[0]).parent)]
 

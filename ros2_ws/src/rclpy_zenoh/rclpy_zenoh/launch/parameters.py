@@ -29,7 +29,7 @@ _WITHOUT_S = 1.0
 """A node that has been seen for so long without services of parameters has none [s]; it offers them as it is made."""
 
 _ASKED_AGAIN_S = 5.0
-"""A question that nobody has answered for so long is asked again [s]: its node may have been another one."""
+"""Time after which a question without an answer is asked again [s]: its node may have been another one."""
 
 _KEY = "ros__parameters"
 

@@ -10,7 +10,7 @@ _CLOSE_TIMEOUT_S = 5.0
 
 
 class Gate:
-    """Counts who is inside. Closing it waits until nobody is.
+    """Counts the threads inside. Closing it waits until there are none.
 
     zenoh's objects must not be undeclared while another thread is inside one of their methods.
     """
@@ -42,7 +42,7 @@ class Gate:
                     self._changed.notify_all()
 
     def close(self) -> bool:
-        """Let nobody in any more, and wait for those inside. Returns False if it was closed already.
+        """Let no thread in any more, and wait for those inside. Returns False if it was closed already.
 
         It does not wait for its own thread, nor longer than 5 s.
         """

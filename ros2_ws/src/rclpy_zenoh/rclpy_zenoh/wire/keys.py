@@ -1,4 +1,4 @@
-"""Key expressions: where data flows, and the liveliness tokens that tell everybody who is there."""
+"""Key expressions: where data flows, and the liveliness tokens that announce which entities exist."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def capacity(qos: Qos) -> int:
 
 
 class Mailbox(Generic[T]):
-    """A bounded queue that tells when something was put into it.
+    """A bounded queue that notifies when something was put into it.
 
     Args:
         size: Items that it holds; a further one pushes out the oldest.

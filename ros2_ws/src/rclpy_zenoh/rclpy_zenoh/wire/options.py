@@ -22,7 +22,7 @@ class SessionOptions:
 
     Args:
         domain: ROS domain, 0 to 232; graphs of different domains do not see each other.
-        router: Endpoint of the router, "tcp/HOST:PORT", or None for a session that finds nobody.
+        router: Endpoint of the router, "tcp/HOST:PORT", or None for a session without peers.
         shared_memory: Pass large messages to other processes of this machine through shared memory.
         enclave: Security enclave as other nodes see it; it has no effect.
         client: Talk through the router only: nothing listens, and no other session learns where this one is. For

@@ -45,7 +45,7 @@ class EntityIds:
         self._fresh = itertools.count()
 
     def take(self) -> int:
-        """A number that nobody has."""
+        """A number that is not in use."""
         with self._lock:
             return heapq.heappop(self._free) if self._free else next(self._fresh)
 

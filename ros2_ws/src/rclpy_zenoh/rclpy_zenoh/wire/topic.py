@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rclpy_zenoh.wire.node import WireNode
 
 HEARTBEAT_S = 0.5
-"""How soon a reliable, transient-local publisher tells of its last message, so that a loss is noticed."""
+"""How soon a reliable, transient-local publisher announces its last message, so that a loss is noticed."""
 
 
 class MessageInfo(NamedTuple):

@@ -41,7 +41,7 @@ class Entity:
         return node.executor if node is not None else None
 
     def _notify(self) -> None:
-        """Tell the executor that there may be something to do; may be called from any thread."""
+        """Notify the executor that there may be something to do; may be called from any thread."""
         executor = self._executor_of_owner()
         if executor is not None:
             executor._entity_ready(self)

@@ -1,4 +1,4 @@
-"""Handles: what tells a destroyed entity from a living one."""
+"""Handles: what distinguishes a destroyed entity from a living one."""
 
 from __future__ import annotations
 

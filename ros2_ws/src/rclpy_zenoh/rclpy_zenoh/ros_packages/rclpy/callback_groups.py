@@ -36,7 +36,7 @@ class CallbackGroup:
         raise NotImplementedError
 
     def ending_execution(self, entity: Any) -> None:
-        """Tell that the callback of the member has ended."""
+        """Note that the callback of the member has ended."""
         raise NotImplementedError
 
     def _park(self, entity: Entity) -> None:

@@ -237,7 +237,7 @@ class ROSClock(Clock):
 
     @property
     def ros_time_is_active(self) -> bool:
-        """True while the clock follows /clock, or whoever calls `set_ros_time_override`."""
+        """True while the clock follows /clock or `set_ros_time_override`."""
         return self._active
 
     def _set_ros_time_is_active(self, enabled: bool) -> None:

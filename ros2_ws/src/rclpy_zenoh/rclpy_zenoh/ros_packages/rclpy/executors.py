@@ -98,7 +98,7 @@ class MultiThreadedExecutor(Executor):
         own = running_task()
         inside = own is not None and own in self._executing
         self._pool.shutdown(wait=wait_for_threads and ended and not inside)
-        for error in self._raised:  # nobody spins any more to raise it
+        for error in self._raised:  # no spin follows that would raise it
             get_logger("rclpy.executors").error(f"A callback raised while the executor was shut down: {error!r}")
         self._raised.clear()
         return ended

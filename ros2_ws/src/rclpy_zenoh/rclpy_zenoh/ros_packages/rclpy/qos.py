@@ -88,7 +88,7 @@ class DurabilityPolicy(QoSPolicyEnum):
 
 
 class LivelinessPolicy(QoSPolicyEnum):
-    """Who tells that a publisher is alive."""
+    """What asserts that a publisher is alive."""
 
     SYSTEM_DEFAULT = 0
     AUTOMATIC = 1
@@ -228,7 +228,7 @@ class QoSProfile:
 
     @property
     def liveliness(self) -> LivelinessPolicy:
-        """Who tells that a publisher is alive."""
+        """What asserts that a publisher is alive."""
         return self._liveliness
 
     @liveliness.setter

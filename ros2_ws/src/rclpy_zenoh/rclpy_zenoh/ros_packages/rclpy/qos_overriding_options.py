@@ -41,7 +41,7 @@ class QoSOverridingOptions:
     Args:
         policy_kinds: The policies.
         callback: Looks at the resulting profile; its result has `successful` and `reason`.
-        entity_id: Tells several ends of one topic in one node apart.
+        entity_id: Name that distinguishes several ends of one topic in one node.
     """
 
     def __init__(

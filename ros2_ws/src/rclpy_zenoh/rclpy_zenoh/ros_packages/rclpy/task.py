@@ -32,7 +32,7 @@ class Future:
         self._exception: BaseException | None = None
         self._exception_fetched = False
         self._callbacks: list[Callable[[Future], Any]] = []
-        # Called at once, in the thread that completes or cancels; they only wake somebody.
+        # Called at once, in the thread that completes or cancels; they only wake a waiting thread.
         self._wakers: list[Callable[[], None]] = []
         self._lock = threading.Lock()
         self._executor: weakref.ReferenceType[Executor] | None = None
@@ -205,7 +205,7 @@ class Task(Future):
         _running.tasks.append(self)
         self._executing = True
         try:
-            if self._done:  # somebody else has set a result
+            if self._done:  # another thread has set a result
                 self._close()
             elif self._is_coroutine:
                 self._step()

@@ -187,7 +187,7 @@ class Rate:
         self.destroy()
 
     def destroy(self) -> None:
-        """Wake all that sleep; nobody can sleep any more."""
+        """Wake all that sleep; later sleeps end at once."""
         self._is_destroyed = True
         self._event.set()
 

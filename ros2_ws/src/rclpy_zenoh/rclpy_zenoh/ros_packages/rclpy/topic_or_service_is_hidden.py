@@ -1,4 +1,4 @@
-"""Tells hidden names from others."""
+"""Distinguishes hidden names from others."""
 
 from __future__ import annotations
 

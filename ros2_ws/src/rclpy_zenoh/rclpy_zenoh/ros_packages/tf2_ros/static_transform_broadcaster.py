@@ -28,5 +28,5 @@ class StaticTransformBroadcaster:
 
     def sendTransform(self, transform: TransformStamped | Iterable[TransformStamped]) -> None:
         """Publish all transforms that were sent so far; a new one of a child frame replaces the old one."""
-        self._transforms.update({one.child_frame_id: one for one in as_list(transform)})
+        self._transforms.update({stamped.child_frame_id: stamped for stamped in as_list(transform)})
         self.pub_tf.publish(TFMessage(transforms=list(self._transforms.values())))

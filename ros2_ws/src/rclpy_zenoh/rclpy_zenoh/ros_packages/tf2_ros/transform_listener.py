@@ -22,7 +22,7 @@ class TransformListener:
     Args:
         buffer: The buffer.
         node: The node that listens.
-        spin_thread: Spin the node in a thread of the listener; then nobody else may spin it.
+        spin_thread: Spin the node in a thread of the listener; then nothing else may spin it.
         qos: Quality of service or depth for /tf; by default a depth of 100.
         static_qos: The same for /tf_static; by default transient local with a depth of 100.
     """

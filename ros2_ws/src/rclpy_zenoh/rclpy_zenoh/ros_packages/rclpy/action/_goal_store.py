@@ -19,7 +19,7 @@ MAX_REPORTED_ENDED = 32
 class GoalStore:
     """Goals by id; those that have ended are forgotten after `result_timeout_ns`.
 
-    Whoever uses it from several threads holds a lock.
+    Callers from several threads hold a lock.
     """
 
     def __init__(self, result_timeout_ns: int) -> None:
@@ -64,12 +64,12 @@ class GoalStore:
         if len(self._reported_ended) > MAX_REPORTED_ENDED:
             self._reported.pop(self._reported_ended.popleft(), None)
         if len(self._ended) > MAX_KEPT_RESULTS:
-            self._forget(self._ended.popleft()[1])
+            self._drop(self._ended.popleft()[1])
 
     def expire(self, now: int) -> int | None:
         """Forget the goals whose time is over; returns the time until the next one is, or None if none has ended."""
         while self._ended and now - self._ended[0][0] >= self._result_timeout_ns:
-            self._forget(self._ended.popleft()[1])
+            self._drop(self._ended.popleft()[1])
         if not self._ended:
             return None
         return min(self._ended[0][0] + self._result_timeout_ns - now, self._result_timeout_ns)
@@ -77,11 +77,11 @@ class GoalStore:
     def clear(self) -> None:
         """Forget all goals."""
         for goal_id in list(self._goals):
-            self._forget(goal_id)
+            self._drop(goal_id)
         self._ended.clear()
         self._reported_ended.clear()
 
-    def _forget(self, goal_id: bytes) -> None:
+    def _drop(self, goal_id: bytes) -> None:
         goal_handle, _ = self._goals.pop(goal_id)
         self._reported.pop(goal_id, None)
         goal_handle.destroy()
