@@ -13,7 +13,8 @@ from agent_node.mcp.server import make_server
 from agent_node.mcp.sessions import SharedRobot
 from tests.agent_node.mcp.test_mcp_station import find_grasp
 from tool_nodes.motion.stages import SHARES
-from toolhand.mcp import _robot as robot_of
+from toolhand.mcp import _shared_robot
+from toolhand.options import StationOptions
 
 pytestmark = pytest.mark.anyio
 
@@ -72,7 +73,7 @@ async def test_each_stage_of_a_motion_is_told_once_and_further_on_than_the_one_b
 
 
 async def test_a_whole_grasp_is_told_stage_by_stage(closing: Any) -> None:
-    robot = closing(robot_of("spacetools", "example", "sim", 0, "sim", None, 0, "auto"))
+    robot = closing(_shared_robot(StationOptions(), "operator", "auto"))
     heard = Heard()
     async with Client(make_server(robot)) as client:
         await find_grasp(client)
