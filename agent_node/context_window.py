@@ -24,7 +24,7 @@ from tool_nodes.toolbox.images import PackedPicture, SessionImage
 from tool_nodes.toolbox.toolbox import CallRecord, Session
 
 _NAMES = 256
-"""So many names of dropped variables are remembered."""
+"""Names of dropped variables that are remembered [-]."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """A conversation between an operator, a policy and the toolbox, driven from outside a turn at a time.
 
-Whoever decides owns the loop, be it a policy here, an RL engine or an asyncio server:
+The caller owns the loop: a policy here, an RL engine or an asyncio server:
 
     conversation = Conversation("pick up the red box", toolbox)
     while not conversation.done:
@@ -60,7 +60,7 @@ _SHOWN_CHARACTERS = 2000
 
 MOST_QUESTIONS = 6
 """Questions of a command that are waited for: two matters (a thing and its place), which the scripted policy asks about
-three times at most each. One more ends the command, as every question does where nobody answers."""
+three times at most each. One more ends the command, as every unanswered question does."""
 
 
 class Conversation:
@@ -162,7 +162,7 @@ class Conversation:
             self._asked = time.monotonic()
 
     def leave_unanswered(self) -> None:
-        """Nobody answers: the command ends with `question`.
+        """No answer comes: the command ends with `question`.
 
         Raises:
             ToolError: INVALID_ARGUMENT where no question waits, and while a step runs.
@@ -222,7 +222,7 @@ class Conversation:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Within it nobody else steps. Raises ToolError INVALID_ARGUMENT where somebody does, or all is over."""
+        """A context in which nothing else steps. Raises ToolError INVALID_ARGUMENT where a step runs or it is over."""
         if not self._stepping.acquire(blocking=False):
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT, "Another step of this conversation is under way.", "Wait for its end."

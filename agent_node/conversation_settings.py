@@ -1,4 +1,4 @@
-"""How a conversation is led, whoever leads it: an agent, an environment, a rollout or the node of a graph."""
+"""Settings of a conversation, the same for an agent, an environment, a rollout and the node of a graph."""
 
 from __future__ import annotations
 

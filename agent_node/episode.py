@@ -88,7 +88,7 @@ class Turn:
         policy_s: Wall time the policy took [s].
         prompt: Messages that the policy was given.
         sampled: Text that the policy wrote where `reply` was cut, up to SAMPLED_CHARACTERS; None elsewhere.
-        answered: The operator's answer to the question that the turn asks; None where it asks none, or nobody answered.
+        answered: The operator's answer to the question that the turn asks; None where it asks none, or no answer came.
     """
 
     reply: Reply

@@ -137,7 +137,7 @@ class CommandEnded:
 Event = Thought | ToolCalled | ToolAnswered | CallRefused | NoteAdded | OperatorQuestion | OperatorAnswer | CommandEnded
 Listener = Callable[[Event], None]
 Ask = Callable[[OperatorQuestion], OperatorAnswer | None]
-"""Puts a question to the operator and waits; None where nobody answers. Raises ToolError STOPPED after a stop."""
+"""Puts a question to the operator and waits; None without an answer. Raises ToolError STOPPED after a stop."""
 
 
 def ignore(event: Event) -> None:

@@ -39,7 +39,7 @@ ADDRESS = "127.0.0.1"
 RETRY_S = b"10"
 """Retry-After where every session has a call that runs [s]."""
 TOKEN_CHARACTERS = 16
-"""A token that is given must have at least so many."""
+"""Shortest token that is accepted [characters]."""
 
 
 @dataclass(frozen=True, kw_only=True)

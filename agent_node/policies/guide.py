@@ -122,7 +122,7 @@ class ArgumentRules:
 def _listed(needed: Sequence[str], free: Sequence[str]) -> str:
     """What must be there and what may be, in this order, with commas between."""
     if needed:
-        return " ".join([' ", " '.join(needed), *(f'(", " {one})?' for one in free)])
+        return " ".join([' ", " '.join(needed), *(f'(", " {rule})?' for rule in free)])
     starts = [_listed(free[k : k + 1], free[k + 1 :]) for k in range(len(free))]
     return f"{_either(starts)}?" if starts else '""'
 
@@ -193,7 +193,7 @@ class Guide:
         return "\n".join(f"{name} ::= {body}" for name, body in ({"root": root, "thought": thought} | rules).items())
 
     def _any_calls(self, schemas: Sequence[Mapping[str, Any]]) -> tuple[str, dict[str, str]]:
-        """What follows the thought where nobody leads, and the rules that it needs."""
+        """What follows the thought without a leading policy, and the rules that it needs."""
         protocol, longest = self._protocol, self._longest
         arguments = ArgumentRules(protocol.syntax == "python", longest)
         tools = {f"tool{k}": self._tool(schema["function"], arguments) for k, schema in enumerate(schemas)}

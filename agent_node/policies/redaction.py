@@ -13,10 +13,10 @@ from urllib.parse import quote, unquote
 
 MASK = "***"
 RUN = 8
-"""So many characters of a key in a row are not shown either [characters]: a bound may have cut it in two."""
+"""Shortest part of a key that is masked too [characters]: a bound may have cut the key in two."""
 
 _HELD = 4
-"""So many characters of a key at the end of a piece are not shown before it is known what follows [characters]."""
+"""Shortest beginning of a key, at the end of a piece, that is held back until more is known [characters]."""
 
 _WITHHELD = f"{MASK} (not shown: it spells out the key)"
 _STRIPPED_RUN = 12

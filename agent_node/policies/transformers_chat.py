@@ -132,7 +132,7 @@ class TransformersChat:
         except ToolError:
             raise
         except Exception as error:
-            self._forget()  # half a step may be in it
+            self._clear_cache()  # half a step may be in it
             raise unavailable(f"The model failed: {plain_line(f'{type(error).__name__}: {error}')}.") from error
         completion.prompt_tokens = len(prompt.ids)
         cost = self._account.spend(completion.prompt_tokens, completion.completion_tokens)
@@ -203,7 +203,7 @@ class TransformersChat:
             self._grids[key] = self._see(picture)[1]
         return int(self._grids[key].prod()) // self._image_processor.merge_size**2
 
-    def _forget(self) -> None:
+    def _clear_cache(self) -> None:
         self._cache, self._held, self._held_keys = None, [], []
 
     def _crop(self, prompt: _Prompt) -> int:
@@ -225,7 +225,7 @@ class TransformersChat:
             else:
                 same = 0
         if not same:
-            self._forget()
+            self._clear_cache()
             self._cache = self._new_cache()
         self._held, self._held_keys = prompt.ids[:same], prompt.keys
         return same
@@ -312,7 +312,7 @@ class TransformersChat:
 
     def _choose(self, logits: Any, generator: Any) -> int:
         if bool(self._torch.isnan(logits).any()):
-            self._forget()
+            self._clear_cache()
             raise unavailable("The model computes numbers that are not finite.")
         if not self._options.temperature:
             return int(logits.argmax())

@@ -63,7 +63,7 @@ class Fault(Exception):
         pause_s: Pause that the server asks for [s], or None.
         refused: Names that may be those of parameters that the server refuses.
         said: The server's own words, whole: they are shown behind the message without the key, and then shortened.
-        shown: So many of them [characters].
+        shown: Longest part of them that is shown [characters].
     """
 
     def __init__(

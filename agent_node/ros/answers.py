@@ -40,7 +40,7 @@ class AnswerDesk:
         node.create_service(AnswerQuestion, SERVICE, self._on_answer, callback_group=ReentrantCallbackGroup())
 
     def wait(self, step: int, stopped: Callable[[], bool]) -> OperatorAnswer | None:
-        """The answer to the question of a step; None where nobody answers within the deadline.
+        """The answer to the question of a step; None without one within the deadline.
 
         Args:
             step: Number of the step, above 0.

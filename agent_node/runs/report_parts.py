@@ -20,7 +20,7 @@ from tool_nodes.drawing import RGB
 
 
 def clip(text: str, limit: int) -> str:
-    """At most so many characters of a text, with how many more there are."""
+    """At most `limit` characters of a text, with how many more there are."""
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit} more characters)"
 
 

@@ -25,7 +25,7 @@ _STORY_SIZES = ((360, 78), (280, 60), (200, 45), (120, 35))
 _FOUND_SIZES = ((480, 78), (400, 65), (320, 55), (200, 40))
 """The same for what was found and where it was placed."""
 _MANY_FOUND, _MANY_POINTS = 9, 40
-"""So many pictures of what was found are shown, and so many points of each."""
+"""Most pictures of what was found that are shown, and most points of each [-]."""
 _SAME_POINT = 0.002
 """Normalized points that are this close are the same."""
 

@@ -45,7 +45,7 @@ def clipped(ratio: FloatArray, advantage: FloatArray, low: float = CLIP, high: f
     DAPO clips higher: `high=CLIP_HIGH` lets unlikely tokens with a positive advantage grow further.
 
     Misprint: SpaceTools' Eq. 2 has rho = pi / pi_ref, the model after stage 1; GRPO's, and that of the other papers,
-    is pi / pi_old, the policy that sampled. Whoever gives `ratio` decides; pi_old is right.
+    is pi / pi_old, the policy that sampled. The caller decides with `ratio`; pi_old is right.
 
     Args:
         ratio: rho, 0 or more, any shape.

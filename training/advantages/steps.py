@@ -1,4 +1,4 @@
-"""What a rollout must carry so that its turns can be given credit: plain data, made by whoever ran it."""
+"""What a rollout must carry so that its turns can be given credit: plain data, made by the caller that ran it."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class StationLease:
     Attributes:
         toolbox: Its tools.
         judge: Watches the episode.
-        release: Ends the lease; False where the station is not to be trusted any more, and nobody gets it again.
+        release: Ends the lease; False where the station is not to be trusted any more, and is not leased again.
         camera: The scene camera; None where only the tools reach one.
         object_ids_at: Function that tells what points of a picture truly lie on, see `sim.station.Station`; None where
             it is not known.
@@ -249,7 +249,7 @@ class RosPool(StationPool):
     Args:
         config: Configuration of the stations; a graph has the pictures, time step, renderer and arm of its own
             parameter file, and perception without noise.
-        graphs: At most so many at once, 1 or more.
+        graphs: Most graphs at once, 1 or more.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a configuration that a graph does not have.

@@ -1,4 +1,4 @@
-"""Tasks on stations as an environment: whoever trains owns the loop.
+"""Tasks on stations as an environment: the caller owns the loop.
 
     environment = Environment()
     with environment.open(random_task(seed=7), seed=7) as session:
@@ -137,7 +137,7 @@ class Environment:
         except ToolError:
             lease.release(True)
             raise
-        except BaseException:  # such as Ctrl-C: a station that nobody has any more is not to be trusted
+        except BaseException:  # such as Ctrl-C: a station without an owner is not to be trusted
             lease.release(False)
             raise
 

@@ -59,7 +59,7 @@ def run_episode(
 ) -> Outcome:
     """Let a policy carry out a task on a station that shows its scene, and let the task score what came of it.
 
-    Whoever has a sentence alone makes a task of it with `training.env.goal_from_text`. The other arguments are those of
+    `training.env.goal_from_text` makes a task of a sentence alone. The other arguments are those of
     `agent_node.agent.Agent`; the protocol is the one that the policy was made for, and the
     toolbox the station's own, where None, or one around it such as `training.env.failures.FailingToolbox`.
 
@@ -75,7 +75,7 @@ def run_episode(
 
 
 def judged(station: JudgedStation, carry_out: Callable[[], Episode], task_of: Callable[[Episode], Task]) -> Outcome:
-    """Score what is done about a task, whoever does it.
+    """Score what is done about a task, by any policy or person.
 
     Args:
         station: Where it is done.

@@ -289,7 +289,7 @@ class EpisodeSession:
             points: Normalized (x, y) of it, from the top left.
 
         Returns:
-            For each point the id of a thing, or ""; None where nobody knows, as of a crop or a drawing.
+            For each point the id of a thing, or ""; None where unknown, as of a crop or a drawing.
         """
         self._open()
         images = self.episode.session.images

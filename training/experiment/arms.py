@@ -19,7 +19,7 @@ class ExperimentArm:
     Attributes:
         title: Title in the table.
         scripted: A policy that is not trained; the rest means nothing then.
-        stage1: The pointer is improved by hits first; else it stays as the labels left it.
+        stage1: The pointer is improved on hits and misses first; else it is the one trained on labels.
         sft: Stage 2.
         sft_times: Times the epochs of stage 2: a control that has more compute and the same demonstrations.
         rl: Stage 3, with this advantage; none where None.

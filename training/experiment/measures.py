@@ -341,7 +341,7 @@ def pooled(parts: Sequence[Measures]) -> Measures:
 
     def share(name: str) -> Share:
         found = [getattr(part, name) for part in parts]
-        return Share(sum(one.count for one in found), sum(one.n for one in found))
+        return Share(sum(part.count for part in found), sum(part.n for part in found))
 
     shares = [entry.name for entry in fields(Measures) if entry.type == "Share"]
     planned = sum(part.planned for part in parts)

@@ -243,7 +243,7 @@ def _write_arms(
         for way, title in (("sampled", "Sampled at temperature 1"), ("greedy", "Greedy")):
             if ways[way]:
                 whole = pooled(ways[way])
-                arms[name][way] = {**whole.document(), "seeds": [one.document() for one in ways[way]]}
+                arms[name][way] = {**whole.document(), "seeds": [measures.document() for measures in ways[way]]}
                 tables[title].append((ARMS[name].title, whole))
     result = {"arms": arms}
     if any(len(of_seeds) > 1 for ways in rows.values() for of_seeds in ways.values()):

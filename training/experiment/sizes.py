@@ -109,7 +109,7 @@ def scaled(sizes: Sizes, scale: float, evaluated: int | None = None) -> Sizes:
 
 
 def tasks_for(use: str, seed: int, count: int) -> tuple[Mapping[str, Any], ...]:
-    """Documents of so many tasks for one use ("careful", "expert", "rl", "evaluation").
+    """Documents of `count` tasks for one use ("careful", "expert", "rl", "evaluation").
 
     Those of an evaluation are the same for every seed; all are of the training's products and wordings, in other
     positions.

@@ -1,7 +1,7 @@
 """The stages of the small experiment, each done once into a folder of its own and found there the next time.
 
 FOLDER/pictures/          what the pointer is trained on
-FOLDER/pointer/           start.safetensors, of labels alone; hits.safetensors, improved by hits
+FOLDER/pointer/           start.safetensors, of labels alone; hits.safetensors, improved on hits and misses
 FOLDER/teacher/           rollouts of the careful teacher and of the stage-1 expert, and the rows that are kept of them
 FOLDER/sft/, rl/          trainings, with checkpoint, log and weights
 FOLDER/measured/          rollouts of evaluations, and what was counted

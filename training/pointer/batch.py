@@ -40,9 +40,9 @@ class WordList:
     @classmethod
     def of(cls, phrases: Iterable[PhraseTokens]) -> WordList:
         """Those of phrases; "anything" is the first head."""
-        every = [one for tokens in phrases for one in (tokens.thing, tokens.reference) if one is not None]
-        heads = {one.head for one in every} - {ANYTHING}
-        return cls(tuple(sorted({word for one in every for word in one.words})), (ANYTHING, *sorted(heads)))
+        nouns = [noun for tokens in phrases for noun in (tokens.thing, tokens.reference) if noun is not None]
+        heads = {noun.head for noun in nouns} - {ANYTHING}
+        return cls(tuple(sorted({word for noun in nouns for word in noun.words})), (ANYTHING, *sorted(heads)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,9 +198,10 @@ def labels(phrase: LabelledPhrase, seen: NDArray[np.bool_]) -> Sequence[int] | N
 
 
 def _known(tokens: PhraseTokens, words: Mapping[str, int], heads: Mapping[str, int]) -> bool:
-    named = [one for one in (tokens.thing, tokens.reference) if one is not None]
     return all(
-        len(one.words) <= MAX_WORDS and one.head in heads and all(word in words for word in one.words) for one in named
+        len(noun.words) <= MAX_WORDS and noun.head in heads and all(word in words for word in noun.words)
+        for noun in (tokens.thing, tokens.reference)
+        if noun is not None
     )
 
 

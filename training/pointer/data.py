@@ -212,8 +212,8 @@ def read_shard(path: Path) -> PictureSet:
         words = plain_json.load(arrays["words"].tobytes())
         depth = arrays["depth"].astype(np.float32) * np.float32(_DEPTH_UNIT_M)
         depth[arrays["depth"] == 0] = np.nan
-        phrases = [[LabelledPhrase(text, kind, tuple(meant)) for text, kind, meant in one["phrases"]] for one in words]
-        things = [tuple(one["things"]) for one in words]
+        phrases = [[LabelledPhrase(text, kind, tuple(meant)) for text, kind, meant in s["phrases"]] for s in words]
+        things = [tuple(scene["things"]) for scene in words]
         return PictureSet(arrays["rgb"], depth, arrays["ids"], arrays["T"], arrays["K"], phrases, things)
     except (OSError, KeyError, ValueError, TypeError) as error:
         raise invalid(f"{path} is damaged: {why(error)}.", "Delete the file; it is made again.") from error
@@ -227,8 +227,8 @@ def joined(parts: Sequence[PictureSet]) -> PictureSet:
         np.concatenate([part.ids for part in parts]),
         np.concatenate([part.T_base_camera for part in parts]),
         parts[0].K,
-        [one for part in parts for one in part.phrases],
-        [one for part in parts for one in part.things],
+        [phrases for part in parts for phrases in part.phrases],
+        [things for part in parts for things in part.things],
     )
 
 

@@ -75,9 +75,9 @@ def point_at(
                     raise
                 answer = PointerAnswer((), 0.0)
             found = answer.candidates
-            at = [int(ids[v, u]) for u, v in (pixel(one.point, frame.size) for one in found)]
+            at = [int(ids[v, u]) for u, v in (pixel(candidate.point, frame.size) for candidate in found)]
             label = [meant[thing] if thing >= 0 else 0 for thing in at]
-            sure = [thing for one, thing in zip(found, at, strict=True) if one.certainty >= SURE]
+            sure = [thing for candidate, thing in zip(found, at, strict=True) if candidate.certainty >= SURE]
             wanted = {thing for thing, value in enumerate(meant) if value == 1}
             wrong = [thing for thing in sure if thing < 0 or meant[thing] == 0]
             yield PointedAt(
@@ -89,7 +89,7 @@ def point_at(
                 share=answer.share,
                 given=len(sure),
                 right=not wrong and wanted <= set(sure),
-                rated=tuple((one.certainty, value == 1) for one, value in zip(found, label, strict=True) if value >= 0),
+                rated=tuple((c.certainty, value == 1) for c, value in zip(found, label, strict=True) if value >= 0),
             )
 
 
@@ -97,11 +97,11 @@ def calibrated(weights: PointerWeights, pictures: PictureSet) -> PointerWeights:
     """The same network with certainties that are right as often as they say, on some pictures (Platt 1999)."""
     rated: dict[str, list[tuple[float, bool]]] = {name: [] for name in CALIBRATED}
     pointer = LearnedPointer(replace(weights, calibration=uncalibrated()))
-    for one in point_at(pointer, pictures):
-        tokens = read_phrase(one.text)
-        rated["side" if tokens.side else "beside" if tokens.relation else "thing"] += one.rated
-    for one in point_at(pointer, pictures, BY_WORDS, depth=False):
-        rated["colour"] += one.rated
+    for answer in point_at(pointer, pictures):
+        tokens = read_phrase(answer.text)
+        rated["side" if tokens.side else "beside" if tokens.relation else "thing"] += answer.rated
+    for answer in point_at(pointer, pictures, BY_WORDS, depth=False):
+        rated["colour"] += answer.rated
     return replace(weights, calibration={name: platt(np.array(pairs)) for name, pairs in rated.items()})
 
 
@@ -145,28 +145,29 @@ def figures(found: Sequence[PointedAt], without_depth: Sequence[PointedAt] = ())
         without_depth: And in the same without it, where they were asked.
     """
     rows: dict[str, tuple[int, int]] = {}
+
+    def count(kind: str, name: str, right: str, answers: Sequence[PointedAt]) -> None:
+        chosen = [getattr(answer, right) for answer in answers if answer.kind == kind]
+        rows[f"{kind}{name}"] = sum(chosen), len(chosen)
+
     for kind in ONE_THING:
-        chosen = [one for one in found if one.kind == kind]
-        rows[f"{kind}: the surest point is right"] = sum(one.hit for one in chosen), len(chosen)
+        count(kind, ": the surest point is right", "hit", found)
     for kind in ONE_THING:
-        chosen = [one for one in without_depth if one.kind == kind]
-        rows[f"{kind}, picture without depth: the surest point is right"] = sum(o.hit for o in chosen), len(chosen)
+        count(kind, ", picture without depth: the surest point is right", "hit", without_depth)
     for kind in ONE_THING:
-        chosen = [one for one in found if one.kind == kind]
-        rows[f"{kind}: exactly the right points are given"] = sum(one.right for one in chosen), len(chosen)
-    for kind in ("several", "absent", "absent held out"):
-        chosen = [one for one in found if one.kind == kind]
-        said = "all of them and nothing else are given" if kind == "several" else "nothing is given"
-        rows[f"{kind}: {said}"] = sum(one.right for one in chosen), len(chosen)
-    pointed = [one for one in found if one.kind in ONE_THING]
-    surest = sorted(pointed, key=lambda one: -one.share)[: round(0.8 * len(pointed))]
-    rows["the surest 80 % of one-thing phrases"] = sum(one.hit for one in surest), len(surest)
+        count(kind, ": exactly the right points are given", "right", found)
+    count("several", ": all of them and nothing else are given", "right", found)
+    for kind in ("absent", "absent held out"):
+        count(kind, ": nothing is given", "right", found)
+    pointed = [answer for answer in found if answer.kind in ONE_THING]
+    surest = sorted(pointed, key=lambda answer: -answer.share)[: round(0.8 * len(pointed))]
+    rows["the surest 80 % of one-thing phrases"] = sum(answer.hit for answer in surest), len(surest)
     return {
         "rows": {name: row for name, row in rows.items() if row[1]},
-        "auc": area_under_roc([one.share for one in pointed], [one.hit for one in pointed]),
+        "auc": area_under_roc([answer.share for answer in pointed], [answer.hit for answer in pointed]),
         "auc_present": area_under_roc(
-            [one.certainty for one in found if one.kind in ("plain", "absent")],
-            [one.kind == "plain" for one in found if one.kind in ("plain", "absent")],
+            [answer.certainty for answer in found if answer.kind in ("plain", "absent")],
+            [answer.kind == "plain" for answer in found if answer.kind in ("plain", "absent")],
         ),
     }
 
@@ -175,6 +176,6 @@ def by_product(found: Sequence[PointedAt], products: Sequence[str]) -> Mapping[s
     """(hits, n) of phrases that mean one thing, for some products."""
     rows = {}
     for name in products:
-        chosen = [one.hit for one in found if one.kind in ("plain", "held out") and one.targets == (name,)]
+        chosen = [answer.hit for answer in found if answer.kind in ("plain", "held out") and answer.targets == (name,)]
         rows[name] = sum(chosen), len(chosen)
     return rows

@@ -1,4 +1,4 @@
-"""A pointer that gets better by hits and misses alone: reinforcement learning of a single tool, as stage 1 of DIRL.
+"""A pointer trained on hits and misses alone: reinforcement learning of a single tool, as stage 1 of DIRL.
 
 The learner sees pictures and phrases and points at sampled cells; a judge, who knows the truth, says of each only
 whether it was a hit. GRPO (Shao et al. 2024, Eq. 3) with one step a batch, so that the ratio of probabilities is 1 and
@@ -31,7 +31,7 @@ from training.trainer.log import written_to
 BATCH = 16
 """Scenes of a step."""
 ALIKE_STEPS = 20
-"""After so many steps in a row in which no phrase had hits and misses both, the run stops: nothing is learned."""
+"""Steps in a row without a phrase that has both hits and misses after which the run stops [-]: nothing is learned."""
 CHECKPOINT = "hits.pt"
 """File of a run that is not over, in its folder."""
 _ASKED: Mapping[str, int] = {"plain": 9, "several": 4}
@@ -87,7 +87,7 @@ class HitJudge:
 
 
 class HitTrainer(PointerTrainer):
-    """Goes on from trained weights by hits and misses.
+    """Trains further from trained weights on hits and misses.
 
     Args:
         start: Trained weights.

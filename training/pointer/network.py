@@ -296,7 +296,7 @@ class PointerTrainer:
 
 
 def schedule(step: int, steps: int) -> float:
-    """Share of the highest learning rate in a step of so many."""
+    """Share of the highest learning rate in a step of `steps`."""
     progress = step / steps
     if progress < WARM_UP:
         return (progress + 1e-3) / WARM_UP

@@ -24,7 +24,7 @@ PhraseKind = Literal["plain", "held out", "several", "absent", "absent held out"
 """One thing by words that were trained on or were not, several things, nothing; one thing by its place."""
 
 HELD_OUT_SHARE = 0.1
-"""So many of all descriptions are never trained on."""
+"""Share of all descriptions that is never trained on [-]."""
 
 _SPLIT_SEED = 15
 """Decides which descriptions are held out, whatever seed the training has: figures of two runs compare."""
@@ -33,7 +33,7 @@ _ABSENT = 12
 _COMPOUNDS = 6
 """Descriptions of several words ("soft toy", "tall cylindrical container") of each thing that are tried."""
 _REFERENCES = 2
-"""So many things of a scene others may stand beside in its phrases; all of them in a scene of the test."""
+"""Things of a scene that its phrases may name others beside [-]; all of them in a scene of the test."""
 
 
 @dataclass(frozen=True)

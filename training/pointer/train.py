@@ -52,7 +52,7 @@ class PointerTraining:
         test_scenes: To test on, the same ones for every seed.
         validation_scenes: To calibrate certainties on.
         threads: Processor threads of torch: another number gives other last digits.
-        without_products: So many products are in no scene of the training and in each of a test of their own.
+        without_products: Number of products that are in no scene of the training and in each of a test of their own.
     """
 
     seed: int = 0

@@ -34,9 +34,9 @@ START_S = 180.0
 do."""
 
 _STARTS = 3
-"""So many processes in a row may end before they can work."""
+"""Processes in a row that end before they can work after which no more are started [-]."""
 _LOOKED_AHEAD = 256
-"""So many waiting jobs are looked through for one that suits a process."""
+"""Waiting jobs that are looked through for one that suits a process [-]."""
 _POLL_S = 0.2
 """How often it is asked whether to stop [s]."""
 _END_S = 2.0
@@ -199,7 +199,7 @@ class Workers(Generic[Job, Result]):
         wait([handle for slot in self._slots for handle in (slot.connection, slot.process.sentinel)], patience_s)
 
     def _next(self, slot: _Slot[Job], waiting: deque[_Ticket[Job]], kind: Callable[[Job], Hashable]) -> _Ticket[Job]:
-        """The ticket that a process takes: best one of its last kind, then one of which nobody else has begun."""
+        """The ticket that a process takes: best one of its last kind, then one of a kind that no other process has."""
         others = {other.kind for other in self._slots if other is not slot and other.ticket is not None}
         near = [kind(waiting[k].job) for k in range(min(len(waiting), _LOOKED_AHEAD))]
         own = (k for k, found in enumerate(near) if found == slot.kind)

@@ -66,7 +66,7 @@ class TaskPrompt:
 def tasks_of_kinds(
     recipe: TrainingRecipe, kinds: Sequence[str], count: int, seed: int, split: str
 ) -> tuple[dict[str, Any], ...]:
-    """Documents of so many tasks of a recipe's mix, each with a seed of its own from `seed` on.
+    """Documents of `count` tasks of a recipe's mix, each with a seed of its own from `seed` on.
 
     Args:
         recipe: Recipe with the mix.

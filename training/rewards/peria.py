@@ -13,7 +13,7 @@ import numpy as np
 from training.rewards.shapes import answered_rows, true_rows, wrong
 
 SPAN_WORDS = 4
-"""A repeated span has at least so many words [-]; table of C.4."""
+"""Shortest repeated span [words]; table of C.4."""
 SENTENCE_CHARACTERS = 10
 """Shorter pieces between full stops are no sentences [characters]: "0.5" is none."""
 NDTW_LOW, NDTW_HIGH = 0.3, 0.8

@@ -1,6 +1,6 @@
 """A folder of rollouts: `shards/*.jsonl`, a record a line, beside the pictures and long texts that they share.
 
-DIR/plan.json                what was to be collected, see `training.rollouts.plan`; absent where nobody planned
+DIR/plan.json                what was to be collected, see `training.rollouts.plan`; absent without a plan
 DIR/shards/00012.jsonl       the rollouts of a group, in order; each shard appears whole
 DIR/pictures/, DIR/texts/    see `training.rollouts.pictures`
 
@@ -24,7 +24,7 @@ SHARDS = "shards"
 """Folder of the records within a collection."""
 
 BadRow = Callable[[ToolError], None]
-"""Hears of a row that is no record, one sentence with its file and line."""
+"""Called with a line that is no record: one sentence with its file and line."""
 
 _SHARD_BYTES = 8 * GIB
 """Longest file of records that is read [bytes]: one has a group of rollouts."""
@@ -39,10 +39,10 @@ def read_rollouts(folder: Path, bad_row: BadRow | None = None) -> Iterator[Rollo
 
     Args:
         folder: Folder of the collection.
-        bad_row: Hears of each row that is no record, which is then passed over; where None, the first one ends it.
+        bad_row: Called for each row that is no record, which is then passed over; where None, the first one ends it.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a folder that is none, and for a bad row where nobody hears of it.
+        ToolError: INVALID_ARGUMENT for a folder that is none, and for a bad row without `bad_row`.
     """
     for path in shard_paths(folder):
         yield from read_shard(path, PictureStore(folder), bad_row)

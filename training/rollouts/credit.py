@@ -14,7 +14,7 @@ from training.rollouts.record import RolloutRecord, scored
 def turn_credit(record: RolloutRecord, weights: Mapping[str, float] = WEIGHTS) -> FloatArray | None:
     """The share of the stages that were first reached in each turn, (T,), see `stage_credit`.
 
-    None where that is not known: the task has no stages, or nobody measured when the turns were over.
+    None where that is not known: the task has no stages, or the ends of the turns were not measured.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a stage without a weight, and for times that fall.

@@ -173,7 +173,7 @@ class _Group:
 
     @property
     def no_tool_calls(self) -> bool:
-        """Somebody spoke, and nobody called a tool."""
+        """One rollout or more, none with a tool call."""
         return bool(self.briefs) and not any(brief.calls for brief in self.briefs.values())
 
 
@@ -292,7 +292,7 @@ class _Collecting:
 
 
 def _sweep(folder: Path) -> None:
-    """Take away what processes that were ended had only half written. Nobody else writes here."""
+    """Take away what processes that were ended had only half written. Nothing else writes here."""
     for path in folder.rglob(".*.part"):
         path.unlink(missing_ok=True)
 

@@ -86,9 +86,9 @@ class StopRules:
     """When collecting on makes no sense.
 
     Attributes:
-        zero_variance: Stop after so many groups in a row whose rewards are all equal; 0 never.
-        no_tool_calls: Stop after so many groups in a row in which no tool was called; 0 never.
-        dropped: Stop after so many rollouts in a row that were dropped; 0 never.
+        zero_variance: Groups in a row with equal rewards after which the collection stops; 0 never.
+        no_tool_calls: Groups in a row without a tool call after which the collection stops; 0 never.
+        dropped: Dropped rollouts in a row after which the collection stops; 0 never.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a negative number.

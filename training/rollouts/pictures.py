@@ -24,7 +24,7 @@ _TEXT_BYTES = 64 * MIB
 """Longest text that is read [bytes], far above what a model is given."""
 
 _TEXTS = 64
-"""So many of the texts that were read last stay in memory: system prompts and schemas, which all rollouts share."""
+"""Texts, those read last, that stay in memory [-]: system prompts and schemas, which all rollouts share."""
 
 
 class PictureSource(Protocol):

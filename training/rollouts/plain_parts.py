@@ -35,7 +35,7 @@ def problem_of_truth(truth: Mapping[str, Any]) -> str:
 
 
 def problem_of_labels(labels: Mapping[str, Any], calls: int) -> str:
-    """What is wrong with the labels of a turn of so many calls, as a clause; empty where nothing is."""
+    """What is wrong with the labels of a turn with `calls` calls, as a clause; empty where nothing is."""
     things = labels.get(THINGS)
     if things is None or things == []:
         return ""

@@ -1,4 +1,4 @@
-"""What is to be collected, as a small document: the same plan gives the same records, whoever works on it."""
+"""What is to be collected, as a small document: the same plan gives the same records with any number of workers."""
 
 from __future__ import annotations
 
@@ -267,14 +267,14 @@ class EvaluationPlan(RolloutPlan):
 
 
 def tasks_of(kinds: Sequence[str], count: int, seed: int = 0, split: str = "train") -> tuple[Mapping[str, Any], ...]:
-    """Documents of so many tasks, kinds in turn, each with the next seed. Raises ToolError INVALID_ARGUMENT."""
+    """Documents of `count` tasks, kinds in turn, each with the next seed. Raises ToolError INVALID_ARGUMENT."""
     if not kinds or count < 1:
         raise invalid("There must be a kind of task or more, and a task or more.")
     return tuple(task_document(kinds[k % len(kinds)], seed + k, split) for k in range(count))
 
 
 def tasks_of_recipe(name: str, count: int, seed: int = 0, split: str = "train") -> tuple[Mapping[str, Any], ...]:
-    """Documents of so many tasks of a recipe's mix, each with the next seed. Raises ToolError INVALID_ARGUMENT."""
+    """Documents of `count` tasks of a recipe's mix, each with the next seed. Raises ToolError INVALID_ARGUMENT."""
     recipe = recipe_named(name)
     return tuple(task_document(recipe.kind(seed + k), seed + k, split) for k in range(count))
 

@@ -93,7 +93,7 @@ class PromptRecord:
     """Which part of the conversation a turn was given.
 
     Attributes:
-        messages: So many, from the first.
+        messages: Number of messages, from the first.
         pictured: Which of them came with their picture.
     """
 
@@ -117,7 +117,7 @@ class TurnRecord:
         calls: In order.
         prompt_tokens, completion_tokens: Tokens counted by the server, 0 where nothing counts.
         ended_s: Simulated time since the beginning when its calls were over [s], the same clock as that of
-            `RolloutRecord.stages`; None where nobody knows.
+            `RolloutRecord.stages`; None where unknown.
         times: Wall time by stage: "policy", "tools" [s].
         labels: Later findings about the turn, plain data.
     """

@@ -95,7 +95,7 @@ def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], Rollo
 
 
 def play(session: EpisodeSession, policy: Policy, clock: Clock | None = None, turns: int | None = None) -> None:
-    """The turns of an episode, all that are left or so many more.
+    """Play the turns of an episode, all that are left or `turns` more.
 
     Raises:
         ToolError: The policy cannot speak, through no fault of its own.

@@ -33,7 +33,7 @@ TILTS = np.deg2rad(np.arange(-75.0, 76.0, 15.0))
 SLACK_M = 0.012
 """The jaws are this much wider open than the thing is [m]."""
 MOST_COMPARED = 40
-"""An answer is compared with so many of the true grasps, those whose points are nearest [-]."""
+"""True grasps that an answer is compared with, those whose points are nearest [-]."""
 
 _BOX = ("spacetools.mean_iou", "evic.iou")
 BOX = Marking(
@@ -58,12 +58,12 @@ def _grasp_terms(answer: FloatArray, truth: Truth) -> dict[str, float]:
     nearest = np.argsort(np.linalg.norm(true - answer, axis=2).mean(axis=1))[:MOST_COMPARED]
     aspect = TRUTH_SIZE[0] / TRUTH_SIZE[1]
     return {
-        "spacetools.nnce": max(spacetools.nnce(answer, one, GRASP_SCALE) for one in true[nearest]),
+        "spacetools.nnce": max(spacetools.nnce(answer, grasp, GRASP_SCALE) for grasp in true[nearest]),
         "spacetools.mace": max(
-            spacetools.mace(answer, one, float(np.linalg.norm(one[2] - one[1])), as_printed=False)
-            for one in true[nearest]
+            spacetools.mace(answer, grasp, float(np.linalg.norm(grasp[2] - grasp[1])), as_printed=False)
+            for grasp in true[nearest]
         ),
-        "grasp": max(oriented_grasp(answer, one, aspect) for one in true[nearest]),
+        "grasp": max(oriented_grasp(answer, grasp, aspect) for grasp in true[nearest]),
     }
 
 
@@ -112,7 +112,7 @@ def _make(rng: np.random.Generator, kind: str, seed: int, split: Split) -> Quest
     else:
         poses = true_grasps(target.item)
         points = seen.project(transform(T_base_object(target), poses).reshape(-1, 3))
-        truth = tuple(tuple(map(tuple, one)) for one in points.reshape(-1, 5, 2).tolist())
+        truth = tuple(tuple(map(tuple, grasp)) for grasp in points.reshape(-1, 5, 2).tolist())
     text = worded(rng, kind, split, a=name)
     layout = layout_of(seen.scene.objects)
     return QuestionTask(kind, seed, split, text, seen.scene, truth, (name,), layout, _MARKINGS[kind])

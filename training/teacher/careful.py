@@ -225,7 +225,7 @@ class _ActionPlan:
             doubtful: It is more likely than others to be answered wrongly.
 
         Raises:
-            _Setback: Nobody knows, or they disagree.
+            _Setback: No pointer knows, or they disagree.
         """
         habits = self.habits
         pointer = "vlm" if self._likely(habits.second_first) else "roborefer"

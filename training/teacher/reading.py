@@ -1,4 +1,4 @@
-"""What a question asks, by its words alone; whoever reads so knows neither the scene nor the answer."""
+"""What a question asks, by its words alone, without knowledge of the scene or the answer."""
 
 from __future__ import annotations
 

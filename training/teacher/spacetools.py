@@ -73,7 +73,7 @@ def _in_space(
 
 
 def _evaluated(count: int) -> Callable[[Response], list[float]]:
-    """Reads so many numbers that the code executor gave."""
+    """Reads `count` numbers from the code executor's output."""
     return lambda response: numbers(after(response.text, "Result:").partition("stdout")[0], count)
 
 

@@ -72,7 +72,7 @@ def _told(read: Callable[..., T], responses: Sequence[Response]) -> T:
 
 
 def numbers(text: str, count: int) -> list[float]:
-    """The first so many numbers of a text, in order. Raises Unread where there are fewer."""
+    """The first `count` numbers of a text, in order. Raises Unread where there are fewer."""
     found = [float(number) for number in _NUMBER.findall(text)[:count]]
     if len(found) < count or max(map(abs, found)) > _LARGEST:
         raise Unread()

@@ -173,8 +173,8 @@ class ReinforceSettings(PolicySettings):
         group_size: Rollouts of each task; SpaceTools 5, PERIA 4, E-ViC 16.
         workers: Processes that draw them.
         deadline_s: Longest wall time of a rollout [s].
-        stop_zero_variance: Stop after so many groups in a row each of whose rewards are all equal; 0 never does.
-        stop_no_tool_calls: And after so many in which no tool was called.
+        stop_zero_variance: Groups in a row, each with equal rewards, after which a training stops; 0 never does.
+        stop_no_tool_calls: The same for groups in which no tool was called.
         keep: Iterations whose rollouts stay in the folder, the newest; None keeps all.
     """
 

@@ -133,7 +133,7 @@ def _epoch(
 
 
 def schedule(step: int, steps: int, warmup_ratio: float) -> float:
-    """Share of the highest learning rate in a step of so many: it rises, then falls to 0 as a cosine."""
+    """Share of the highest learning rate in a step of `steps`: it rises, then falls to 0 as a cosine."""
     rising = warmup_ratio * steps
     if step < rising:
         return (step + 1) / (rising + 1)

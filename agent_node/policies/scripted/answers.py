@@ -31,7 +31,7 @@ REACH = 0.1
 """Normalized distance from which a point is at none of the candidates: about the width of the larger things in a
 picture of the scene camera."""
 CLEARER = 2.0
-"""A point is at the nearest candidate where the next one is so many times as far away [-]."""
+"""Ratio of distances, next candidate to nearest, from which on a point is at the nearest one [-]."""
 
 _ENDS = frozenset(
     {

@@ -1,4 +1,4 @@
-"""Questions to the operator. Nobody may be there to answer, so each says which whole command to type."""
+"""Questions to the operator. As an answer may never come, each says which whole command to type."""
 
 from __future__ import annotations
 

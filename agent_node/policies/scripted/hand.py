@@ -26,7 +26,7 @@ def of_what_is_held(command: Command, called: str | None) -> Command:
 
     Args:
         command: Command of the operator.
-        called: The words that what is held was grasped by, "" where nobody said; None where nothing is held.
+        called: The words that what is held was grasped by, "" where unknown; None where nothing is held.
 
     Raises:
         ToolError: ALREADY_HOLDING where the command is of something else, or would grasp a second thing.

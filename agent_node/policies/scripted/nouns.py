@@ -53,7 +53,7 @@ _UNSEEN = word_set(
     favorite heavier lighter older newer cheaper fresher cleaner softer harder
     """
 )
-"""Properties by which nobody can choose in a picture."""
+"""Properties by which no thing can be chosen in a picture."""
 _PROPERTIES = word_set(
     "colour size weight name shape height width length price content kind type taste smell number picture image"
 )

@@ -161,7 +161,7 @@ def direction(text: Traced, clause: Clause) -> Traced | None:
 
 
 def only_leaves(way: str) -> bool:
-    """True for "away" and "out of here": a thing is to be gone, and nobody says where to."""
+    """True for "away" and "out of here": a thing is to be gone, without a place to put it."""
     return way.split()[0] in _LEAVING
 
 

@@ -49,7 +49,7 @@ IN_THE_WAY = 0.25
 """Normalized distance within which the target itself may take the room beside a reference."""
 
 _ENDS = 2
-"""A place between things has so many of them at its ends [-]."""
+"""Things at the ends of a place between things [-]."""
 
 
 class ScriptedPolicy:

@@ -20,7 +20,7 @@ _ANSWERED = CallLimits().repeats
 _LOOKS_AT = frozenset({v.POINT, v.ROOM, v.TAKE, v.NEXT})
 """Moves about the newest picture of the camera."""
 _NEWER = Memory().pictures
-"""A picture that has so many newer ones is kept no more [-]; almost every answer brings one."""
+"""Newer pictures after which one is dropped [-]; almost every answer brings one."""
 _POINTERS = frozenset(v.POINTERS)
 _STRANGE = str(ErrorCode.NOT_RECOGNISED)
 """What a pointer answers to words that it does not know."""

@@ -68,7 +68,7 @@ class TinyNetwork:
             (n, V) logits.
 
         Raises:
-            ValueError: There are not so many positions left.
+            ValueError: Too few positions are left.
         """
         begin, end = self.length, self.length + len(tokens)
         if not len(tokens) or end > self._config.positions:

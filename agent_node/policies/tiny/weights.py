@@ -143,7 +143,7 @@ class TinyWeights:
 
 
 def tensor_shapes(config: TinyConfig, tokens: int) -> dict[str, tuple[int, ...]]:
-    """Shapes of what is trained, by name, of a network with so many tokens."""
+    """Shapes of what is trained, by name, of a network whose vocabulary has `tokens` tokens."""
     width, hidden = config.width, config.hidden
     shapes: dict[str, tuple[int, ...]] = {
         "token.weight": (tokens, width),

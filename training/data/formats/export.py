@@ -96,7 +96,7 @@ def show(rollouts: Path, path: Path, n: int, on_skip: Callable[[str], None] | No
     Args:
         rollouts: See `training.rollouts.collection`.
         path: The page.
-        n: So many at most, 1 to MAX_SHOWN.
+        n: Most rollouts, 1 to MAX_SHOWN.
         on_skip: Function that hears of each record left out, see `export`.
 
     Returns:

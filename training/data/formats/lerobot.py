@@ -81,7 +81,7 @@ class LeRobotWriter:
 
     Attributes:
         folder: The same.
-        episodes, frames, successes: So many are written or wait for their file.
+        episodes, frames, successes: Numbers of them that are written or wait for their file.
 
     Raises:
         ToolError: INVALID_ARGUMENT where the folder holds something; UNAVAILABLE without pyarrow.

@@ -96,7 +96,7 @@ def kind_of(record: RolloutRecord) -> str:
 
 
 def is_accepted(record: RolloutRecord) -> bool:
-    """Nobody has rejected it."""
+    """It has not been rejected."""
     return record.labels.get("accepted", True) is True
 
 

@@ -150,12 +150,12 @@ def write_set(
         folder: Where it goes; not there yet, or empty.
         form: How rows are written.
         layout: See `training.data.formats.conversation`.
-        on_skip: Hears in a sentence why a rollout was left out; where None, the first such ends the writing.
+        on_skip: Called with a sentence for each rollout that is left out; where None, the first such ends the writing.
         shard_rows: Rows of a shard; fewer where they are large.
 
     Raises:
-        ToolError: INVALID_ARGUMENT where the folder holds something, and for a rollout that cannot be written if
-            nobody hears of it; UNAVAILABLE where the disk is full: the shards before it are whole.
+        ToolError: INVALID_ARGUMENT where the folder holds something, and for a rollout that cannot be written
+            without `on_skip`; UNAVAILABLE where the disk is full: the shards before it are whole.
     """
     writer = ShardWriter(folder, form.name, form.suffix)
     written, pictures = WrittenSet(folder, form.name, layout), PictureCopies(store, folder)

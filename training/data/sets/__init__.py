@@ -37,7 +37,7 @@ def load_set(
         path: The folder that its publisher's files are in.
         split: One of its splits; every one that is there where None.
         strict: Stop at the first bad row, instead of leaving it out and counting it.
-        most: Read only so many questions, from the first; all of them where None.
+        most: Number of questions to read, from the first; all of them where None.
 
     Raises:
         ToolError: INVALID_ARGUMENT for an unknown set or split, and where its files are not there.

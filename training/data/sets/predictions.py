@@ -24,7 +24,7 @@ class Marked:
         answers: Each question that could be marked, with the worth of its answer.
         unanswered: How many of them have no answer; they are worth 0.
         lost: Each question that an infrastructure error took; they are in none of the other numbers.
-        stopped: The last such error, where there were so many in a row that no more questions were asked.
+        stopped: The last such error, where MOST_IN_A_ROW in a row ended the questions.
     """
 
     answers: list[MarkedAnswer] = field(default_factory=list)

@@ -114,7 +114,7 @@ class QuestionReader:
         folder: Where it lies.
         split: One of its splits; every one that is there where None.
         strict: Stop at the first bad row, instead of leaving it out.
-        most: Read only so many questions, from the first; all of them where None.
+        most: Number of questions to read, from the first; all of them where None.
 
     Attributes:
         skipped: How many rows were left out in this loop so far.

@@ -3,7 +3,7 @@
 PERIA has Qwen3-VL-235B rewrite them, with one prompt for the first choice of a tool, one for later ones, which looks
 back at the results so far, and one for the final reasoning. `Templates` does so by seeded openings, exchanges of
 phrases and closings, of which only what the record itself says is used: the tool that is called, and whether the last
-call worked. `ByPolicy` asks a model; the prompts are ours, since the paper shows its own as figures. Whoever writes,
+call worked. `ByPolicy` asks a model; the prompts are ours, since the paper shows its own as figures. With either,
 a thought is refused that holds a tag, lacks a number or a quoted name of the original, or, as in the paper, the name
 of the tool."""
 
