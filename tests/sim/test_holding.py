@@ -51,8 +51,8 @@ def slid_mm(world: World, seconds: float) -> float:
 @pytest.mark.parametrize("robot", ROBOTS)
 @pytest.mark.parametrize("item", ["red box", "baseball", "milk"])
 def test_a_held_thing_does_not_creep_out_of_the_jaws(item: str, robot: str) -> None:
-    """In 10 s; `toolhand bench hold` measures 20 minutes."""
-    assert slid_mm(held(item, robot), 10.0) < 0.01
+    """In 20 s; `toolhand bench hold` measures 20 minutes."""
+    assert slid_mm(held(item, robot), 20.0) < 0.02
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
