@@ -17,6 +17,8 @@ def fragments(source: str) -> Iterator[str]:
     """Names of arguments and attributes that are not described by a noun phrase."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     for node in (node for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)):
+        if any(ast.unparse(decorator).startswith("tool(") for decorator in node.decorator_list):
+            continue  # models read these, and a recorded conversation repeats them to the letter
         section = ""
         for line in (ast.get_docstring(node) or "").splitlines():
             if line and not line.startswith(" "):

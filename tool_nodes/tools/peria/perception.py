@@ -78,7 +78,7 @@ class PeriaPerceptionTools:
 
         Args:
             image_index: Index of the input image.
-            question: Names of the things to find; several are divided by commas or by " . ".
+            question: What to look for; several names are divided by commas or by " . ".
         """
         names = _names(question)
         found: list[Detection] = []
@@ -161,7 +161,7 @@ class PeriaPerceptionTools:
 
         Args:
             image_index: Index of the input image.
-            text_prompt: Words for the things to segment, e.g. "red circles".
+            text_prompt: What to segment, e.g. "red circles".
         """
         return _proposals(image_index, self._finder.find(image_index, text_prompt), prompt=text_prompt)
 
@@ -193,7 +193,7 @@ class PeriaPerceptionTools:
 
         Args:
             image_index: Index of the input image.
-            text_prompt: Words for the things to count, e.g. "cans".
+            text_prompt: What to count, e.g. "cans".
         """
         found, _, backend, note = self._found_or_none(image_index, text_prompt)
         answer = {"task": "counting", "prompt": text_prompt, "count": len(found)}
@@ -207,7 +207,7 @@ class PeriaPerceptionTools:
 
         Args:
             image_index: Index of the input image.
-            text_prompt: Words for the thing to look for, e.g. "a red box".
+            text_prompt: What to look for, e.g. "a red box".
         """
         found, sure_of_absence, backend, note = self._found_or_none(image_index, text_prompt)
         answer = {

@@ -131,7 +131,7 @@ class RoboReferTools(PointingTools):
         """Identify one instance of the named object by pointing to it. Free space can be named too.
 
         Args:
-            obj_name: Name of the thing to point at, e.g. "red box" or "free table left of the coconut water".
+            obj_name: What to point at, e.g. "red box" or "free table left of the coconut water".
             image_index: Index of the image to look at.
         """
         return self._detect(obj_name, image_index, only_one=True)
@@ -146,7 +146,7 @@ class RoboReferTools(PointingTools):
         """Identify all instances of the named object by pointing to them.
 
         Args:
-            obj_name: Name of the things to point at, e.g. "can".
+            obj_name: What to point at, e.g. "can".
             image_index: Index of the image to look at.
         """
         return self._detect(obj_name, image_index, only_one=False)
@@ -170,7 +170,7 @@ class VlmTools(PointingTools):
         """Identify one instance of the named object by pointing to it with a general VLM.
 
         Args:
-            obj_name: Name of the thing to point at.
+            obj_name: What to point at.
             image_index: Index of the image to look at.
         """
         return self._detect(obj_name, image_index, only_one=True)
@@ -185,7 +185,7 @@ class VlmTools(PointingTools):
         """Identify all instances of the named object by pointing to them with a general VLM.
 
         Args:
-            obj_name: Name of the things to point at.
+            obj_name: What to point at.
             image_index: Index of the image to look at.
         """
         return self._detect(obj_name, image_index, only_one=False)
