@@ -155,7 +155,7 @@ class SimPerception(FramePerception):
         return masks_at(frame, points, scene.masks, [self._iou(mask) for mask in scene.masks])
 
     def masks(self, frame: Frame) -> list[Segmentation]:
-        """Masks of all objects that are found, best first. Raises ToolError PICTURE_UNUSABLE for want of ids."""
+        """Masks of all objects that are found, best first. Raises ToolError PICTURE_UNUSABLE without ids."""
         found = [Segmentation(mask, self._iou(mask)) for mask in self._scene(frame).masks]
         return sorted(found, key=lambda thing: -thing.score)
 

@@ -16,7 +16,7 @@ PROJECT = "toolhand"
 
 _ROOT = Path(__file__).parents[1]
 _SHOWN = 200
-"""So much of another package's error stands in a sentence [characters]."""
+"""Characters of another package's error that a message repeats."""
 
 
 def package(name: str, extra: str, what: str) -> Any:

@@ -26,7 +26,7 @@ REACH_RADIUS = (0.27, 0.69)
 REACH_X_MIN = 0.20
 """Nothing is picked or placed nearer to the robot than this x [m]; a round figure."""
 REACH_Y_MAX = 0.44
-"""Nor further to a side than this |y| [m]."""
+"""Largest |y| at which something is picked or placed [m]."""
 
 SCENE_CAMERA_POSITION = np.array([0.98, 0.0, 0.88])
 """Where the scene camera stands: opposite the robot, looking down at the table, base frame [m]."""

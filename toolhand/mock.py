@@ -39,7 +39,7 @@ def mock_record(
     if not 0 <= seed <= most:
         raise invalid(f"The seed must be from 0 to {most}, got {seed}.")
     made = f"toolhand mock record --n {n} --seed {seed} --size {width}x{height}"
-    write_dataset(folder, _told(record_frames(n, seed, (width, height)), n), n, seed, made)
+    write_dataset(folder, _with_progress(record_frames(n, seed, (width, height)), n), n, seed, made)
     dataset = read_dataset(folder)
     size_bytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     if as_json:
@@ -49,7 +49,7 @@ def mock_record(
     return 0
 
 
-def _told(frames: Iterator[MockFrame], n: int) -> Iterator[MockFrame]:
+def _with_progress(frames: Iterator[MockFrame], n: int) -> Iterator[MockFrame]:
     for k, frame in enumerate(frames, start=1):
         say(f"  frame {k} of {n}: scene {frame.scene_seed}")
         yield frame

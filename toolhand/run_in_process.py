@@ -105,7 +105,7 @@ class _LinesOfAttempts(logging.FileHandler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if not self._failed:
-            with self._told():
+            with self._fault_noted():
                 super().emit(record)
 
     def handleError(self, record: logging.LogRecord) -> None:
@@ -113,15 +113,15 @@ class _LinesOfAttempts(logging.FileHandler):
         if not isinstance(error, OSError):
             super().handleError(record)
             return
-        with self._told():
+        with self._fault_noted():
             raise error
 
     def close(self) -> None:
-        with self._told():
+        with self._fault_noted():
             super().close()
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _fault_noted(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:

@@ -36,11 +36,11 @@ def serve_up(
     """
     config = read_config(file)
     if detach:
-        _told(_start_detached(file, address), as_json)
+        _say_served(_start_detached(file, address), as_json)
         return 0
     keeper = Keeper(config, address, say)
     try:
-        _told(keeper.start(), as_json)
+        _say_served(keeper.start(), as_json)
         until_signal(keeper)
     except KeyboardInterrupt:
         say("Being taken down.")
@@ -79,7 +79,7 @@ def serve_down(as_json: AsJson = False) -> int:
     return 0
 
 
-def _told(service: ServiceNote, as_json: bool) -> None:
+def _say_served(service: ServiceNote, as_json: bool) -> None:
     if as_json:
         emit({"address": service.address, "process": service.keeper, "folder": service.folder})
         sys.stdout.flush()

@@ -160,12 +160,12 @@ def _pointing_fault(ports: Ports, image: SessionImage, text: str, mask: BoolArra
     try:
         point = ports.pointer.point(image, text).value[0]
     except ToolError as error:
-        return _told(error)
+        return _as_fault(error)
     u, v = pixel(point, image.size)
     return None if mask[v, u] else f"the point for {text!r} is on something else"
 
 
-def _told(error: ToolError) -> str:
+def _as_fault(error: ToolError) -> str:
     """A task error as a fault; faults of the system are raised."""
     if error.code in INFRASTRUCTURE_ERRORS:
         raise error
@@ -195,7 +195,7 @@ def _measure_mask(
         box = box_of_corners(np.asarray(corners, float))
         overlaps["box3d_iou"] = box_iou(box, true_box(truth, image.require_frame(), placed, box))
     except ToolError as error:
-        fault = f" ({_told(error)})"
+        fault = f" ({_as_fault(error)})"
     for metric, overlap in overlaps.items():
         findings.value(metric, overlap)
         for share in SHARES:
@@ -214,7 +214,7 @@ def _measure_counts(
         try:
             n = len(ports.pointer.point(image, kind).value)
         except ToolError as error:
-            findings.hit("count_kind", f"{kind}: {_told(error)}")
+            findings.hit("count_kind", f"{kind}: {_as_fault(error)}")
             continue
         findings.hit("count_kind", None if n == wanted else f"{kind}: {n}, there are {wanted}")
 
@@ -249,7 +249,7 @@ def _place_fault(
     try:
         point = ports.pointer.point(image, phrase).value[0]
     except ToolError as error:
-        return _told(error)
+        return _as_fault(error)
     fault = place_fault(truth, point)
     if fault is None and side is not None and reference is not None:
         fault = side_fault(truth, point, side, reference)

@@ -36,7 +36,7 @@ GROUPS = ("fonts_ttf", "fonts_otf")
 OWN_FACE = "Pillow"
 """The typeface that Pillow brings along."""
 WEIGHTS = ("", "Regular")
-"""Of each family one of these is used, by what follows its name."""
+"""Names after a family's name under which one of its files is used, in this order."""
 SIZES_PX = (10, 12, 16, 20, 28, 40)
 """Font sizes of level print [px]."""
 ANGLES_DEG = (90, 180, 5, -5)

@@ -54,7 +54,7 @@ _MM = 1000.0
 _MAX_MM = 65535
 """Greatest depth that 16 bits hold [mm]."""
 _LIMITS = Limits(size=100_000, depth=4, nodes=50_000)
-"""Of a YAML file."""
+"""Limits of a YAML file."""
 _MAX_LABEL = 100
 """Longest label [characters]; a round figure."""
 _MAX_NUMBER = 1e12

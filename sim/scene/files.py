@@ -39,7 +39,7 @@ _TABLE_X = (0.10, workspace.TABLE_X[1])
 _MAX_OBJECTS = 100
 """Objects of a scene: more than find room on the table beside each other."""
 _LIMITS = Limits(size=100_000, depth=8, nodes=10_000)
-"""Of a scene file. The simulator reads one that is sent to it while its physics wait."""
+"""Limits of a scene file. The simulator reads one that is sent to it while its physics wait."""
 _MAX_ID = 64
 """Longest id of an object [characters]: a line of a report holds it."""
 _MAX_NAME = 200

@@ -23,7 +23,7 @@ _WIDEST_GAP_M = 0.015
 _STEP_M = 0.002
 """By which a thing is moved away until it finds room [m]."""
 _SCATTER_M = 0.02
-"""So far from the middle of the heap a thing is dropped, along x and y [m]: less than half a thing."""
+"""Farthest that a thing is dropped from the middle of the heap, along x and y [m]: less than half a thing."""
 _FALL_S = 0.6
 """Time between one drop and the next [s]: a fall of 10 cm takes 0.14 s, the rest is rolling."""
 _REST_S = 1.5

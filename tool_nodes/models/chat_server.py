@@ -27,7 +27,7 @@ KEY = "TOOLHAND_MODELS_KEY"
 MAX_BYTES = 4 * 2**20
 """Longest answer [bytes]: a thousand times what points take."""
 _CHUNK = 2**16
-"""So much of an answer is read before the deadline is looked at again [bytes]."""
+"""Bytes of an answer that are read before the deadline is checked again."""
 _SHOWN = 160
 """Characters of a server's answer that a message repeats."""
 

@@ -39,7 +39,7 @@ MAX_GRASPS = 10_000
 _TIP_GAP = 0.004
 """Least gap between a fingertip and the table [m]; as the analytic generator keeps it."""
 _RIGID = 1e-3
-"""So far may a rotation be from one [-]; float32 comes within 1e-6. A round figure."""
+"""Largest deviation of a rotation matrix from orthonormal [-]; float32 comes within 1e-6. A round figure."""
 _SHOWN = 160
 """Characters of a server's answer that a message repeats."""
 

@@ -18,9 +18,9 @@ NARROWED_M = 0.0005
 """Jaws that closed by more than this in between are not steady [m]. What is held askew settles by less; the slowest
 that was seen to slip out closed by 1.2 mm."""
 CARRIED_M = 0.002
-"""And by more than this since the thing was lifted: then it is looked whether it is still there [m]; a round figure."""
+"""Closing of the jaws since the lift above which it is checked whether the thing is still there [m]; a round figure."""
 LONGEST_S = 6.0
-"""And they are watched no longer than this [s]: what slips is steady or out by then. One thing that was out after
+"""Longest time that the jaws are watched [s]: what slips is steady or out by then. One thing that was out after
 4 s still closed the jaws by 0.5 mm a look after 2.4 s."""
 
 

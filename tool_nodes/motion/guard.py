@@ -57,7 +57,7 @@ LIFT_M = 0.12
 _LIFT_SLACK_M = 0.01
 """A continuation that lifts may stray this far sideways, downwards and over LIFT_M [m]; a round figure."""
 _LIFT_TURN = 0.05
-"""And turn the gripper this far [rad]; a round figure."""
+"""Angle by which such a continuation may turn the gripper [rad]; a round figure."""
 _PARK_SLACK = 1e-3
 """A motion that ends this near to the park position, in each joint, leads there [rad]; a round figure."""
 _MAX_CONTINUATIONS = 2

@@ -21,7 +21,7 @@ STEP_TOLERANCE = 0.015
 """Height differences under the object that still count as one surface [m]."""
 
 _STEADY_M = 0.03
-"""So far from its centre, the base of what is put on top of something must be carried [m]; a round figure."""
+"""Radius about its centre within which the base of what is put on something must be carried [m]; a round figure."""
 _STEADY_SHARE = 0.9
 """Share of that middle of the base that must be carried [-]; a round figure."""
 

@@ -22,7 +22,7 @@ MAX_SPEED = 2.0
 """No joint of any robot turns faster [rad/s], whatever its folder says: a half more than a Gen3's. A
 stretched arm of 0.9 m moves its tip by 1.8 m/s then."""
 MAX_ACCELERATION = 10.0
-"""Nor with more [rad/s^2]: a Gen3's is 8.6; a round figure above it."""
+"""Largest acceleration of a joint [rad/s^2], likewise: a Gen3's is 8.6; a round figure above it."""
 
 _SAME_BUILD_M = 1e-3
 """Offsets of joints that agree to within this [m] are those of the same arm."""

@@ -20,7 +20,7 @@ ELEVATED = 0.008
 _HIGHEST = 0.4
 """Points higher than this above the base belong to the robot or the room [m]."""
 _RIM_PX = 3
-"""So far beyond its mask a thing may reach [px]."""
+"""Pixels that a thing may reach beyond its mask."""
 _CELL = 0.01
 """Side of the cells by which what touches between the fingers is joined [m]; a round figure."""
 

@@ -36,7 +36,7 @@ _FRAGMENT_GAP_M = 0.020
 _CONTAINER_SIDES_M = (0.09, 0.30)
 """The shorter side of an open container is above the first, its longer side below the second [m]; a round figure."""
 _WALL_M = 0.010
-"""As wide is the band along the outline that belongs to the walls, and as high the layer over the floor [m]."""
+"""Width of the band along the outline that belongs to the walls, and height of the layer over the floor [m]."""
 _SHELL_PIXELS = 50
 """Least pixels that walls and floor of a container show at 640x480, each; a round figure."""
 _FLOOR_M = 0.008

@@ -11,12 +11,12 @@ from scipy.spatial import ConvexHull, QhullError
 from tool_nodes.types import FloatArray
 
 _TOP_QUANTILE = 0.985
-"""Of the heights that are seen; the stem of a fruit lies above it."""
+"""Quantile of the heights that is the top; the stem of a fruit lies above it."""
 
 _CELL_M = 0.004
 """Two pixels of a flat thing fall into a cell of this side at 640x480 [m]; in coarser pictures it is larger."""
 _FEW = 200
-"""Of fewer points at 640x480 none is taken for noise; a round figure."""
+"""Points at 640x480 below which none is taken for noise; a round figure."""
 
 
 @dataclass(frozen=True)

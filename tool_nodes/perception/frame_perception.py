@@ -24,7 +24,7 @@ from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import BoxPrompt, Detection, Everything, Frame, PointPrompt, Prompt, Segmentation, TextPrompt
 
 _SHOWN_SHARE = 0.4
-"""So much of a thing must be inside a crop for the crop to show it."""
+"""Share of a thing that must be inside a crop for the crop to show it [-]."""
 
 Points = Sequence[tuple[float, float]]
 """Normalized (x, y)."""

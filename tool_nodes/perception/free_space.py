@@ -58,7 +58,7 @@ _DOUBT_M = 0.016
 _BETWEEN_SHARE = (0.2, 0.8)
 """A place between two things lies within these shares of the way from one to the other [-]; a round figure."""
 _BETWEEN_ASIDE_M = 0.10
-"""And at most this far beside the line between them [m]; a round figure."""
+"""Largest distance of such a place from the line between the two [m]; a round figure."""
 _MIDDLE = np.array([0.47, 0.0])
 """The place that is best where any will do, (x, y) in the base frame [m]: well within reach."""
 _DIRECTIONS = {

@@ -43,7 +43,7 @@ _MOVED_SHARE = 0.4
 """What was pointed at was pushed, not lifted, where more of its colour than this is seen in a new place [-]. What comes
 into view behind it in the same colour was up to 0.21 of it, things that were pushed from 0.65 on."""
 _RIM_PX = 4
-"""So far beyond its outline the thing itself may reach [px]."""
+"""Pixels that the thing may reach beyond its outline."""
 _ANOTHER_M2 = 2.5e-4
 """What is seen of another thing has at least this area [m^2]: of the smallest products' tops."""
 

@@ -38,7 +38,7 @@ _HIDDEN_MARGIN = 0.01
 _SPLIT_WASTE_M3 = 100e-6
 """A box with less empty space than this is not split [m^3]; a round figure."""
 _SPLIT_SHARE = 0.2
-"""Nor is one of which less than this share is empty [-]; a round figure."""
+"""Share of empty space below which a box is not split either [-]; a round figure."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ CELL_M = 0.005
 _RISE_M = 0.010
 """The table rose by at least this where something new stands: several times the noise of the depth."""
 _TOP_M = 0.012
-"""So much below its highest point a thing's top ends: its middle is seen from the front as well as from above."""
+"""Thickness of a thing's top, from its highest point [m]: its middle is seen from the front as well as from above."""
 _NEAR_M = 0.12
 """What rose further away than this is another thing, which was pushed or fell."""
 

@@ -17,7 +17,7 @@ from tool_nodes.types import FloatArray
 _FIT_RMS = 0.0012
 """Points lie on a surface if their root mean square distance from it is less than this [m]."""
 _FIT_WORST = 0.004
-"""And if 98 % of them are nearer to it than this [m]; a round figure."""
+"""Distance from that surface within which 98 % of the points lie too [m]; a round figure."""
 _MAX_RADIUS = 0.12
 """Surfaces with a larger radius are not believed: no thing is as large [m]."""
 _CELL = 0.003

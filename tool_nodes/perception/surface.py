@@ -24,7 +24,7 @@ SOLID_M = 0.008
 """A point this far over the table is surely part of a thing, whatever the sensor's noise [m]."""
 
 _EDGE_M = 0.01
-"""So much of the table is left out along its edges [m]; a round figure."""
+"""Width of the strip that is left out along the edges of the table [m]; a round figure."""
 _BEYOND_M = 0.08
 """What stands at the table's inner end may reach this far towards the robot [m]."""
 

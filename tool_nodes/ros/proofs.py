@@ -19,13 +19,13 @@ from tool_nodes.files import KIB, open_file
 from tool_nodes.results import invalid
 
 _LONGEST_FILE = 4 * KIB
-"""So much of a token file is read [bytes]."""
+"""Bytes of a token file that are read."""
 
 MIN_TOKEN = 16
 """Shortest token that a file may hold [characters]."""
 
 _ROUNDS = 100_000
-"""Of PBKDF2, so that guessing a token takes this many times as long; 0.05 s with the right token."""
+"""Rounds of PBKDF2, so that guessing a token takes this many times as long; 0.05 s with the right token."""
 
 _SALT = b"toolhand approve_motion"
 

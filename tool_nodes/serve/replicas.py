@@ -25,7 +25,7 @@ from tool_nodes.serve.requests import PortRequest
 from tool_nodes.serve.runner import Reply, Runner, make_backend
 
 NAMESPACE = "toolhand"
-"""Of the actors; applications of Ray Serve have no namespace, so `application` names them likewise."""
+"""Namespace of the actors; applications of Ray Serve have no namespace, so `application` names them likewise."""
 
 METRICS = "metrics"
 """The actor that is asked what is served."""

@@ -69,10 +69,10 @@ class ServiceNote:
         if not self.own:
             return quiet
         # Without a dashboard nothing reads what Ray reports of each call, which is a third of what a small one costs.
-        untold = {"RAY_task_events_report_interval_ms": "0", "RAY_enable_metrics_collection": "0"}
+        unread = {"RAY_task_events_report_interval_ms": "0", "RAY_enable_metrics_collection": "0"}
         local = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # its name of: all at the loopback address
         return (
-            quiet | untold | local | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(Path(self.folder) / _TOKEN)}
+            quiet | unread | local | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(Path(self.folder) / _TOKEN)}
         )
 
 

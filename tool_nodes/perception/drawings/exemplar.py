@@ -14,7 +14,7 @@ from tool_nodes.types import BoolArray, FloatArray
 _COLOUR_SCALE = 30.0
 """Difference of two things' colours at which they look different [grey levels]."""
 _QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""Of each channel: where a thing has two colours, they say how much of each."""
+"""Quantiles of each channel: where a thing has two colours, they say how much of each."""
 _SHAPE_SCALES = np.array([0.30, 0.12, 0.15, 0.08, 0.20, 1.50])
 """The same for log aspect, solidity, straightness, spread, holes, and log area: things are seen near and far."""
 

@@ -31,7 +31,7 @@ _MIN_CORE_PX = 4
 _STROKE_REACH = 3
 """A stroke is narrower than twice this: it differs from what lies so far away on both its sides [px]."""
 _STROKE_CONTRAST = 40.0
-"""And it differs by this much [grey levels]."""
+"""Difference of a stroke from both sides [grey levels]."""
 _LINE_CONTRAST = 64
 """The same for a line of one pixel: compression sharpens outlines by less [grey levels]."""
 _SPLINTER_PX = 80
@@ -49,7 +49,7 @@ _MAX_SPREAD = 30.0
 _OUTLINE_SHARE = 0.1
 """Share of the thing's shorter side that its outline is thick, at most [-]; a round figure."""
 _OUTLINE_PX = 4
-"""And this many pixels more [px]."""
+"""Pixels that an outline may be thicker than that share [px]."""
 
 _Planes = NDArray[np.uint8]  # (3, H, W)
 _Labels = NDArray[np.int32]

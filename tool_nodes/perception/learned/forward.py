@@ -29,13 +29,13 @@ STRIDE = 4
 GRID = (PICTURE_PX[1] // STRIDE, PICTURE_PX[0] // STRIDE)
 """(rows, columns) of cells."""
 CHANNELS = 7
-"""Of the input: red, green, blue, x, y, z in the base frame, whether there is depth."""
+"""Channels of the input: red, green, blue, x, y, z in the base frame, whether there is depth."""
 DILATIONS = (1, 2, 3)
-"""Of the residual blocks: a cell then sees about a quarter of the picture."""
+"""Dilations of the residual blocks: a cell then sees about a quarter of the picture."""
 ORIGIN_M = (0.45, 0.0, 0.05)
 """What the network counts places from, in the base frame [m]; about the middle of the table."""
 UNIT_M = (0.3, 0.3, 0.1)
-"""And in which unit, along each axis [m]: so that the inputs are near 1."""
+"""Unit of those places along each axis [m]: so that the inputs are near 1."""
 
 
 @dataclass(frozen=True, eq=False)

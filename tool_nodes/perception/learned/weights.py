@@ -17,7 +17,7 @@ SHIPPED = Path(__file__).with_name("pointer.safetensors")
 """The weights that come with the package; pointer.md beside it is their model card."""
 
 SHIPPED_SHA256 = "8bfd76d3bacc5d96ee86748a1781b7476cceab074efa1f39dba1084a14236bfc"
-"""Of that file."""
+"""Digest of that file."""
 
 MAX_BYTES = 2_000_000
 """Largest file that is read [bytes]: a limit of the package, four times what the network has."""

@@ -26,7 +26,7 @@ FOLDER = Path(__file__).parent
 """Where the six skills of LAST's appendix A are."""
 
 _LIMITS = Limits(size=100_000, depth=10, nodes=5_000)
-"""Of a skill file."""
+"""Limits of a skill file."""
 _LONGEST_ERROR = 500
 """More of what is wrong in a file is not repeated [characters]."""
 _SPEC = re.compile(r"[<>^]?[+ ]?\d{0,3}(\.\d{1,2})?[a-zA-Z%]?")

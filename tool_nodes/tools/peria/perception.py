@@ -44,9 +44,9 @@ MAX_PROPOSALS = 20
 _MAX_NAMES = 10
 """Most names in a question: each is a detection."""
 _INSIDE = 0.5
-"""So much of a thing must lie in a box for the box to hold it ..."""
+"""Share of a thing that must lie in a box for the box to hold it [-], unless _FILLS is reached."""
 _FILLS = 0.25
-"""... or it fills so much of the box."""
+"""Share of a box that a thing fills for the box to hold it [-], whatever part of the thing that is."""
 _EXEMPLAR_IOU = 0.2
 """The exemplar's own box overlaps the given one by at least this IoU."""
 

@@ -98,7 +98,7 @@ class TextTools:
         mathematics = [span for span in read if span.kind == "formula" or not is_prose(span.text)]
         text = "\n".join(formulas(mathematics, find_rulings(image_index.rgb).bars))
         # What stands beside the formulas and is none, and signs that are left as they were read.
-        more = {"text": text, **_told(not_formula=prose, not_latex=not_latex(text))}
+        more = {"text": text, **_not_empty(not_formula=prose, not_latex=not_latex(text))}
         unsure = [span for span in found.value if span.text not in prose]
         return _result("formula", more, unsure, found.backend)
 
@@ -114,7 +114,7 @@ class TextTools:
         spans = self._apart(image_index, found.value, rulings)
         table = read_table(spans, rulings, partial(has_ink, image_index.rgb))
         note = "There are neither ruled lines nor columns: each row is a line of text." if table.is_lines_only else ""
-        more = {"rows": table.rows, **_told(outside=table.outside, note=note)}
+        more = {"rows": table.rows, **_not_empty(outside=table.outside, note=note)}
         silent = sum(cell is None for row in table.rows for cell in row)
         unread = max(silent, sum(not span.text for span in spans))
         return _result("table", more, spans, found.backend, unread)
@@ -144,7 +144,7 @@ def _lines(spans: Iterable[TextSpan]) -> str:
     return "\n".join(span.text for span in spans if span.text)
 
 
-def _told(**notes: Any) -> dict[str, Any]:
+def _not_empty(**notes: Any) -> dict[str, Any]:
     """Those notes that say something."""
     return {name: note for name, note in notes.items() if note}
 
@@ -156,7 +156,7 @@ def _result(
     uncertain = [span.text for span in spans if span.text and span.score < SURE]
     if unread is None:
         unread = sum(not span.text for span in spans)
-    value = {"task": task, **answer, **_told(uncertain=uncertain, unread=unread)}
+    value = {"task": task, **answer, **_not_empty(uncertain=uncertain, unread=unread)}
     text = f"{SUCCESS}\nResult: {json.dumps(value, ensure_ascii=False)}"
     return ToolResult(value=value, text=text, backend=backend)
 

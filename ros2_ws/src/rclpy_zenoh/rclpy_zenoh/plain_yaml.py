@@ -66,7 +66,7 @@ def load(text: str | bytes, limits: Limits = Limits(), line_key: str = "") -> An
     """
     for _ in events(text, limits):
         pass
-    with _problems_told():
+    with _plain_errors():
         loader = _PlainLoader(_decoded(text))
         loader.line_key = line_key
         try:
@@ -79,7 +79,7 @@ def compose(text: str | bytes, limits: Limits = Limits()) -> yaml.Node | None:
     """The node of a document, as `yaml.compose` gives it. Raises PlainYamlError as `load`."""
     for _ in events(text, limits):
         pass
-    with _problems_told():
+    with _plain_errors():
         root: yaml.Node | None = yaml.compose(_decoded(text), Loader=_Loader)
     pending = [] if root is None else [root]
     while pending:
@@ -94,7 +94,7 @@ def compose(text: str | bytes, limits: Limits = Limits()) -> yaml.Node | None:
 
 def value(node: yaml.Node) -> Any:
     """The value of a node of `compose`. Raises PlainYamlError."""
-    with _problems_told():
+    with _plain_errors():
         loader = _PlainLoader("")
         try:
             return loader.construct_document(node)
@@ -108,7 +108,7 @@ def events(text: str | bytes, limits: Limits = Limits()) -> Iterator[yaml.Event]
     if len(text) > limits.size or len(text.encode("utf-8", "surrogatepass")) > limits.size:
         raise PlainYamlError(f"it is longer than {limits.size:,} bytes")
     depth = nodes = 0
-    with _problems_told():
+    with _plain_errors():
         for event in yaml.parse(text, Loader=_Loader):
             if isinstance(event, yaml.AliasEvent):
                 raise PlainYamlError("aliases are not allowed", _line(event))
@@ -157,7 +157,7 @@ def _decoded(text: str | bytes) -> str:
 
 
 @contextlib.contextmanager
-def _problems_told() -> Iterator[None]:
+def _plain_errors() -> Iterator[None]:
     """Whatever PyYAML and its constructors raise, as PlainYamlError."""
     try:
         yield

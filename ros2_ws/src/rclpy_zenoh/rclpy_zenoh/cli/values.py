@@ -22,7 +22,7 @@ Stamper = Callable[[Any], None]
 """Puts a builtin_interfaces/msg/Time into a field that said `auto` or `now`."""
 
 _LIMITS = Limits(size=2**24, depth=64, nodes=2**20)
-"""Of a message, which may be a picture in figures."""
+"""Limits of a message, which may be a picture in figures."""
 SEQUENCE = re.compile(r"sequence<(?P<item>.+?)(?:, (?P<most>\d+))?>$")
 ARRAY = re.compile(r"(?P<item>.+)\[(?P<length>\d+)\]$")
 _TEXT = re.compile(r"w?string(<\d+>)?$")

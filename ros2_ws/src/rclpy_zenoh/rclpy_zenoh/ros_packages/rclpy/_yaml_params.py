@@ -41,7 +41,7 @@ _HEXADECIMAL = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]
 _PATTERN_PART = re.compile(r"\*|\*\*|[A-Za-z_][A-Za-z0-9_]*")
 _TYPE_NAMES = {bool: "bool", int: "integer", float: "double", str: "string"}
 _LIMITS = Limits(size=2**22, depth=64, nodes=100_000)
-"""Of a file; a description of a robot may be among the values."""
+"""Limits of a file; a description of a robot may be among the values."""
 _MAX_INTEGER_LENGTH = 64  # Python refuses to read integers of thousands of digits
 _MAX_NUMBER_LENGTH = 500  # matching takes quadratic time; the longest double without an exponent has 309 digits
 
