@@ -74,7 +74,7 @@ class Conversation:
         settings: Turn budget, protocol, recovery and memory.
         stopped: Polled between calls; True ends the command with STOPPED. So does a stop of the toolbox's arm, at
             any time after the beginning, however soon it is reset.
-        listener: Hears every event, in the thread that steps.
+        listener: Called with every event, in the thread that steps.
         pictures: Pictures that the operator shows with the sentence: the policy sees them before its words, and calls
             name them by the indices 0, 1 ...
         asks: A question to the operator waits for its answer.

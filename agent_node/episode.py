@@ -157,7 +157,7 @@ class Episode:
     wall_s: float = 0.0
 
     def given(self, index: int) -> tuple[Message, ...]:
-        """What the policy was given for turn `index`, to the last pixel, although old pictures were let go since.
+        """What the policy was given for turn `index`, to the last pixel, although old pictures were dropped since.
 
         It is put together anew in each call: pictures that are no longer shown are unpacked from the session.
         """

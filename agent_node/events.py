@@ -1,4 +1,4 @@
-"""What happens in a conversation, a type each; a listener hears every event as it happens.
+"""What happens in a conversation, a type each; a listener is called with every event as it happens.
 
 | event | when |
 |---|---|

@@ -74,7 +74,7 @@ class PolicyOptions(ModelSettings):
         backoff_s, longest_pause_s: First pause between attempts, which doubles, and the longest one [s], also where
             the server asks for one with Retry-After: asked for more, the policy gives up at once.
         stream: Words come as they are written; None: where `on_piece` is given.
-        on_piece: Hears the words as they come. They are the model's own: show them only without control characters.
+        on_piece: Called with the words as they come; show them only without control characters.
         stopped: Polled while waiting; True ends the turn with STOPPED.
         device: Device of a model in this process, "auto" for the GPU where there is one.
     """

@@ -242,7 +242,7 @@ def raise_if_stopped(options: PolicyOptions) -> None:
 
 
 class _Wire:
-    """One request: a thread talks to the socket, the caller waits for what it hears, never longer than a deadline."""
+    """One request: a thread talks to the socket, the caller waits for its result, never longer than a deadline."""
 
     def __init__(self, endpoint: Endpoint, options: PolicyOptions, body: bytes, until: float) -> None:
         self._endpoint = endpoint

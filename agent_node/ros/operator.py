@@ -46,7 +46,7 @@ class StepNarrator:
     kept until that one is heard, which is in the result at the latest.
 
     Args:
-        listener: Hears each event; in the caller's thread.
+        listener: Called with each event, in the caller's thread.
     """
 
     def __init__(self, listener: Listener) -> None:
@@ -99,7 +99,7 @@ class Operator:
 
     Args:
         link: Takes part in the graph.
-        listener: Hears each event.
+        listener: Called with each event.
         ask: Answers questions, in a thread of its own; with `nobody` a question ends the command.
 
     Attributes:

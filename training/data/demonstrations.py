@@ -126,7 +126,7 @@ def demonstrations(
         config: Configuration of the station; its seed is the task's.
         category: Category of the tasks; drawn where None.
         fps: See `demonstrate`.
-        on_skip: Hears in a sentence of each episode in which nothing moved or that has no score.
+        on_skip: Called with a sentence for each episode in which nothing moved or that has no score.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a bad number, seed, category or rate.

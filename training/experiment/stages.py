@@ -64,7 +64,7 @@ CONSTANTS: Mapping[str, float] = {
     "giving_up_cost": GIVING_UP_COST,
     "tasks_version": TASKS_VERSION,
 }
-"""What decides every training beside its seed and sizes: a folder that was begun with others is not gone on with."""
+"""What decides every training beside its seed and sizes: a folder that was begun with others is not resumed."""
 _THREADS = 2
 """Of torch in an update of RL: the processes that draw rollouts stand still meanwhile. A fixed number, as another one
 gives other last digits."""

@@ -302,7 +302,7 @@ def _without_working_folder() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """A process that is started within never hears Ctrl-C: a terminal sends it to all, and the first one decides."""
+    """A process that is started within never gets Ctrl-C: a terminal sends it to all, and the first one decides."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

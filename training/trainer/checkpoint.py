@@ -1,4 +1,4 @@
-"""The same training, gone on with: what SFT and RL keep of an epoch or iteration, and how they find it again."""
+"""Resumed trainings: what SFT and RL save of an epoch or iteration, and how they find it again."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ class Learner:
             hidden = self._reference(batch.tokens[:, :-1], batch.visual_features[:, :-1])[batch.sampled]
             return batch.of_targets(F.log_softmax(batch.guided(self._reference.logits(hidden)), -1))
 
-    # -- to be gone on with ----------------------------------------------------------------------------
+    # -- to resume -------------------------------------------------------------------------------------
 
     def save(self, path: Path, more: Mapping[str, Any]) -> None:
         """Write a checkpoint, whole or not at all: network, optimiser, and plain data besides. Raises OSError."""

@@ -116,7 +116,7 @@ def records_of_folder(
 
 
 def _messages(record: RolloutRecord, store: PictureStore) -> list[Message]:
-    """The whole conversation, each message with its picture, though it was let go since: the policy saw it."""
+    """The whole conversation, each message with its picture, even one dropped since: the policy saw it."""
     return [
         Message(
             message_role(message.role),

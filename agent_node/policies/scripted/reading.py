@@ -186,7 +186,7 @@ class Reader:
         refuse(f"I find no action that I know in {self._account.quote(said)}; {ABILITY}.")
 
     def _wanted(self, rest: Traced) -> list[Clause]:
-        """ "I would like the red box in the bin" asks to place; of "the can next to the bowl" nobody can tell."""
+        """ "I would like the red box in the bin" asks to place; "the can next to the bowl" is ambiguous."""
         explicit = _PARTICIPLE.search(rest.text)
         if explicit and explicit.start() > 0:
             self._account.give(rest[explicit.start() : explicit.end()].words, VERB)

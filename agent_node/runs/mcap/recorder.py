@@ -111,12 +111,12 @@ class MotionLog:
 
 
 class Recorder:
-    """Hears every step of a command and keeps it as ROS messages.
+    """Records every step of a command as ROS messages.
 
     Args:
         task: The operator's sentence.
         clock: Time now [s], 0 or more: simulated where there is a simulation.
-        listener: Hears every step after it.
+        listener: Called with every step after it.
         raw: Keep pictures as sensor_msgs/Image instead of JPEG.
         depth: Keep the depth of camera pictures, too, as 16UC1 in millimetres (REP 118): 0.6 MB each of 640x480 before
             the file is compressed.

@@ -32,7 +32,7 @@ from training.rollouts.pictures import PictureStore
 from training.rollouts.record import RolloutRecord
 
 OnSkip = Callable[[str], None] | None
-"""Hears why a row or a rollout was left out; None where the first such is an error."""
+"""Called with why a row or a rollout was left out; None where the first such is an error."""
 
 
 def write_chat_jsonl(
@@ -222,8 +222,8 @@ def read_chat(folder: Path, on_skip: OnSkip = None) -> Iterator[ChatRow]:
 
     Args:
         folder: Folder of the data set.
-        on_skip: Hears of each bad row or shard in a sentence with its file and row, and the rest is read on; where
-            None, the first is an error.
+        on_skip: Called with a sentence for each bad row or shard, with its file and row, and the rest is read on;
+            where None, the first is an error.
 
     Raises:
         ToolError: INVALID_ARGUMENT where there is no such data set or something of it is bad, in one sentence.

@@ -58,8 +58,8 @@ def export(
         form: A key of FORMS.
         layout: See `training.data.formats.conversation`.
         keep: Which rollouts.
-        on_skip: Hears in a sentence of each row that is no rollout and each rollout that cannot be written, which are
-            left out; where None, the first is an error.
+        on_skip: Called with a sentence for each row that is no rollout and each rollout that cannot be written, which
+            are left out; where None, the first is an error.
         methods: Only those that were made so, names of `training.data.synthesis.methods.METHODS`; all where empty.
 
     Raises:
@@ -97,7 +97,7 @@ def show(rollouts: Path, path: Path, n: int, on_skip: Callable[[str], None] | No
         rollouts: See `training.rollouts.collection`.
         path: The page.
         n: Most rollouts, 1 to MAX_SHOWN.
-        on_skip: Function that hears of each record left out, see `export`.
+        on_skip: Called for each record left out, see `export`.
 
     Returns:
         How many are shown, and how many there are.

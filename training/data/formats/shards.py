@@ -140,8 +140,8 @@ def read_shards(folder: Path, on_skip: Callable[[str], None] | None = None) -> S
 
     Args:
         folder: Folder of the data set.
-        on_skip: Hears in a sentence of each shard that is missing or is not what was written, which is left out; where
-            None, the first is an error.
+        on_skip: Called with a sentence for each shard that is missing or is not what was written, which is left out;
+            where None, the first is an error.
 
     Raises:
         ToolError: INVALID_ARGUMENT where there is no data set, or for such a shard.
