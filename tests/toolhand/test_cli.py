@@ -152,7 +152,7 @@ def test_a_report_that_cannot_be_written_leaves_only_complete_files(
     def full(path: Path, *rest: Any) -> None:
         raise ToolError(ErrorCode.UNAVAILABLE, f"Cannot write {path}: No space left on device.")
 
-    monkeypatch.setattr("agent_node.runs.report.write_report", full)
+    monkeypatch.setattr("toolhand.run_in_process.write_report", full)
     ended = cli("run", "sing a song", "--json")
     assert ended.status == 2
     assert ended.document["error_code"] == "NOT_UNDERSTOOD"
