@@ -82,7 +82,7 @@ def test_a_folder_without_rollouts_is_told(command: Any, tmp_path: Path) -> None
 def test_bad_numbers_of_a_lerobot_set_are_refused_before_anything_is_simulated(command: Any, tmp_path: Path) -> None:
     for option, value, told in (
         ("--n", 0, "n must be 1 or more"),
-        ("--seed", -1, "the seed 0 or more"),
+        ("--seed", -1, "--seed must be 0 or more"),
         ("--fps", 7, "fps must be one of 1, 5, 25, got 7"),
         ("--size", "big", "size must be"),
     ):

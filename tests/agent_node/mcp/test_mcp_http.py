@@ -174,10 +174,10 @@ async def test_session_ids_cannot_be_guessed_and_end_with_the_session(robot: Sha
 
 
 async def test_a_session_that_is_not_used_is_forgotten(robot: SharedRobot, http_server: Any) -> None:
-    async with http_server(robot, idle_s=0.05) as server, httpx2.AsyncClient() as http:
+    async with http_server(robot, idle_s=1.0) as server, httpx2.AsyncClient() as http:
         headers = HEADERS | server.headers
         session = (await http.post(server.url, headers=headers, json=HELLO)).headers["mcp-session-id"]
-        await anyio.sleep(0.3)
+        await anyio.sleep(1.5)
         listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
         response = await http.post(server.url, headers=headers | {"mcp-session-id": session}, json=listing)
         assert response.status_code == 404
