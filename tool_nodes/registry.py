@@ -45,6 +45,9 @@ GROUPS: Mapping[str, str] = {
 }
 """What can be chosen by name, and the group of entry points that holds it. Entries of `perception` are presets."""
 
+_BY_PLACE = frozenset({"arm", "camera"})
+"""Ports whose entries are given one thing in the simulator and another in a node."""
+
 _ROOT = Path(__file__).parents[1]
 _SHOWN = 60
 """Characters of an unknown name that a message repeats."""
@@ -211,7 +214,7 @@ def make(port: str, spec: str, setting: Setting | None = None, **more: Any) -> A
         for key, parameter in asked.items()
         if parameter.default is inspect.Parameter.empty and parameter.kind not in _VARIADIC and key not in offered
     ]
-    if needed:
+    if needed and port in _BY_PLACE:
         raise invalid(f"The {port} {name!r} cannot be used here, where there is no {' or '.join(needed)} for it.")
     try:
         return factory(**{key: value for key, value in offered.items() if key in asked})
