@@ -191,7 +191,7 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
         "Collect rollouts of a policy for reinforcement learning, and look at them.",
         {
             "collect": CliCommand(
-                "toolhand.rollouts:rollouts_collect",
+                "toolhand.rollouts_collect:rollouts_collect",
                 "Collect groups of rollouts of a policy into a folder; the same command goes on after a break.",
             ),
             "show": CliCommand(

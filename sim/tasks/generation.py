@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sim.tasks.task import Task
 from tool_nodes import registry
 from tool_nodes.names import stream_of
 from tool_nodes.results import ErrorCode, ToolError, unavailable
+
+if TYPE_CHECKING:
+    from sim.tasks.task import Task
 
 TASKS_VERSION = 2
 """Version of the task generator [-], noted with whatever was made of its tasks. It is raised when the same kind, seed

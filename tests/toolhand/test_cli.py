@@ -373,7 +373,9 @@ def test_a_commands_summary_is_the_first_sentence_of_its_own_help(command: CliCo
     assert " ".join(documentation.split("\n\n")[0].split()) == command.summary
 
 
-@pytest.mark.parametrize("arguments", [(), ("run",), ("scene",), ("mcp",), ("bench",), ("up",), ("ros",), ("fly",)])
+@pytest.mark.parametrize(
+    "arguments", [(), ("run",), ("scene",), ("mcp",), ("bench",), ("rollouts", "show"), ("up",), ("ros",), ("fly",)]
+)
 def test_help_and_complaints_load_nothing_heavy(arguments: tuple[str, ...], tmp_path: Path) -> None:
     program = (
         "import atexit, sys; from toolhand.cli import main\n"

@@ -13,7 +13,7 @@ from sim.world import TIMESTEPS_S
 from tool_nodes import registry
 from tool_nodes.results import ErrorCode, ToolError
 from toolhand.commands import BENCHMARKS
-from toolhand.rollouts import CollectOptions
+from toolhand.rollouts_collect import CollectOptions
 from training.env.worlds import WORLDS
 from training.recipes import RECIPES
 from training.rollouts.options import BACKENDS_HERE

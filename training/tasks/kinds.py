@@ -10,13 +10,15 @@ group `toolhand.task`, this project's in `pyproject.toml` like anybody's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sim.tasks.generation import TASKS_VERSION, make_kind
-from sim.tasks.task import Task
 from tool_nodes import registry
 from tool_nodes.results import invalid
 from training.tasks.splits import split_named
+
+if TYPE_CHECKING:
+    from sim.tasks.task import Task
 
 MANIPULATION = ("pick", "relational_pick", "pick_and_place")
 """This project's kinds that the arm carries out."""
