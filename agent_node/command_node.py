@@ -28,12 +28,12 @@ from toolhand_interfaces.msg import CommandStep, ToolStatus
 from agent_node.agent import Agent
 from agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
 from agent_node.episode import Episode
-from agent_node.events import Ask, nobody
+from agent_node.events import ANSWER_DEADLINE_S, Ask, nobody
 from agent_node.policies import registry
 from agent_node.policies.options import PolicyOptions
 from agent_node.policy import Policy, takes_answers
 from agent_node.protocol import Protocol, load_protocol
-from agent_node.ros.answers import DEADLINE_S, AnswerDesk
+from agent_node.ros.answers import AnswerDesk
 from agent_node.ros.joint_log import JointLog
 from agent_node.ros.progress import TurnProgress
 from agent_node.ros.record import GraphRecord, as_text, safety_lines, up_command
@@ -174,7 +174,8 @@ class CommandNode(Node):
             "version": version(),
         }
         self._others = GraphRecord(self)
-        self._answers = AnswerDesk(self, parameters.seconds(self, "answer_deadline_s", DEADLINE_S, "A question waits"))
+        waits_s = parameters.seconds(self, "answer_deadline_s", ANSWER_DEADLINE_S, "A question waits")
+        self._answers = AnswerDesk(self, waits_s)
         self._working = threading.Lock()
         self._server = ActionServer(
             self,

@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 
 LONGEST_ANSWER = 2000
 """Longest answer to a question [characters]; as long as a command of the scripted policy may be."""
+ANSWER_DEADLINE_S = 120.0
+"""How long a question waits, at the terminal and over ROS [s]; as long as an approval does."""
+
+_NUMBER = r"(0?\.\d+|0|1(?:\.0+)?)"
+TYPED_POINT = re.compile(rf"(?<![\d.])\(?\s*{_NUMBER}\s*[,; ]\s*{_NUMBER}(?![\d.])\s*\)?")
+"""A normalized point as people type it: "0.41 0.22", "(0.41, 0.22)". Numbers outside of 0..1 are words like others."""
 
 
 @dataclass(frozen=True)

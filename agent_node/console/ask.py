@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import tempfile
 from collections.abc import Callable
@@ -11,13 +10,8 @@ from typing import TextIO
 
 from agent_node.console.keyboard import forget_typed, is_terminal, printable, read_line
 from agent_node.console.terminal import save_png
-from agent_node.events import Ask, OperatorAnswer, OperatorQuestion, nobody
+from agent_node.events import ANSWER_DEADLINE_S, TYPED_POINT, Ask, OperatorAnswer, OperatorQuestion, nobody
 from agent_node.policy import Policy, takes_answers
-
-DEADLINE_S = 120.0
-"""How long a question waits [s]; as long as that of an approval."""
-
-_POINT = re.compile(r"\(?\s*([01]?\.\d+|[01])\s*[,; ]\s*([01]?\.\d+|[01])\s*\)?")
 
 
 def operator_at_terminal(policy: Policy | None = None, interrupted: Callable[[], bool] = lambda: False) -> Ask:
@@ -48,7 +42,7 @@ class TerminalOperator:
         stdin: TextIO,
         stderr: TextIO,
         interrupted: Callable[[], bool] = lambda: False,
-        deadline_s: float = DEADLINE_S,
+        deadline_s: float = ANSWER_DEADLINE_S,
     ) -> None:
         self._stdin, self._stderr = stdin, stderr
         self._interrupted, self._deadline_s = interrupted, deadline_s
@@ -70,7 +64,7 @@ class TerminalOperator:
         if not line:
             self._say("" if line == "" else f"\nNobody answered within {self._deadline_s:g} s.\n")
             return None
-        point = _POINT.fullmatch(line)
+        point = TYPED_POINT.fullmatch(line)
         return OperatorAnswer(point=(float(point[1]), float(point[2]))) if point else OperatorAnswer(line)
 
     def _say(self, text: str) -> None:

@@ -17,9 +17,6 @@ from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.ros.status import failure
 
 SERVICE = "run_command/answer"
-DEADLINE_S = 120.0
-"""How long a question waits unless the node's parameter says otherwise [s]; as long as one at the terminal."""
-
 _LOOK_S = 0.1
 """How often a wait looks whether the command should end [s]."""
 

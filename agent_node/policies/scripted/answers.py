@@ -18,6 +18,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from agent_node.events import TYPED_POINT
 from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.points import nearest
 from agent_node.policies.scripted.transcript import PicturePoint
@@ -44,7 +45,6 @@ _LEAD = re.compile(
 )
 _POLITE = re.compile(r" (?:please|thanks|thank you)$")
 _NUMBERED = re.compile(r"^(?:the )?(?:(?:number|no|option|candidate) )?(\d{1,2}|one|two|three|four|five|six|seven)$")
-_POINT = re.compile(r"\(?\s*([01]?\.\d+|[01])\s*[,; ]\s*([01]?\.\d+|[01])(?![\d.])\s*\)?")
 _POINTING = frozenset({"at", "the", "this", "that", "it", "one", "thing", "point", "here", "there", "please"})
 _ALONE = re.compile(r" ?\b(?:alone|only|just|itself)\b")
 _BESIDE = frozenset({"left_of", "right_of", "in_front_of", "behind", "next_to"})
@@ -52,7 +52,7 @@ _BESIDE = frozenset({"left_of", "right_of", "in_front_of", "behind", "next_to"})
 
 def point_in(text: str) -> PicturePoint | None:
     """The normalized point that an answer is; None where it says something else, or anything beside it."""
-    found = _POINT.search(text)
+    found = TYPED_POINT.search(text)
     if found is None or set(_plain(f"{text[: found.start()]} {text[found.end() :]}").split()) - _POINTING:
         return None
     return float(found[1]), float(found[2])
