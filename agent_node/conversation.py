@@ -197,9 +197,7 @@ class Conversation:
             ToolError: INVALID_ARGUMENT while a step runs.
         """
         if self._stepping.locked():
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, "A step of this conversation is under way.", "Wait for its end."
-            )
+            raise invalid("A step of this conversation is under way.", "Wait for its end.")
         twin = copy.copy(self)
         twin._stepping = threading.Lock()
         twin._toolbox = toolbox or self._toolbox
@@ -224,15 +222,11 @@ class Conversation:
     def _alone(self) -> Iterator[None]:
         """A context in which nothing else steps. Raises ToolError INVALID_ARGUMENT where a step runs or it is over."""
         if not self._stepping.acquire(blocking=False):
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, "Another step of this conversation is under way.", "Wait for its end."
-            )
+            raise invalid("Another step of this conversation is under way.", "Wait for its end.")
         try:
             if self.done:
                 ending = self.episode.error_code or "an answer"
-                raise ToolError(
-                    ErrorCode.INVALID_ARGUMENT, f"The conversation is over: it ended with {ending}.", "Begin another."
-                )
+                raise invalid(f"The conversation is over: it ended with {ending}.", "Begin another.")
             yield
         finally:
             self._stepping.release()
@@ -312,7 +306,7 @@ class Conversation:
         """Run a turn's calls and keep what the policy reads; the error that ends the command, if there is one."""
         parsed = turn.parsed
         if parsed.problem:
-            turn.exchanges.append(self._refused(None, _invalid(parsed.problem)))
+            turn.exchanges.append(self._refused(None, invalid(f"{parsed.problem}.")))
         elif not parsed.calls and self._recovery.go_on:
             turn.exchanges.append(self._noted(Exchange(None, ""), "Go on: call a tool or answer."))
         motion_failed = False
@@ -339,7 +333,7 @@ class Conversation:
             self._listener(CallRefused(call, None, skipped.words))
             return skipped
         watch = self._watch
-        refusal = _invalid(call.problem) if call.problem else watch.refusal(call)
+        refusal = invalid(f"{call.problem}.") if call.problem else watch.refusal(call)
         if refusal is not None:
             refused = self._refused(call, refusal)
             watch.refused(call, refused.words)
@@ -391,10 +385,6 @@ class Conversation:
         episode.error_code, episode.answer = error.code, answer
         self.done, self.question = True, None
         self._listener(CommandEnded(f"{error.code}: {answer}", error.code))
-
-
-def _invalid(problem: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, f"{problem}.")
 
 
 def _message(exchange: Exchange, session: Session) -> Message:

@@ -151,8 +151,6 @@ class _Core:
 
 
 _OPPOSITE = {"left": "right", "right": "left", "near": "far", "far": "near"}
-_BEFORE_ARTICLE = frozenset({"of", "and", "or", "than", "all", "both", "called", "named", "labelled", "saying"})
-"""Words of a phrase that an article may follow."""
 
 
 def _core(words: Sequence[str], placed: bool = False) -> _Core:

@@ -12,16 +12,13 @@ from __future__ import annotations
 import functools
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from agent_node.context_window import Memory
-from agent_node.policies.chat import ContentPart, picture_words
 from agent_node.policies.chat import NativeResult as _Result
+from agent_node.policies.chat import picture_words
 from agent_node.protocol import load_protocol
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, invalid, unavailable
 from training.env.environment import Environment
@@ -121,11 +118,6 @@ def require_sound(session: EpisodeSession) -> None:
 def words_of(result: TurnResult) -> str:
     """What calls brought, without markup; each picture shows as `<image K>`, by which later calls name it."""
     return "\n".join(picture_words(_Result("", message.said, message.image_index)) for message in result.messages)
-
-
-def pictures_of(parts: Sequence[ContentPart]) -> list[NDArray[np.uint8]]:
-    """The pictures among words and pictures."""
-    return [part for part in parts if not isinstance(part, str)]
 
 
 def _read(document: str) -> Any:

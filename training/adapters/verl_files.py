@@ -22,9 +22,6 @@ from training.adapters.episodes import Episodes
 LOOP, TOOL_LOOP = "toolhand", "toolhand_tools"
 """Names of the agent loops of `training.adapters.on_verl`."""
 
-TRAINER_MODULE = "training.adapters.on_verl_trainer"
-"""For the environment variable VERL_USE_EXTERNAL_MODULES."""
-
 _TOOL = "training.adapters.on_verl.SessionTool"
 _CHARACTERS = 100_000
 """Longest answer of a tool that is not cut [characters], above any of ours."""

@@ -33,13 +33,6 @@ _LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING})
 UNSEEN = "Not verified: the new picture does not show the object in the container; it may be hidden in it. "
 """What a place into a container says where it was not seen to have worked; policies tell it on."""
 
-_GRASP_FOUND = (
-    "depth_estimator.estimate_depth_with_pointcloud",
-    "sam2.segment_from_point",
-    "grasp_generator.compute_grasp",
-)
-"""Calls that an example of a motion needs first."""
-
 
 class CameraTools:
     """Pictures and depth from the robot's own camera.
