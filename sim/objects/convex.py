@@ -9,8 +9,14 @@ import mujoco
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from sim.objects.asset import ObjectAsset
+from sim.objects.asset import ObjectAsset, Triple
 from tool_nodes.types import FloatArray
+
+
+def extents(parts: tuple[FloatArray, ...]) -> Triple:
+    """Sides (x, y, z) of the smallest box about the origin that holds solids of corners (N, 3) [m]."""
+    x, y, z = (2 * np.abs(np.vstack(parts)).max(axis=0)).tolist()
+    return x, y, z
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,8 +34,7 @@ class ConvexAsset(ObjectAsset):
     def turned(self, R: FloatArray) -> ConvexAsset:
         """The same thing in a body frame that is turned by R (3, 3)."""
         parts = tuple(part @ R.T for part in self.parts)
-        x, y, z = (2 * np.abs(np.vstack(parts)).max(axis=0)).tolist()
-        return replace(self, parts=parts, size_m=(x, y, z))
+        return replace(self, parts=parts, size_m=extents(parts))
 
     def add_geoms(self, spec: mujoco.MjSpec, body: mujoco.MjsBody, name: str, grip: float, weight: float) -> None:
         """See ObjectAsset; the mass is spread over the solids by their volume."""

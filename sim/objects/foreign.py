@@ -6,14 +6,14 @@ import colorsys
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from sim.objects.asset import Contact, ObjectAsset
-from sim.objects.convex import ConvexAsset
+from sim.objects.convex import ConvexAsset, extents
 from tool_nodes.perception.colours import name_colour
 from tool_nodes.types import FloatArray
 
@@ -61,8 +61,8 @@ class _Foreign(Mapping[str, ObjectAsset]):
         match = re.fullmatch(rf"({'|'.join(LAYOUTS)})-([0-9]{{1,18}})-([0-{THINGS - 1}])", name)
         if match is None:
             raise KeyError(name)
-        layout: ForeignLayout = "pile" if match[1] == "pile" else "packed"
-        return _things(int(match[2]), layout)[int(match[3])]
+        layout, seed, k = cast(ForeignLayout, match[1]), int(match[2]), int(match[3])
+        return _things(seed, layout)[k]
 
     def __iter__(self) -> Iterator[str]:
         return (foreign_name(0, layout, k) for layout in LAYOUTS for k in range(THINGS))
@@ -88,12 +88,11 @@ def draw_solid(rng: np.random.Generator, hue: float | None = None) -> ConvexAsse
     parts = tuple(part - middle for part in parts)
     volume = sum(ConvexHull(part).volume for part in parts)
     rgb = colorsys.hsv_to_rgb(rng.random() if hue is None else hue, rng.uniform(0.15, 0.9), rng.uniform(0.35, 0.95))
-    x, y, z = (2 * np.abs(np.vstack(parts)).max(axis=0)).tolist()
     return ConvexAsset(
         name=family,
         kind=family,
         colour=name_colour(255 * np.array(rgb)),
-        size_m=(x, y, z),
+        size_m=extents(parts),
         mass_kg=float(np.clip(DENSITY * volume, _LIGHTEST_KG, _HEAVIEST_KG)),
         contact=Contact(friction=(0.7, 0.005, 0.001), condim=6),
         parts=parts,
