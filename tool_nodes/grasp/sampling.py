@@ -11,18 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from tool_nodes import geometry, workspace
-from tool_nodes.grasp.clearance import ROOM, SceneHeights
+from tool_nodes.grasp.clearance import SceneHeights
+from tool_nodes.grasp.seen import checked_mask, object_points
 from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.perception.shape_completion import complete_shape, tightest_yaw, voxel_means
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.perception.shape_completion import complete_shape, tightest_yaw
+from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, GraspSet
-
-MIN_HEIGHT = 0.004
-"""Lower points are the table [m]."""
 
 _YAWS = 24
 """Even orientations of the jaws over half a turn, 7.5 degrees apart."""
@@ -119,42 +116,6 @@ class AnalyticGraspGenerator:
             rng = np.random.default_rng(self._seed)
             shape = shape[np.sort(rng.permutation(len(shape))[:_MAX_POINTS])]
         return shape.astype(np.float32)
-
-
-def checked_mask(cloud: NDArray[np.float32], mask: BoolArray, T_base_camera: FloatArray) -> BoolArray:
-    """The mask as bool (N,), after checks of all shapes."""
-    if cloud.ndim != 2 or cloud.shape[1] != 3:
-        raise invalid(f"The cloud must have shape (H*W, 3), but it has {cloud.shape}.")
-    if mask.size != len(cloud):
-        raise invalid(f"The mask must have one value per point of the cloud ({len(cloud)}), but it has {mask.size}.")
-    if np.shape(T_base_camera) != (4, 4):
-        raise invalid(f"The camera pose must have shape (4, 4), but it has {np.shape(T_base_camera)}.")
-    flat = mask.reshape(-1).astype(bool)
-    if not flat.any():
-        raise ToolError(ErrorCode.EMPTY_MASK, "The mask of the object to grasp is empty.", "Segment an object first.")
-    return flat
-
-
-def object_points(points: NDArray[np.float32]) -> FloatArray:
-    """The object's main cluster (N, 3) above the table, one point per 3 mm voxel."""
-    known = points[~np.isnan(points[:, 2])].astype(float)
-    if len(known) == 0:
-        raise ToolError(ErrorCode.NO_DEPTH, "No depth is known anywhere on the object.", "Look from elsewhere.")
-    raised = known[(known[:, 2] > workspace.TABLE_Z + MIN_HEIGHT) & (known[:, 2] < workspace.TABLE_Z + ROOM)]
-    if len(raised) < 12:
-        raise ToolError(
-            ErrorCode.NO_GRASP,
-            f"The masked points do not stand more than {1000 * MIN_HEIGHT:.0f} mm above the table, so the fingers "
-            "cannot hold them.",
-        )
-    cells = np.floor((raised[:, :2] - raised[:, :2].min(axis=0)) / 0.006).astype(int)
-    grid = np.zeros(cells.max(axis=0) + 1, dtype=int)
-    np.add.at(grid, (cells[:, 0], cells[:, 1]), 1)
-    labels, count = ndimage.label(grid, structure=np.ones((3, 3)))
-    sizes = ndimage.sum_labels(grid, labels, np.arange(1, count + 1))
-    main = np.flatnonzero(sizes >= 0.15 * sizes.max()) + 1
-    kept = raised[np.isin(labels[cells[:, 0], cells[:, 1]], main)]
-    return voxel_means(kept, 0.003)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tool_nodes import geometry, workspace
 from tool_nodes.grasp.clearance import SceneHeights
-from tool_nodes.grasp.sampling import checked_mask, object_points
+from tool_nodes.grasp.seen import checked_mask, object_points
 from tool_nodes.models.batched import BatchingBackend
 from tool_nodes.models.graspgen_wire import UnreadableError, packed, unpacked
 from tool_nodes.models.loading import needed
