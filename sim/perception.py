@@ -73,11 +73,11 @@ class Truth:
     """What the simulator's perception knows.
 
     Attributes:
-        objects: Names of the things that the ids of a frame mean, in their order.
+        objects: Names of the things that the ids of a frame mean, or the words for them, in their order.
         noise: How far it is from the truth.
     """
 
-    objects: Sequence[str] = ()
+    objects: Sequence[str | Description] = ()
     noise: PerceptionNoise = field(default_factory=PerceptionNoise)
 
 
@@ -98,8 +98,8 @@ class SimPerception(FramePerception):
     The same seed and the same picture give the same answers, in any order of calls.
 
     Args:
-        scene: Which object each id means where a frame has no labels: a scene, or the names of its things in the
-            order of the ids.
+        scene: Which object each id means where a frame has no labels: a scene, or the names of its things, or the
+            words for them, in the order of the ids.
         noise: How far to be from the truth; mild where None.
         seed: Seeds every random choice.
     """
@@ -107,9 +107,14 @@ class SimPerception(FramePerception):
     backend = "sim"
     reads_truth = True
 
-    def __init__(self, scene: Scene | Sequence[str] = (), noise: PerceptionNoise | None = None, seed: int = 0) -> None:
-        names = [placed.item for placed in scene.objects] if isinstance(scene, Scene) else scene
-        self._items = [find_asset(name) for name in names]
+    def __init__(
+        self,
+        scene: Scene | Sequence[str | Description] = (),
+        noise: PerceptionNoise | None = None,
+        seed: int = 0,
+    ) -> None:
+        things = [placed.item for placed in scene.objects] if isinstance(scene, Scene) else scene
+        self._items = [find_asset(thing) if isinstance(thing, str) else thing for thing in things]
         self._noise = noise or PerceptionNoise()
         self._seed = seed
         self._scene = FrameCache(self._look)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote, unquote
 
 import numpy as np
 from geometry_msgs.msg import Pose, Twist, Vector3
@@ -36,7 +37,8 @@ FRAMES = ("", "world", "base_link")
 """Frames in which poses may be given; they are the same place."""
 
 URI_PREFIX = "catalogue:"
-"""An item of the catalogue is spawned by this and its name, blanks as underscores: catalogue:coconut_water."""
+"""A thing is spawned by this and its name, blanks as underscores or percent-encoded: catalogue:coconut_water,
+catalogue:fruits/green_mango."""
 
 FAR = 5.0
 """No entity is put further away than this [m]."""
@@ -69,7 +71,7 @@ class Entities:
         uri, text = resource_of(request, "entity_resource")
         codes = SpawnEntity.Response
         if text:
-            raise RefusedError(codes.UNSUPPORTED_FORMAT, f"Only the catalogue can be spawned: {URI_PREFIX}<name>.")
+            raise RefusedError(codes.UNSUPPORTED_FORMAT, f"Only what a scene can hold is spawned: {URI_PREFIX}<name>.")
         item = _item(uri)
         position, quat = _pose(request.initial_pose.pose, request.initial_pose.header.frame_id, codes.INVALID_POSE)
         taken = [placed.id for placed in world.scene.objects]
@@ -143,21 +145,33 @@ class Entities:
 
 
 def _item(uri: str) -> str:
-    """The name of a thing in a URI, as a scene has it."""
-    name = uri.removeprefix(URI_PREFIX).replace("_", " ")
-    try:
-        find_asset(name)
-    except ToolError as error:
-        codes = SpawnEntity.Response
-        raise RefusedError(codes.NO_RESOURCE, f"Give {URI_PREFIX}<name> of the catalogue: {error.message}") from error
-    return name
+    """The name of a thing in a URI, as a scene has it: as it is written, or with its underscores as blanks."""
+    written = unquote(uri.removeprefix(URI_PREFIX))
+    set_name, slash, within = written.rpartition("/")
+    spaced = set_name + slash + within.replace("_", " ")
+    refused: ToolError | None = None
+    for name in (written, spaced):
+        try:
+            find_asset(name)
+            return name
+        except ToolError as error:
+            refused = error
+    codes, message = SpawnEntity.Response, refused.message if refused else ""
+    raise RefusedError(codes.NO_RESOURCE, f"Give {URI_PREFIX}<name> of the catalogue, or <set>/<name>: {message}")
+
+
+def uri_of(name: str) -> str:
+    """The URI by which a thing is spawned; `_item` makes its name of it again."""
+    if name in PRODUCTS and "_" not in name:
+        return URI_PREFIX + name.replace(" ", "_")
+    return URI_PREFIX + quote(name)
 
 
 def _spawnable(name: str) -> Spawnable:
-    size = PRODUCTS[name].size_m
+    size = find_asset(name).size_m
     message = Spawnable(description=name, spawn_bounds=Bounds(type=Bounds.TYPE_BOX))
     message.spawn_bounds.points = [_vector(size, 0.5), _vector(size, -0.5)]
-    put_uri(message, URI_PREFIX + name.replace(" ", "_"))
+    put_uri(message, uri_of(name))
     return message
 
 

@@ -18,7 +18,8 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import String
 
 from sim.perception import SimPerception
-from tool_nodes.catalogue import load_catalogue
+from sim.ros.labels import described
+from tool_nodes.catalogue import Description, load_catalogue
 from tool_nodes.perception.certainty import Candidate
 from tool_nodes.perception.frame_perception import FramePerception
 from tool_nodes.perception.frames import FrameCache
@@ -48,7 +49,7 @@ class SimTopics:
 
     def __init__(self, node: Node) -> None:
         self._changed = threading.Condition()
-        self._items: list[str] | None = None
+        self._items: list[Description] | None = None
         self._ids: OrderedDict[_Capture, NDArray[np.int32]] = OrderedDict()
         group = MutuallyExclusiveCallbackGroup()  # labels and ids are taken in the order in which they came
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -56,8 +57,8 @@ class SimTopics:
         for topic in IDS_TOPICS:
             node.create_subscription(Image, topic, self._on_ids, QoSProfile(depth=IDS_KEPT), callback_group=group)
 
-    def items(self) -> list[str]:
-        """Names of the catalogue items in the order of the ids; another list for each world. Raises UNAVAILABLE."""
+    def items(self) -> list[Description]:
+        """Words for the things in the order of the ids; another list for each world. Raises UNAVAILABLE."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._items is not None, WAIT_S):
                 raise unavailable(
@@ -90,7 +91,7 @@ class SimTopics:
         return replace(frame, ids=ids)
 
     def _on_labels(self, message: String) -> None:
-        items = [entry["item"] for entry in json.loads(message.data)]
+        items = [described(entry) for entry in json.loads(message.data)]
         with self._changed:
             self._items = items
             self._ids.clear()  # pictures of this world may have the stamps of those of the last one
@@ -132,7 +133,7 @@ class RosSimPerception(FramePerception):
     def __init__(self, topics: SimTopics, seed: int) -> None:
         self._topics = topics
         self._seed = seed
-        self._items: list[str] | None = None
+        self._items: list[Description] | None = None
 
     def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
         """See `SimPerception.points`; errors as SimTopics.with_ids."""

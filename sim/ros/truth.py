@@ -13,6 +13,7 @@ from std_srvs.srv import Trigger
 
 from sim.contacts import Contacts
 from sim.ros.awaiting import awaited
+from sim.ros.labels import label
 from sim.ros.physics import Physics
 from sim.ros.services import Services
 from sim.ros.state import LATCHED
@@ -39,8 +40,7 @@ class TruthServer:
         now = self._physics.generation, world.model
         if self._labelled is None or now[0] != self._labelled[0] or now[1] is not self._labelled[1]:
             self._labelled = now
-            labels = [{"id": placed.id, "item": placed.item} for placed in world.scene.objects]
-            self._labels.publish(String(data=json.dumps(labels)))
+            self._labels.publish(String(data=json.dumps([label(placed) for placed in world.scene.objects])))
 
     async def _get_truth(self, request: Any, response: Any) -> Any:
         truth = await awaited(self._node, self._physics.call(self._truth))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest.mock import Mock
 
@@ -25,9 +27,15 @@ from simulation_interfaces.srv import (
 )
 from std_msgs.msg import Header, String
 
+from sim.objects.sets import find_asset, object_set
+from sim.objects.shapes import shaped
+from sim.ros.entities import _item, uri_of
+from sim.ros.labels import described
 from tests.ros.sim_node.graph import Graph
 from tests.ros.sim_node.motions import ARM, PARK, arm_goal, swing
 from tests.ros.sim_node.test_state import LATCHED
+from tool_nodes import registry
+from tool_nodes.catalogue import Description
 
 TURN = np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 
@@ -217,3 +225,52 @@ def test_every_spawnable_can_be_spawned_by_its_uri(lockstep: Graph) -> None:
     spawnables = lockstep.call(GetSpawnables, "/get_spawnables").spawnables
     assert len(spawnables) > 20
     assert spawn(lockstep, at(0.45, 0.0, 0.3), uri=spawnables[5].uri).result.result == Result.RESULT_OK
+
+
+@pytest.fixture
+def fruits(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An object set "my_fruits", whose keys have underscores, blanks and signs that a URI encodes."""
+    things = {
+        key: shaped(key.replace("_", " "), "lemon", (0.09, 0.06, 0.06), 0.2, (245, 120, 40), kind="fruit")
+        for key in ("green_mango", "ripe mango", "half_ripe mango", "é100%")
+    }
+    for known in (find_asset, object_set):
+        known.cache_clear()
+    loaded = registry.load
+    monkeypatch.setattr(registry, "load", lambda port, name: things if name == "my_fruits" else loaded(port, name))
+    yield
+    for known in (find_asset, object_set):
+        known.cache_clear()
+
+
+@pytest.mark.usefixtures("fruits")
+@pytest.mark.parametrize(
+    ("uri", "entity", "item"),
+    [
+        ("catalogue:my_fruits/green_mango", "green_mango_1", "my_fruits/green_mango"),
+        ("my_fruits/ripe_mango", "ripe_mango_1", "my_fruits/ripe mango"),
+        ("catalogue:my_fruits/half_ripe%20mango", "half_ripe_mango_1", "my_fruits/half_ripe mango"),
+        ("catalogue:my_fruits/%C3%A9100%25", "é100__1", "my_fruits/é100%"),
+        ("catalogue:coconut_water", "coconut_water_1", "coconut water"),
+    ],
+)
+def test_a_thing_of_a_set_is_spawned_by_its_name_whatever_signs_it_has(
+    start: Callable[..., Graph], uri: str, entity: str, item: str
+) -> None:
+    graph = start(lockstep=True, scene_yaml="objects: [{name: red box, position: [0.6, 0.2]}]")
+    labels = graph.hear(String, "/sim/labels", LATCHED)
+    answer = spawn(graph, at(0.45, 0.0, 0.065), uri=uri)
+    assert (answer.result.error_message, answer.entity_name) == ("", entity)
+    info = graph.call(GetEntityInfo, "/get_entity_info", entity=entity)
+    assert info.info.description == item
+    graph.wait(lambda: labels and entity in labels[-1].data.encode().decode("unicode_escape"))
+    words = described(json.loads(labels[-1].data)[-1])
+    assert words.name == find_asset(item).name
+    assert type(words) is Description
+    assert words.words == find_asset(item).words
+
+
+@pytest.mark.usefixtures("fruits")
+@pytest.mark.parametrize("item", ["my_fruits/green_mango", "my_fruits/ripe mango", "my_fruits/é100%", "tuna can"])
+def test_the_uri_of_a_thing_gives_its_name_again(item: str) -> None:
+    assert _item(uri_of(item)) == item
