@@ -121,6 +121,11 @@ class ObjectAsset(Description, ABC):
     def hull_points(self) -> FloatArray:
         """Points (K, 3) whose convex hull is that of the thing, body frame [m]; not to be changed."""
 
+    @property
+    def takes_things(self) -> bool:
+        """True if something can be put in it: it is a container, and its cavity is known."""
+        return self.container and self.cavity is not None
+
     @cached_property
     def outline(self) -> FloatArray:
         """Outline (K, 2) seen from above, counter-clockwise, body frame [m]."""

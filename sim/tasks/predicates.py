@@ -40,7 +40,8 @@ class Thresholds:
         margin_m: A relation of direction is true by at least this much [m].
         gap_m: Things beside each other are at most this far apart, edge to edge [m].
         reference_moved_m: A reference object has moved by less than this [m].
-        tilt_rad: An object whose up axis turned by this much has toppled [rad].
+        tilt_rad: An object whose up axis is within this of the vertical stands; one that stood and tilts by this much
+            has toppled [rad].
         support_m: Height difference up to which one thing stands on another, or on the table [m].
         clock_s: Slack on durations for sampled time [s].
     """
@@ -81,6 +82,8 @@ def judge_pick(
 ) -> bool:
     """True if one target, and nothing else, is up in the gripper throughout the hold.
 
+    What is up has left the table: a long thing that lay, and was only raised at one end, is not.
+
     Args:
         before: The scene before the robot moved.
         history: Snapshots over at least `hold_s`, first and last included.
@@ -95,7 +98,8 @@ def judge_pick(
     if len(lifted[0]) != 1 or any(other != lifted[0] for other in lifted):
         return False
     (held,) = lifted[0]
-    return held in target_ids and all("gripper" in snapshot.objects[held].touching for snapshot in history)
+    touching = [snapshot.objects[held].touching for snapshot in history]
+    return held in target_ids and all("gripper" in others and "table" not in others for others in touching)
 
 
 def judge_place(
@@ -158,8 +162,9 @@ def place_faults(
             faults.append((where, f"{name} fell off the table."))
         if name == moved_id and relation == "in":
             continue
-        # A ball has no upright: rolling is no toppling.
-        if scene.find(name).asset.upright and _tilt(before.objects[name], state) >= thresholds.tilt_rad:
+        # A ball has no upright: rolling is no toppling. Neither can what lay on its side at the start topple.
+        stood = scene.find(name).asset.upright and _tilt(_UPRIGHT, before.objects[name]) < thresholds.tilt_rad
+        if stood and _tilt(before.objects[name], state) >= thresholds.tilt_rad:
             faults.append((where, f"{name} toppled."))
     if relation == "anywhere":
         fault = _View(scene, last, thresholds).fault_on_table(moved_id)
@@ -316,7 +321,7 @@ class _View:
     def fault_in(self, moved: str, container: str) -> str | None:
         asset = self.scene.find(container).asset
         inside = asset.cavity
-        if inside is None or not asset.container:
+        if inside is None or not asset.takes_things:
             raise invalid(f"Nothing can be put in {container}, it is no container.")
         margin = self.thresholds.margin_m
         centre, lowest = self._in_frame_of(container, moved)
@@ -384,10 +389,13 @@ def _still(state: ObjectState, thresholds: Thresholds) -> bool:
     return speed < thresholds.still_speed and spin < thresholds.still_spin
 
 
+_UPRIGHT = ObjectState("", np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(6))
+
+
 def _tilt(before: ObjectState, after: ObjectState) -> float:
-    """Angle between the up axes of an object at two times [rad]."""
-    up, up_then = (matrix_from_quat_wxyz(state.quat_wxyz)[:, 2] for state in (after, before))
-    return float(np.arctan2(np.linalg.norm(np.cross(up, up_then)), up @ up_then))
+    """Angle between the verticals of two times in an object's own frame [rad]: turning about the vertical is none."""
+    then, now = (matrix_from_quat_wxyz(state.quat_wxyz)[2] for state in (before, after))
+    return float(np.arctan2(np.linalg.norm(np.cross(now, then)), now @ then))
 
 
 def _check(before: Snapshot, history: Sequence[Snapshot], duration: float, thresholds: Thresholds) -> None:

@@ -281,7 +281,9 @@ def let_down(scene: Scene, state: ObjectState, reference: ObjectState, relation:
         support, asset = reference.id, scene.find(reference.id).asset
         inside = asset.cavity
         top = float(_points(asset, reference)[:, 2].max())
-        height = reference.position_m[2] + inside.floor_z if relation == "in" and inside is not None else top
+        height = top
+        if relation == "in" and inside is not None:
+            height = reference.position_m[2] + matrix_from_quat_wxyz(reference.quat_wxyz)[2, 2] * inside.floor_z
     lowest = float(_points(scene.find(state.id).asset, state)[:, 2].min())
     position = state.position_m + np.array([0.0, 0.0, height - lowest])
     return replace(state, position_m=position, touching=frozenset({support}))

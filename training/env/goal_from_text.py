@@ -15,15 +15,17 @@ from agent_node.events import OperatorAnswer
 from agent_node.policies.scripted.answers import another_command, choose, only_candidate, with_place, with_two
 from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.steps import AnotherCommand
-from sim.scene.scenes import Scene
+from sim.scene.scenes import PlacedObject, Scene
+from sim.snapshot import Snapshot
 from sim.tasks.judge import JudgedStation
-from sim.tasks.predicates import PlaceRelation
+from sim.tasks.predicates import THRESHOLDS, PlaceRelation
 from sim.tasks.task import History, Score, Task, Transcript, held_ids
 from sim.tasks.tasks import task_of
+from tool_nodes.geometry import matrix_from_quat_wxyz
 from tool_nodes.language.phrases import NounPhrase
 from tool_nodes.language.referring import refer
 from tool_nodes.results import ToolError
-from tool_nodes.types import ObjectView
+from tool_nodes.types import FloatArray, ObjectView
 from training.env.episode import Outcome, judged
 
 OWN_READING = "the robot's own reading of the sentence, not independent"
@@ -67,8 +69,16 @@ def true_views(station: JudgedStation) -> list[ObjectView]:
         position = snapshot.objects[placed.id].position_m
         x, y, z = (T_camera_base @ np.append(position, 1.0))[:3]
         u, v = (camera.K @ (x / z, y / z, 1.0))[:2]
-        views.append(item.seen((float(u / width), float(v / height)), position, np.asarray(item.size_m, float)))
+        views.append(item.seen((float(u / width), float(v / height)), position, _size(placed, snapshot)))
     return views
+
+
+def _size(placed: PlacedObject, snapshot: Snapshot) -> FloatArray:
+    """Extents (x, y, z) of a thing [m]: as it stands, or along the base's axes where it lies on its side."""
+    R = matrix_from_quat_wxyz(snapshot.objects[placed.id].quat_wxyz)
+    if R[2, 2] >= np.cos(THRESHOLDS.tilt_rad):
+        return np.asarray(placed.asset.size_m, float)
+    return np.ptp(placed.asset.hull_points @ R.T, axis=0)
 
 
 @dataclass(frozen=True)
@@ -134,7 +144,7 @@ class TrueScene:
             return UnreadTask(
                 text, self.scene, f"a place {command.relation} something is one to {most}, not to {len(references)}."
             )
-        if command.relation == "in" and not self.scene.find(references[0]).asset.container:
+        if command.relation == "in" and not self.scene.find(references[0]).asset.takes_things:
             return UnreadTask(text, self.scene, f"nothing fits in the {self.scene.find(references[0]).item}.")
         relation = cast(PlaceRelation | None, command.relation)
         return replace(task_of(text, self.scene, targets, relation, references), source=OWN_READING)

@@ -16,6 +16,7 @@ CAMERA_INFO = "sensor_msgs/msg/CameraInfo"
 COMPRESSED_IMAGE = "sensor_msgs/msg/CompressedImage"
 TF_MESSAGE = "tf2_msgs/msg/TFMessage"
 TRANSFORM = "geometry_msgs/msg/TransformStamped"
+POINT = "geometry_msgs/msg/Point"
 MARKER = "visualization_msgs/msg/Marker"
 MARKER_ARRAY = "visualization_msgs/msg/MarkerArray"
 

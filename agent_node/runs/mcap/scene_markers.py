@@ -19,10 +19,10 @@ from tool_nodes.types import Box, FloatArray, Frame
 SEEN, TRUTH = "/toolhand/seen", "/sim/truth"
 """Topics: boxes that the motion tools fit to a camera's depth; the simulator's own geometry, which no tool reads."""
 
-ShapeKind = Literal["box", "sphere", "cylinder"]
+ShapeKind = Literal["box", "sphere", "cylinder", "triangles"]
 
-_KINDS: dict[ShapeKind, int] = {"box": 1, "sphere": 2, "cylinder": 3}
-"""visualization_msgs/Marker: CUBE, SPHERE, CYLINDER."""
+_KINDS: dict[ShapeKind, int] = {"box": 1, "sphere": 2, "cylinder": 3, "triangles": 11}
+"""visualization_msgs/Marker: CUBE, SPHERE, CYLINDER, TRIANGLE_LIST."""
 _ADD, _DELETE_ALL = 0, 3
 """visualization_msgs/Marker: actions."""
 _TABLE_M = 0.01
@@ -43,15 +43,17 @@ class Shape:
 
     Attributes:
         name: Name of its object, e.g. "red_box_1"; shapes of a name share a namespace.
-        kind: A box, an ellipsoid ("sphere") or an upright cylinder.
-        size: (3,) whole extents along its axes [m].
+        kind: A box, an ellipsoid ("sphere"), an upright cylinder, or triangles.
+        size: (3,) whole extents along its axes [m]; of triangles, factors of their corners.
         rgba: (4,) colour and opacity, 0..1.
+        corners: (3 T, 3) of its T triangles, counter-clockwise seen from outside [m]; none for other kinds.
     """
 
     name: str
     kind: ShapeKind
     size: tuple[float, float, float]
     rgba: tuple[float, float, float, float]
+    corners: tuple[tuple[float, float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,7 @@ def _marker(head: Any, shape: Shape, number: int, place: FloatArray, quat_wxyz: 
     turn.w, turn.x, turn.y, turn.z = (float(value) for value in quat_wxyz)
     marker.scale.x, marker.scale.y, marker.scale.z = shape.size
     marker.color.r, marker.color.g, marker.color.b, marker.color.a = shape.rgba
+    marker.points = [ros.message(ros.POINT, x=x, y=y, z=z) for x, y, z in shape.corners]
     return marker
 
 

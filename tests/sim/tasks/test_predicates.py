@@ -295,3 +295,34 @@ def test_broken_physics_is_an_error_and_never_a_score(broken: dict) -> None:
 def test_a_pick_and_a_place_give_a_point_each() -> None:
     good, bad = PlaceVerdict(True), PlaceVerdict(False, ("x",))
     assert [score(False), score(True), score(True, bad), score(True, good)] == [0, 1, 1, 2]
+
+
+# ---- Things that do not stand upright at the start ----
+
+
+def test_what_lay_at_the_start_may_be_turned_and_rolled_and_has_not_toppled() -> None:
+    lying = tilted(state("milk_1", HERE, z=0.03), 90)
+    turned = replace(lying, quat_wxyz=np.array([0.5, 0.5, 0.5, 0.5]))  # a quarter about the vertical
+    rolled = replace(lying, quat_wxyz=np.array([0.5, 0.5, 0.5, -0.5]))
+    before = snapshot(lying, state("cola_1", (0.3, 0.3)))
+    for after in (turned, rolled):
+        history = over(0.5, after, state("cola_1", (0.3, 0.3)))
+        verdict = judge_place(scene_of(*before.objects), before, history, "milk_1", "anywhere", (), T_BASE_CAMERA)
+        assert verdict == PlaceVerdict(True)
+
+
+def test_what_stood_askew_and_turns_about_the_vertical_has_not_toppled() -> None:
+    askew = tilted(state("milk_1", HERE), 20)
+    c, s = np.cos(np.pi / 2), np.sin(np.pi / 2)  # half a turn about the vertical, before the tilt
+    w, x, _, _ = askew.quat_wxyz
+    turned = replace(askew, quat_wxyz=np.array([c * w, c * x, s * x, s * w]))
+    before = snapshot(askew)
+    verdict = judge_place(scene_of("milk_1"), before, over(0.5, turned), "milk_1", "anywhere", (), T_BASE_CAMERA)
+    assert "toppled" not in " ".join(verdict.reasons)
+
+
+def test_a_long_thing_that_is_raised_at_one_end_is_not_up() -> None:
+    before = snapshot(tilted(state("milk_1", HERE, z=0.03), 90))
+    raised = state("milk_1", HERE, z=0.09, touching="gripper table")
+    assert not judge_pick(before, over(2.0, raised), ("milk_1",))
+    assert judge_pick(before, over(2.0, replace(raised, touching=frozenset({"gripper"}))), ("milk_1",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,12 @@ from rosbags.highlevel import AnyReader
 from agent_node.conversation_settings import ConversationSettings
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.runs.mcap.recorder import Recorder
+from agent_node.runs.mcap.ros_messages import MARKER_ARRAY
+from agent_node.runs.mcap.scene_markers import truth_markers
+from rclpy_zenoh.interfaces import deserialize, get_class
+from sim.objects.convex import ConvexAsset
 from sim.scene.generator import generate_scene
+from sim.scene.scenes import PlacedObject
 from sim.station import Station, StationConfig
 from tool_nodes import workspace
 from tool_nodes.geometry import invert, transform
@@ -131,3 +137,31 @@ def test_without_asking_there_is_no_depth_and_without_a_simulator_no_truth(stati
     )
     recorder.write(tmp_path, None, None)
     assert not {"/camera/scene/depth", "/sim/truth"} & set(by_topic(tmp_path))
+
+
+def test_a_thing_made_of_convex_solids_is_recorded_as_their_triangles() -> None:
+    corners = np.array([[x, y, z] for x in (-0.03, 0.03) for y in (-0.02, 0.02) for z in (-0.01, 0.01)])
+    block = ConvexAsset(
+        name="block",
+        kind="block",
+        colour="red",
+        size_m=(0.06, 0.04, 0.02),
+        mass_kg=0.1,
+        parts=(corners,),
+        rgb=(1, 0, 0),
+    )
+    placed = PlacedObject("block_1", "red box", (0.5, 0.0, 0.01), 0.3)
+    scene = replace(generate_scene(3), objects=(placed,))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PlacedObject, "asset", property(lambda self: block))
+        log = truth_log(Station(scene, StationConfig(image_size=(320, 240))))
+    (shape,) = (shape for shape in log.shapes if shape.name == "block_1")
+    assert shape.kind == "triangles"
+    assert shape.rgba == pytest.approx((1, 0, 0, 1))
+    triangles = np.array(shape.corners).reshape(-1, 3, 3)
+    assert sorted(np.ptp(triangles.reshape(-1, 3), axis=0)) == pytest.approx((0.02, 0.04, 0.06), abs=1e-6)
+    volume = np.einsum("ij,ij->i", triangles[:, 0], np.cross(triangles[:, 1], triangles[:, 2])).sum() / 6
+    assert volume == pytest.approx(0.06 * 0.04 * 0.02), "closed, and every triangle looks outwards"
+    (_, message), *_ = truth_markers(log, "base_link")
+    (marker,) = (m for m in deserialize(get_class(MARKER_ARRAY), message).markers if m.ns == "block_1")
+    assert (marker.type, len(marker.points)) == (11, 3 * len(triangles))
