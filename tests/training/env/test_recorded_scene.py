@@ -163,5 +163,5 @@ def test_a_thing_made_of_convex_solids_is_recorded_as_their_triangles() -> None:
     volume = np.einsum("ij,ij->i", triangles[:, 0], np.cross(triangles[:, 1], triangles[:, 2])).sum() / 6
     assert volume == pytest.approx(0.06 * 0.04 * 0.02), "closed, and every triangle looks outwards"
     (_, message), *_ = truth_markers(log, "base_link")
-    (marker,) = (m for m in deserialize(get_class(MARKER_ARRAY), message).markers if m.ns == "block_1")
+    (marker,) = (m for m in deserialize(message, get_class(MARKER_ARRAY)).markers if m.ns == "block_1")
     assert (marker.type, len(marker.points)) == (11, 3 * len(triangles))
