@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+import numpy as np
+
 from sim.objects.asset import ObjectAsset
 from sim.objects.products import PRODUCTS
 from tool_nodes import registry
@@ -51,3 +53,33 @@ def object_set(name: str) -> Mapping[str, ObjectAsset]:
     if not isinstance(things, Mapping):
         raise unavailable(f"The object set {name!r} must be a mapping of names to ObjectAsset.")
     return things
+
+
+def draw_names(set_name: str, seed: int, n: int) -> tuple[str, ...]:
+    """Names of n things of a set, as scenes hold them, drawn by a seed.
+
+    A set without end gives those that its method `drawn(seed, n)` returns. Of another one nothing comes twice before
+    everything came once.
+
+    Args:
+        set_name: Name of a set, e.g. "generated"; the names of things of "catalogue" have none before them.
+        seed: Seed of the choice, 0 or more.
+        n: Number of things, 1 or more.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a set without things, or as `find_asset`.
+    """
+    things = object_set(set_name)
+    prefix = "" if things is PRODUCTS else f"{set_name}/"
+    if hasattr(things, "drawn"):
+        return tuple(f"{prefix}{name}" for name in things.drawn(seed, n))
+    names = list(things)
+    if not names:
+        raise invalid(f"The object set {set_name!r} holds nothing that could be drawn.")
+    rng = np.random.default_rng([seed, _DRAWN])
+    order = np.concatenate([rng.permutation(len(names)) for _ in range(-(-n // len(names)))])
+    return tuple(f"{prefix}{names[k]}" for k in order[:n])
+
+
+_DRAWN = 0x5E7
+"""Number of this choice in its seeds."""

@@ -1,0 +1,111 @@
+"""Things without end, drawn from a seed; the set "generated".
+
+`17` is the first thing of seed 17, of a drawn family; `bowl-17` is a bowl; `17-3` and `bowl-17-3` are further things of
+that seed, as a scene of several needs them. Some seeds give all their things one hue.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from sim.objects.asset import Cavity, Contact, ObjectAsset, Triple
+from sim.objects.generated.blanks import Blank
+from sim.objects.generated.families import FAMILIES
+from sim.objects.generated.paint import painted
+from sim.objects.mesh_asset import MeshAsset
+from sim.objects.meshes import TriangleMesh, convex_mesh, joined, mass_properties
+from tool_nodes.perception.colours import name_colour
+
+FRICTION = (0.2, 1.2)
+"""Bounds of the sliding friction [-], from wet plastic on steel to rubber on wood; evenly drawn."""
+MASS_KG = (0.015, 0.6)
+"""Bounds of the mass of a generated thing [kg]: a light packet, and what a hand of 60 N still lifts at the friction 0.2
+of the most slippery."""
+_ALIKE = 0.3
+"""Share of seeds whose things have one hue [-]: colour alone must not tell neighbours apart in all scenes."""
+_KEPT = 256
+"""Things that are kept once they were made [-]: those of some scenes."""
+_STREAM = 0x6F62
+"""Number of this set in its seeds, so that no other user of the same seed draws the same numbers."""
+_NAME = re.compile(rf"(?:({'|'.join(FAMILIES)})-)?(0|[1-9][0-9]{{0,17}})(?:-([1-9][0-9]{{0,5}}))?")
+
+
+class _Generated(Mapping[str, ObjectAsset]):
+    """Things by name; there is no end of them, and one of each family is listed."""
+
+    def __getitem__(self, name: str) -> ObjectAsset:
+        match = _NAME.fullmatch(name)
+        if match is None:
+            raise KeyError(name)
+        return _thing(int(match[2]), int(match[3] or 0), match[1])
+
+    def __iter__(self) -> Iterator[str]:
+        return (f"{family}-0" for family in FAMILIES)
+
+    def __len__(self) -> int:
+        return len(FAMILIES)
+
+    def drawn(self, seed: int, n: int) -> list[str]:
+        """Names of n things of a seed: what a scene of that seed holds."""
+        return [f"{seed}-{k}" if k else str(seed) for k in range(n)]
+
+
+GENERATED = _Generated()
+
+
+@lru_cache(_KEPT)
+def _thing(seed: int, number: int, family: str | None) -> MeshAsset:
+    rng = np.random.default_rng([_STREAM, seed, number])
+    name = str(rng.choice(list(FAMILIES)))
+    if family is not None and family != name:
+        name, rng = family, np.random.default_rng([_STREAM, seed, number, zlib.crc32(family.encode())])
+    common = np.random.default_rng([_STREAM, seed])
+    hue = float(common.random()) if common.random() < _ALIKE else None
+    kind = FAMILIES[name]
+    blank = _centred(kind.draw(rng))
+    paint = painted(blank.mesh, hue, rng)
+    colours = list(dict.fromkeys(name_colour(255 * np.array(skin.rgb)) for skin in paint.skins))
+    matter = mass_properties(joined([convex_mesh(part) for part in blank.parts]))
+    low, high = np.log(kind.density)
+    friction = float(rng.uniform(*FRICTION))
+    return MeshAsset(
+        name=name,
+        kind=name,
+        colour=colours[0],
+        secondary_colour=colours[1] if len(colours) > 1 else None,
+        categories=kind.categories,
+        attributes=kind.attributes,
+        container=blank.cavity is not None,
+        size_m=_extents(blank),
+        mass_kg=float(np.clip(np.exp(rng.uniform(low, high)) * matter.volume_m3, *MASS_KG)),
+        contact=Contact((friction, 0.005, 0.001), 6) if blank.rolls else Contact((friction, 0.005, 0.0001), 4),
+        cavity=blank.cavity,
+        upright=not blank.rolls,
+        shape=name,
+        parts=blank.parts,
+        skins=paint.skins,
+        matter=matter,
+        own_grip=True,
+    )
+
+
+def _centred(blank: Blank) -> Blank:
+    """The blank about the middle of its bounding box."""
+    corners = np.vstack(blank.parts)
+    middle = (corners.min(axis=0) + corners.max(axis=0)) / 2
+    inside = blank.cavity
+    if inside is not None:
+        inside = Cavity(inside.half_extents_m, inside.round, inside.floor_z - middle[2], inside.rim_z - middle[2])
+    mesh = TriangleMesh(blank.mesh.vertices - middle, blank.mesh.faces)
+    return replace(blank, parts=tuple(part - middle for part in blank.parts), mesh=mesh, cavity=inside)
+
+
+def _extents(blank: Blank) -> Triple:
+    x, y, z = np.ptp(np.vstack(blank.parts), axis=0).tolist()
+    return x, y, z
