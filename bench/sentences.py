@@ -7,11 +7,12 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from agent_node.console.options import require_at_least
+from agent_node.console.options import SensorName, require_at_least
 from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.asking import which_side
 from agent_node.policies.scripted.commands import Command, parse_command
@@ -23,7 +24,9 @@ from bench.sentence_maker import Sentence, make_sentences
 from bench.stats import format_report, machine, publish, rate_row
 from sim.station import Station, StationConfig
 from sim.tasks.tasks import task_of
+from tool_nodes import registry
 from tool_nodes.language.referring import refer
+from tool_nodes.port_names import DEFAULT_SENSOR, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import ObjectView
 from training.env.episode import run_episode
@@ -154,9 +157,10 @@ def judge_said(said: Utterance, views: Sequence[ObjectView]) -> Judgement:
     return min(judged, key=lambda judgement: _BETTER.index(judgement.result))
 
 
-def judge_physics(said: Utterance) -> Judgement:
+def judge_physics(said: Utterance, sensor: str = DEFAULT_SENSOR) -> Judgement:
     """Let the scripted policy carry out a sentence in simulation and judge it by the simulator's truth."""
-    station = Station(said.scene, StationConfig(seed=said.scene.seed % 1000))
+    config = StationConfig(ports=PortNames(sensor=sensor), seed=said.scene.seed % 1000)
+    station = Station(said.scene, config)
     if said.after:
         run_episode(station, ScriptedPolicy(), task_from_text(said.after, station))
     sentence = judge_said(said, true_views(station)).sentence
@@ -182,7 +186,13 @@ def crashed(said: Utterance, why: str) -> Judgement:
     return Judgement(said.options[0], "physics", "refused in other words", why)
 
 
-def judge_all(sentences: Sequence[Utterance], physics: int = 0, jobs: int = 1, deeds: bool = False) -> list[Judgement]:
+def judge_all(
+    sentences: Sequence[Utterance],
+    physics: int = 0,
+    jobs: int = 1,
+    deeds: bool = False,
+    sensor: str = DEFAULT_SENSOR,
+) -> list[Judgement]:
     """Every sentence by its words, `physics` of them also in simulation: of all, or with `deeds` of motions."""
     judged: list[Judgement] = []
     views: list[ObjectView] = []
@@ -195,7 +205,8 @@ def judge_all(sentences: Sequence[Utterance], physics: int = 0, jobs: int = 1, d
         said for said, j in zip(sentences, judged, strict=True) if not deeds or not j.result.startswith("refused")
     ]
     count = min(physics, len(moving))
-    return judged + run_jobs(judge_physics, [moving[k * len(moving) // count] for k in range(count)], jobs, crashed)
+    chosen = [moving[k * len(moving) // count] for k in range(count)]
+    return judged + run_jobs(partial(judge_physics, sensor=sensor), chosen, jobs, crashed)
 
 
 def rows_of(judged: Sequence[Judgement]) -> list[dict[str, Any]]:
@@ -221,6 +232,7 @@ def bench_sentences(
     physics: int = 0,
     jobs: int = 1,
     source: Source = "made",
+    sensor: SensorName = DEFAULT_SENSOR,
     as_json: AsJson = False,
 ) -> int:
     """Say sentences that are easily half understood; each is to be done as meant or refused in the right words.
@@ -237,18 +249,20 @@ def bench_sentences(
     """
     require_at_least(1, n=n, jobs=jobs)
     require_at_least(0, seed=seed, physics=physics)
+    registry.find("sensor", sensor)
     began = time.monotonic()
     made = source == "made"
     sentences = (
         [Utterance((sentence,)) for sentence in make_sentences(n, seed)] if source == "made" else load_said(source)
     )
     say(f"{len(sentences)} sentences, {f'seed {seed}' if made else source}, at most {physics} of them in physics")
-    judged = judge_all(sentences, physics, jobs, deeds=not made)
+    judged = judge_all(sentences, physics, jobs, not made, sensor)
     false = [j for j in judged if j.result == "false success"]
     worth_showing = [j for j in judged if j.result in ("refused though fine", "refused in other words")]
     document = {
         "bench": "sentences",
         "source": source,
+        "sensor": sensor,
         "seed": seed,
         "machine": machine(),
         "rows": rows_of(judged),

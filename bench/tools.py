@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.console.options import Size, Suite, parse_size
+from agent_node.console.options import SensorName, Size, Suite, parse_size
 from agent_node.console.terminal import AsJson, say
 from bench.stats import format_rows, machine, publish, timing_row
 from sim.camera.ray import CameraModel
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from sim.tool_examples import TABLE, example_of, example_picture, set_up
-from tool_nodes import workspace
-from tool_nodes.port_names import presets
+from tool_nodes import registry, workspace
+from tool_nodes.port_names import DEFAULT_SENSOR, PortNames, presets
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.tools.suites import parse_suites
 
@@ -55,7 +55,9 @@ def parse_sizes(text: str) -> list[Size]:
     return [parse_size(part) for part in text.split(",")]
 
 
-def time_tools(names: Sequence[str], sizes: Sequence[Size], suites: Sequence[str], n: int) -> Timings:
+def time_tools(
+    names: Sequence[str], sizes: Sequence[Size], suites: Sequence[str], n: int, sensor: str = DEFAULT_SENSOR
+) -> Timings:
     """Time the examples of tools, n calls each, for every perception and size that make a difference.
 
     Drawn pictures have a size of their own, and what asks no perception takes the same time with each.
@@ -65,7 +67,7 @@ def time_tools(names: Sequence[str], sizes: Sequence[Size], suites: Sequence[str
     for size in sizes:
         for perception in presets():
             say(f"{size[0]}x{size[1]}, {perception}")
-            station = SizedStation(StationConfig(perception=perception, suites=tuple(suites)), size)
+            station = SizedStation(StationConfig(perception, PortNames(sensor=sensor), suites=tuple(suites)), size)
             for name in names:
                 drawn = example_of(station.toolbox.find(name)).picture != TABLE
                 again = perception != presets()[0] and not seen_by.get(name, False)
@@ -119,7 +121,13 @@ def _call(name: str, station: Station) -> tuple[tuple[float, float], str, Size]:
     return (record.wall_s, cpu_s), record.result.backend, picture.size
 
 
-def bench_tools(n: int = 30, suite: Suite = "all", size: str = "640x480,1280x720", as_json: AsJson = False) -> int:
+def bench_tools(
+    n: int = 30,
+    suite: Suite = "all",
+    size: str = "640x480,1280x720",
+    sensor: SensorName = DEFAULT_SENSOR,
+    as_json: AsJson = False,
+) -> int:
     """Time every tool that does not move the robot, each call on a fresh picture.
 
     Args:
@@ -128,6 +136,7 @@ def bench_tools(n: int = 30, suite: Suite = "all", size: str = "640x480,1280x720
     """
     if n < 1:
         raise invalid(f"n must be 1 or more, got {n}.")
+    registry.find("sensor", sensor)
     sizes, suites = parse_sizes(size), parse_suites(suite)
     began = time.monotonic()
     specs = SizedStation(StationConfig(suites=suites), sizes[0]).toolbox.specs
@@ -135,9 +144,10 @@ def bench_tools(n: int = 30, suite: Suite = "all", size: str = "640x480,1280x720
     # The calls that an example needs may be of another suite.
     needed = {before for spec in specs.values() for before in example_of(spec).before}
     offered = suites if needed <= set(specs) else parse_suites("all")
-    timings = time_tools([name for name in sorted(specs) if name not in moving], sizes, offered, n)
+    timings = time_tools([name for name in sorted(specs) if name not in moving], sizes, offered, n, sensor)
     document = {
         "bench": "tools",
+        "sensor": sensor,
         "machine": machine(),
         "seeds": [],
         "rows": timings.rows,

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 import tyro
 
-from agent_node.console.options import Perception, PictureSize
+from agent_node.console.options import Perception, PictureSize, SensorName
 from agent_node.console.terminal import AsJson, emit, say
-from tool_nodes.port_names import DEFAULT_PRESET
+from tool_nodes.port_names import DEFAULT_PRESET, DEFAULT_SENSOR, PortNames
 
 NewFolder = Annotated[Path, tyro.conf.arg(metavar="DIR", help="Where it goes: not there yet, or empty.")]
 Kept = Annotated[
@@ -82,6 +82,7 @@ def data_lerobot(
     size: PictureSize = (320, 240),
     fps: int = 5,
     perception: Perception = DEFAULT_PRESET,
+    sensor: SensorName = DEFAULT_SENSOR,
     as_json: AsJson = False,
 ) -> int:
     """Record simulated episodes of the scripted policy as a LeRobot v3.0 data set.
@@ -98,7 +99,7 @@ def data_lerobot(
     from training.data.demonstrations import demonstrations
     from training.data.formats.lerobot import LeRobotWriter
 
-    config = StationConfig(perception=perception, image_size=size, sleep=True)
+    config = StationConfig(perception, PortNames(sensor=sensor), image_size=size, sleep=True)
     writer = LeRobotWriter(out)
     try:
         for shown in demonstrations(n, seed, config, category, fps, say):

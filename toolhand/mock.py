@@ -8,10 +8,12 @@ from typing import Annotated
 
 import tyro
 
-from agent_node.console.options import parse_size
+from agent_node.console.options import SensorName, parse_size
 from agent_node.console.terminal import AsJson, emit, say
 from sim.mock.data import MAX_FRAMES, MAX_SEED, SIZES, MockFrame, read_dataset, write_dataset
 from sim.mock.recording import record_frames
+from tool_nodes import registry
+from tool_nodes.port_names import DEFAULT_SENSOR
 from tool_nodes.results import invalid
 
 
@@ -20,6 +22,7 @@ def mock_record(
     n: int = 20,
     seed: int = 0,
     size: str = "640x480",
+    sensor: SensorName = DEFAULT_SENSOR,
     as_json: AsJson = False,
 ) -> int:
     """Record pictures, depth and object ids of random simulated scenes as a data set for the mock robot.
@@ -35,11 +38,13 @@ def mock_record(
     width, height = parse_size(size, SIZES)
     if not 1 <= n <= MAX_FRAMES:
         raise invalid(f"n must be from 1 to {MAX_FRAMES}, got {n}.")
+    registry.find("sensor", sensor)
     most = MAX_SEED - n + 1  # each frame counts one further
     if not 0 <= seed <= most:
         raise invalid(f"The seed must be from 0 to {most}, got {seed}.")
     made = f"toolhand mock record --n {n} --seed {seed} --size {width}x{height}"
-    write_dataset(folder, _with_progress(record_frames(n, seed, (width, height)), n), n, seed, made)
+    made += f" --sensor {sensor}" * (sensor != DEFAULT_SENSOR)
+    write_dataset(folder, _with_progress(record_frames(n, seed, (width, height), sensor), n), n, seed, made)
     dataset = read_dataset(folder)
     size_bytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     if as_json:

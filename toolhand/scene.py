@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from agent_node.console.options import SensorName
 from agent_node.console.terminal import AsJson, emit, save_png
+from tool_nodes.port_names import DEFAULT_SENSOR, PortNames
 from toolhand import options
 from toolhand.options import PngFile, SceneName
 
@@ -21,6 +23,7 @@ def scene(
     scene: Annotated[SceneName, tyro.conf.Positional] = "example",
     image: PngFile = None,
     view: Literal["scene", "wrist", "overview"] = "scene",
+    sensor: SensorName = DEFAULT_SENSOR,
     as_json: AsJson = False,
 ) -> int:
     """Show a scene: what stands on the table, where, and how large it is; --image writes a picture of it.
@@ -32,7 +35,7 @@ def scene(
 
     chosen = options.named_scene(scene)
     if image is not None:
-        save_png(image, _picture(chosen, view))
+        save_png(image, _picture(chosen, view, sensor))
     document = scene_document(chosen)
     if as_json:
         emit(document)
@@ -45,12 +48,12 @@ def scene(
     return 0
 
 
-def _picture(scene: Scene, view: str) -> NDArray[np.uint8]:
+def _picture(scene: Scene, view: str, sensor: str) -> NDArray[np.uint8]:
     from sim.camera.ray import overview_camera
-    from sim.station import Station
+    from sim.station import Station, StationConfig
     from tool_nodes.workspace import IMAGE_SIZE
 
-    station = Station(scene)
+    station = Station(scene, StationConfig(ports=PortNames(sensor=sensor)))
     if view == "overview":
         return station.make_camera(overview_camera(IMAGE_SIZE)).capture().rgb
     return (station.wrist_camera if view == "wrist" else station.camera).capture().rgb

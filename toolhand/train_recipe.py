@@ -12,6 +12,8 @@ import tyro
 
 from agent_node.console.options import Unprefixed, listed, require_at_least
 from agent_node.console.terminal import AsJson, emit, say
+from tool_nodes import registry
+from tool_nodes.port_names import DEFAULT_SENSOR
 from tool_nodes.results import invalid, unavailable
 from training.presets.models import MODELS, PRESETS, TINY
 
@@ -72,12 +74,14 @@ class WrittenOptions:
             default, to look at.
         world: Which tools err in the episodes and how, by name, such as erring; in place of perception and difficulty.
         perception: Preset of the perception ports in the episodes; sim by default.
+        sensor: Sensor model of the simulated cameras in the episodes; stereo by default.
         difficulty: How much the tools err in the episodes, from 0 to 1; 0.4 by default.
     """
 
     n: tuple[int, ...] | None = None
     world: str | None = None
     perception: str | None = None
+    sensor: str | None = None
     difficulty: float | None = None
 
 
@@ -146,6 +150,7 @@ def _write(recipe: str, options: RecipeOptions, chosen: WrittenOptions) -> Mappi
     from training.presets.folder import TASKS, StageWorld, write_preset
 
     where = _given(replace(chosen, n=None))
+    registry.find("sensor", chosen.sensor or DEFAULT_SENSOR)
     if "world" in where:
         where = {"difficulty": 0.0, **where}
     assert options.out is not None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent_node.console.options import PictureSize, require_at_least
+from agent_node.console.options import PictureSize, SensorName, require_at_least
 from agent_node.console.terminal import AsJson, say
 from bench.perception.calibration import Rating, calibration, format_calibration, save_plot
 from bench.perception.metrics import (
@@ -41,7 +41,7 @@ from tool_nodes.language.places import free_space_phrase
 from tool_nodes.perception.masks import inner_point
 from tool_nodes.perception.presets import PIXELS
 from tool_nodes.perception.prompts import segment_by
-from tool_nodes.port_names import presets
+from tool_nodes.port_names import DEFAULT_SENSOR, PortNames, presets
 from tool_nodes.registry import Setting, Shared
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
 from tool_nodes.toolbox.images import SessionImage
@@ -84,11 +84,12 @@ class Findings:
 
 @dataclass(frozen=True)
 class SceneJob:
-    """One scene, for some perceptions or for all; `size` is (width, height) of the picture [px]."""
+    """One scene, for some perceptions or for all; `size` is (width, height) of the picture [px], `sensor` a name."""
 
     seed: int
     size: tuple[int, int] = workspace.IMAGE_SIZE
     perceptions: tuple[str, ...] = ()
+    sensor: str = DEFAULT_SENSOR
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,9 @@ class SceneRecord:
 
 def run_one(job: SceneJob) -> SceneRecord:
     """Show the same picture of a generated scene to each perception and compare."""
-    station = Station(generate_scene(job.seed), StationConfig(seed=job.seed, image_size=job.size))
+    station = Station(
+        generate_scene(job.seed), StationConfig(ports=PortNames(sensor=job.sensor), seed=job.seed, image_size=job.size)
+    )
     truth, frame = truth_of(station), station.camera.capture()
     items = [placed.item for placed in station.scene.objects]
     setting = Setting(job.seed, truth=SimTruth(items))
@@ -302,6 +305,7 @@ def bench_perception(
     text: bool = False,
     reader: str = PIXELS.reader,
     size: PictureSize = (640, 480),
+    sensor: SensorName = DEFAULT_SENSOR,
     as_json: AsJson = False,
 ) -> int:
     """Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and
@@ -323,11 +327,12 @@ def bench_perception(
         return bench_text(scenes, first_seed, reader, as_json)
     if perception:
         registry.find("perception", perception)
+    registry.find("sensor", sensor)
     names = (perception,) if perception else presets()
     began = time.monotonic()
     chosen = range(first_seed, first_seed + scenes)
     say(f"{scenes} scenes, seeds {chosen[0]}..{chosen[-1]}, perceptions {' and '.join(names)}")
-    records = run_jobs(run_one, [SceneJob(seed, size, names) for seed in chosen], jobs, crashed, _note)
+    records = run_jobs(run_one, [SceneJob(seed, size, names, sensor) for seed in chosen], jobs, crashed, _note)
     failures = [
         {"seed": r.job.seed, "perception": perception, "fault": fault}
         for r in records
@@ -337,6 +342,7 @@ def bench_perception(
     rows = rows_of(records)
     document: dict[str, Any] = {
         "bench": "perception",
+        "sensor": sensor,
         "machine": machine(),
         "seeds": list(chosen),
         "size": size,

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from agent_node.console.options import Perception, PictureSize, require_at_least
+from agent_node.console.options import Perception, PictureSize, SensorName, require_at_least
 from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from bench.stats import format_rows, machine, publish, rate_row, with_unscored
@@ -21,7 +21,7 @@ from sim.station import Station, StationConfig
 from sim.tasks.generation import TASKS_VERSION
 from sim.tasks.tasks import random_task
 from sim.world import check_timestep
-from tool_nodes.port_names import DEFAULT_PRESET, PortNames
+from tool_nodes.port_names import DEFAULT_PRESET, DEFAULT_SENSOR, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from training.env.episode import run_episode
 from training.pool.workers import Workers
@@ -244,6 +244,7 @@ def bench_rollouts(
     size: PictureSize = (320, 240),
     timestep: float = 0.002,
     perception: Perception = DEFAULT_PRESET,
+    sensor: SensorName = DEFAULT_SENSOR,
     as_json: AsJson = False,
 ) -> int:
     """Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.
@@ -259,14 +260,15 @@ def bench_rollouts(
     """
     require_at_least(1, n=n)
     require_at_least(0, first_seed=first_seed)
-    PortNames().require_known(perception)
+    ports = PortNames(sensor=sensor)
+    ports.require_known(perception)
     check_timestep(timestep)
-    fast = StationConfig(perception=perception, image_size=size, timestep=timestep, sleep=True)
+    fast = StationConfig(perception, ports, image_size=size, timestep=timestep, sleep=True)
     seeds = range(first_seed, first_seed + n)
     name = f"rollouts {size[0]}x{size[1]}, {1000 * timestep:g} ms"
     say(f"{n} pick-and-place tasks, seeds {seeds[0]}..{seeds[-1]}, perception {perception}: {PLAIN}, {name}")
     began = time.monotonic()
-    forms = {PLAIN: (StationConfig(perception=perception), False), name: (fast, True)}
+    forms = {PLAIN: (StationConfig(perception, ports), False), name: (fast, True)}
     records: dict[str, list[MeasuredEpisode]] = {form: [] for form in forms}
     walls: dict[str, float] = dict.fromkeys(forms, 0.0)
     with ExitStack() as pools:
@@ -288,6 +290,7 @@ def bench_rollouts(
         "bench": "rollouts",
         "tasks_version": TASKS_VERSION,
         "perception": perception,
+        "sensor": sensor,
         "category": "pick_and_place",
         "machine": machine(),
         "load": round(os.getloadavg()[0], 1),

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 import tyro
 
-from agent_node.console.options import Perception, installed, require_at_least
+from agent_node.console.options import Perception, SensorName, installed, require_at_least
 from agent_node.console.terminal import AsJson
 from agent_node.console.terminal import say as tell
 from agent_node.policy import Policy
@@ -22,7 +22,7 @@ from sim.tasks.generation import TASKS_VERSION
 from sim.tasks.task import Score, Task
 from tool_nodes import registry
 from tool_nodes.names import stream_of
-from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET
+from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, DEFAULT_SENSOR, PortNames
 from tool_nodes.results import ToolError
 from tool_nodes.tools.suites import require_installed
 from training.env.difficulty import Difficulty
@@ -61,6 +61,7 @@ class TaskJob:
     split: str
     perception: str
     difficulty: float
+    sensor: str = DEFAULT_SENSOR
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def run_task(job: TaskJob) -> TaskRecord:
     made_s = time.process_time() - began
     difficulty = Difficulty(job.difficulty)
     task = harder(made, difficulty)
-    environment = _environment(job.perception, difficulty)
+    environment = _environment(job.perception, job.sensor, difficulty)
     blind = _unseen(environment, task, job)
     record = TaskRecord(
         job.kind, job.seed, blind_score=own_reward(blind), blind_success=blind.success, made_s=round(made_s, 6)
@@ -124,8 +125,8 @@ def own_reward(score: Score) -> float:
 
 
 @cache
-def _environment(perception: str, difficulty: Difficulty) -> Environment:
-    config = StationConfig(perception=perception, suites=SUITES, image_size=PICTURE, sleep=True)
+def _environment(perception: str, sensor: str, difficulty: Difficulty) -> Environment:
+    config = StationConfig(perception, PortNames(sensor=sensor), suites=SUITES, image_size=PICTURE, sleep=True)
     return Environment(difficulty.config(config), failures=difficulty.failures())
 
 
@@ -177,6 +178,7 @@ def bench_tasks(
     first_seed: int = 0,
     split: str = "train",
     perception: Perception = DEFAULT_PRESET,
+    sensor: SensorName = DEFAULT_SENSOR,
     difficulty: float = 0.0,
     jobs: int = 1,
     as_json: AsJson = False,
@@ -197,9 +199,10 @@ def bench_tasks(
     require_at_least(1, n=n, jobs=jobs)
     require_at_least(0, first_seed=first_seed)
     require_installed(SUITES, perception, AS_PRESET)
+    registry.find("sensor", sensor)
     began = time.monotonic()
     seeds = range(first_seed, first_seed + n)
-    work = [TaskJob(kind, seed, split, perception, difficulty) for kind in chosen for seed in seeds]
+    work = [TaskJob(kind, seed, split, perception, difficulty, sensor) for kind in chosen for seed in seeds]
     tell(f"{len(work)} tasks of {len(chosen)} kinds, perception {perception}, difficulty {difficulty:g}")
     records = run_jobs(run_task, work, jobs, lambda job, why: TaskRecord(job.kind, job.seed, why=why))
     document = {
@@ -207,6 +210,7 @@ def bench_tasks(
         "tasks_version": TASKS_VERSION,
         "split": split,
         "perception": perception,
+        "sensor": sensor,
         "difficulty": difficulty,
         "suites": list(SUITES),
         "seeds": [seeds[0], seeds[-1]],

@@ -12,30 +12,39 @@ from sim.mock.data import MockFrame
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import Scene
 from sim.world import World
+from tool_nodes import registry
+from tool_nodes.port_names import DEFAULT_SENSOR
+from tool_nodes.registry import Setting
 
 
-def record_frame(seed: int, size: tuple[int, int], stamp: float = 0.0) -> MockFrame:
+def record_frame(seed: int, size: tuple[int, int], stamp: float = 0.0, sensor: str = DEFAULT_SENSOR) -> MockFrame:
     """The scene camera's picture of a random scene.
 
     Args:
         seed: Decides the scene and the sensor's noise.
         size: (width, height) [px].
         stamp: Time that the frame is given [s].
+        sensor: Name of the camera's sensor model.
     """
-    return record_scene(generate_scene(seed), seed, size, stamp)
+    return record_scene(generate_scene(seed), seed, size, stamp, sensor)
 
 
-def record_scene(scene: Scene, seed: int, size: tuple[int, int], stamp: float = 0.0) -> MockFrame:
+def record_scene(
+    scene: Scene, seed: int, size: tuple[int, int], stamp: float = 0.0, sensor: str = DEFAULT_SENSOR
+) -> MockFrame:
     """The scene camera's picture of a scene; `seed` is that of the sensor's noise, the rest as of `record_frame`."""
     world = World(scene)
     model = jittered(scene_camera(size), scene)
     lamp = np.asarray(scene.light_position_m)
-    camera = RayCamera(world.model, world.data, model, world.body_index, seed=seed, lamp_position=lamp)
+    measuring = registry.make("sensor", sensor, Setting(seed))
+    camera = RayCamera(
+        world.model, world.data, model, world.body_index, sensor=measuring, seed=seed, lamp_position=lamp
+    )
     labels = tuple(placed.asset.name for placed in scene.objects)
     return MockFrame(replace(camera.capture(), stamp=stamp, labels=labels), scene_seed=scene.seed)
 
 
-def record_frames(n: int, seed: int, size: tuple[int, int]) -> Iterator[MockFrame]:
+def record_frames(n: int, seed: int, size: tuple[int, int], sensor: str = DEFAULT_SENSOR) -> Iterator[MockFrame]:
     """Frames of the scenes seed, seed + 1, ..., one second apart."""
     for k in range(n):
-        yield record_frame(seed + k, size, stamp=float(k))
+        yield record_frame(seed + k, size, float(k), sensor)

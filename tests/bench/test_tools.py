@@ -105,7 +105,7 @@ def test_the_document_names_rows_failures_and_what_is_skipped(
 ) -> None:
     asked: list[Any] = []
 
-    def fake(names: Sequence[str], sizes: object, suites: object, n: int) -> Timings:
+    def fake(names: Sequence[str], sizes: object, suites: object, n: int, sensor: str) -> Timings:
         asked.append((list(names), sizes, suites, n))
         row = {"name": "x", "n": n, "p50_ms": 1.0, "p95_ms": 2.0, "p99_ms": 3.0}
         return Timings([row], [{"tool": "y", "perception": "sim", "error": "UNAVAILABLE: no."}])

@@ -17,7 +17,7 @@ import yaml
 from agent_node.policies.chat import ToolNames
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
-from tool_nodes.port_names import DEFAULT_PRESET
+from tool_nodes.port_names import DEFAULT_PRESET, DEFAULT_SENSOR
 from tool_nodes.results import invalid, unavailable
 from training.data.arrow import arrow
 from training.data.formats.shards import write_durably
@@ -51,21 +51,24 @@ class StageWorld:
 
     Attributes:
         perception: Preset of the perception ports.
+        sensor: Sensor model of the simulated cameras.
         difficulty: From 0, where nothing errs, to 1, see `training.env.difficulty`.
         world: A world by its name in place of both, see `training.env.worlds`; empty for none.
     """
 
     perception: str = DEFAULT_PRESET
+    sensor: str = DEFAULT_SENSOR
     difficulty: float = ERRING
     world: str = ""
 
     @property
     def options(self) -> str:
         """What differs from the default, as options of `toolhand train`."""
+        sensor = f" --sensor {shlex.quote(self.sensor)}" * (self.sensor != DEFAULT_SENSOR)
         if self.world:
-            return f" --world {shlex.quote(self.world)}"
+            return f" --world {shlex.quote(self.world)}{sensor}"
         perception = f" --perception {shlex.quote(self.perception)}" * (self.perception != DEFAULT_PRESET)
-        return perception + f" --difficulty {self.difficulty:g}" * (self.difficulty != ERRING)
+        return perception + sensor + f" --difficulty {self.difficulty:g}" * (self.difficulty != ERRING)
 
 
 @dataclass(frozen=True)
@@ -249,6 +252,7 @@ def plan_of(
         suites=stage.suites or recipe.suites,
         image_size=PICTURE,
         perception=where.perception,
+        sensor=where.sensor,
         difficulty=where.difficulty,
         world=where.world,
     )

@@ -144,6 +144,8 @@ def agent_document(plan: RolloutPlan, recipe: TrainingRecipe, stage: RlStage) ->
         "turns": plan.turns,
         "backend": plan.backend,
         "perception": plan.perception,
+        "planner": plan.planner,
+        "sensor": plan.sensor,
         "image_size": list(plan.image_size),
         "timestep": plan.timestep,
         "difficulty": plan.difficulty,

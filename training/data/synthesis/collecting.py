@@ -19,12 +19,13 @@ from typing import Annotated, Any
 
 import tyro
 
-from agent_node.console.options import listed, require_at_least
+from agent_node.console.options import SensorName, listed, require_at_least
 from agent_node.policies.registry import require_form
 from agent_node.runs.folder import write_atomically
 from sim.tasks.generation import TASKS_VERSION
-from tool_nodes import plain_json
+from tool_nodes import plain_json, registry
 from tool_nodes.files import NOTES_BYTES, read_file
+from tool_nodes.port_names import DEFAULT_SENSOR
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from training.data.synthesis import checks
 from training.data.synthesis.making import REJECTED, JobResult, Made, Maker
@@ -71,8 +72,10 @@ class SynthesisPlan:
         tyro.conf.arg(name="method", help="Use these methods alone, e.g. points; all of them where it is left out."),
     ] = ()
     policy: str = ""
+    sensor: SensorName = DEFAULT_SENSOR
 
     def __post_init__(self) -> None:
+        registry.find("sensor", self.sensor)
         chosen_shares(self.recipe, self.methods)
         if self.policy:
             require_form(self.policy)
@@ -132,7 +135,9 @@ def collect_data(
         job_of(plan.recipe, plan.seed, number, plan.methods)
         for number in range(first * BLOCK, PATIENCE * plan.n + BLOCK)
     ]
-    with Workers(functools.partial(Maker, folder, plan.split, policy=plan.policy), workers, DEADLINE_S) as pool:
+    with Workers(
+        functools.partial(Maker, folder, plan.split, policy=plan.policy, sensor=plan.sensor), workers, DEADLINE_S
+    ) as pool:
         for number, block in enumerate(_blocks(pool.run(jobs), first * BLOCK), start=first):
             fresh = _write_block(folder, number, block, plan.n - kept, seen)
             entries += fresh
@@ -205,7 +210,12 @@ def _claim(plan: SynthesisPlan, folder: Path) -> None:
     if path.exists():
         try:
             noted = dict(plain_json.load(read_file(path, NOTES_BYTES, folder)))
-            found = {"methods": [], "policy": "", "tasks_version": 1} | noted  # older plans had none of them
+            found = {
+                "methods": [],
+                "policy": "",
+                "sensor": DEFAULT_SENSOR,
+                "tasks_version": 1,
+            } | noted  # older plans had none of them
         except (OSError, ValueError, TypeError) as error:
             raise invalid(f"{path} cannot be read: {error}.") from error
         if found["tasks_version"] != TASKS_VERSION:

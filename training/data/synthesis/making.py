@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agent_node.episode import Episode
 from sim.malloc import give_back_free_memory
+from tool_nodes.port_names import DEFAULT_SENSOR
 from training.data.synthesis import checks
 from training.data.synthesis.attempts import Attempt
 from training.data.synthesis.methods import METHODS, SynthesisJob
@@ -71,10 +72,18 @@ class Maker:
         split: Split of the tasks.
         writer: Says thoughts in other words; `wording.Templates` where None.
         policy: Does the tasks in place of the scripted teachers, see `TeacherPool`.
+        sensor: Name of the cameras' sensor model.
     """
 
-    def __init__(self, folder: Path, split: Split = "train", writer: Writer | None = None, policy: str = "") -> None:
-        self._teachers = TeacherPool(split, policy)
+    def __init__(
+        self,
+        folder: Path,
+        split: Split = "train",
+        writer: Writer | None = None,
+        policy: str = "",
+        sensor: str = DEFAULT_SENSOR,
+    ) -> None:
+        self._teachers = TeacherPool(split, policy, sensor)
         self._writer = writer or Templates()
         self._stores = {True: PictureStore(folder), False: PictureStore(folder / REJECTED)}
 

@@ -14,6 +14,7 @@ from agent_node.protocol import Protocol, load_protocol
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from sim.tasks.task import Task
+from tool_nodes.port_names import DEFAULT_SENSOR, PortNames
 from tool_nodes.tools.suites import POINTING
 from training.data.synthesis.evic import Confirming
 from training.data.synthesis.last import ViewTask, ViewTeacher
@@ -46,16 +47,18 @@ class TeacherPool:
         split: Split of the tasks.
         policy: Does them in place of the scripted teachers, in each recipe's protocol, as `toolhand run --policy` takes
             it; the scripted teachers where empty.
+        sensor: Name of the cameras' sensor model.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a policy that is none.
     """
 
-    def __init__(self, split: Split = "train", policy: str = "") -> None:
+    def __init__(self, split: Split = "train", policy: str = "", sensor: str = DEFAULT_SENSOR) -> None:
         if policy:
             require_form(policy)
         self.split = split
         self.policy = policy
+        self._ports = PortNames(sensor=sensor)
         self._environments: OrderedDict[tuple[object, ...], Environment] = OrderedDict()
 
     def task(self, kind: str, seed: int) -> Task:
@@ -105,7 +108,7 @@ class TeacherPool:
         if key not in self._environments:
             difficulty = Difficulty(level)
             suites = (POINTING,) if pointing else suites_of(recipe)
-            config = StationConfig(suites=suites, image_size=IMAGE_SIZE, sleep=True)
+            config = StationConfig(ports=self._ports, suites=suites, image_size=IMAGE_SIZE, sleep=True)
             self._environments[key] = Environment(
                 difficulty.config(config),
                 settings=ConversationSettings(
