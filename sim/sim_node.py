@@ -81,8 +81,8 @@ class SimNode(Node):
         """Publish the state; called in the physics thread."""
         offset = self.physics.time_offset
         try:
+            self._truth_server.observe(world)  # first: a picture of a new world must not come before its labels
             self._state_publisher.publish(world, offset, at_once)
-            self._truth_server.observe(world)
             self._trajectory_controller.show_feedback(world, offset)
             self._gripper_controller.show_feedback(world, offset)
         except Exception:

@@ -159,6 +159,10 @@ def _box_result(response: Any) -> ToolResult:
     )
 
 
+_HELD_WITHIN_S = 1.0
+"""How long the question what is held waits for a motion node [s]: every picture asks it, and a graph may have none."""
+
+
 class RemoteManipulator:
     """Grasps and places over the actions execute_grasp and place.
 
@@ -183,7 +187,8 @@ class RemoteManipulator:
         self._stops = stops or StopListener(node)
         self._execute_grasp = ActionClient(node, ExecuteGrasp, "execute_grasp", callback_group=group)
         self._place = ActionClient(node, Place, "place", callback_group=group)
-        self._get_held = Service(node, GetHeld, "get_held", deadlines)
+        soon = replace(deadlines, availability_s=min(deadlines.availability_s, _HELD_WITHIN_S))
+        self._get_held = Service(node, GetHeld, "get_held", soon)
         self._deadlines = deadlines
         self._stopped = stopped
         self.motion_time_s = 0.0

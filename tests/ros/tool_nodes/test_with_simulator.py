@@ -142,19 +142,34 @@ def set_parameter(node: Node, wait_until: Any) -> Callable[[str, str, Any], None
     return change
 
 
+def asked_again(ask: Callable[[], Any], attempts: int = 5) -> Any:
+    """Its answer; as the refusal's hint says, a new picture is taken where the ids of the last one did not come."""
+    for _ in range(attempts - 1):
+        try:
+            return ask()
+        except ToolError as error:
+            if error.code is not ErrorCode.UNAVAILABLE:
+                raise
+    return ask()
+
+
 def test_setting_the_seed_makes_a_fresh_perception(
     make_node: Any, serve: Callable[..., Any], set_parameter: Callable[..., None]
 ) -> None:
     scene = load_scene(EXAMPLE_SCENE)
     serve(LoadWorld, "/load_world", resource_string=scene_yaml(scene))
     node = make_node("seeding")
-    RemoteCamera(node, DEADLINES).capture()  # so that the nodes know the ids
+    camera, remote = RemoteCamera(node, DEADLINES), RemotePointer(node, DEADLINES)
     frame = Station(scene).camera.capture()
-    remote = RemotePointer(node, DEADLINES)
+
+    def point() -> Any:
+        camera.capture()  # has the ids of this picture sent; on a busy machine they may come too late for one question
+        return remote.point(SessionImage(frame.rgb, frame), "rice box")
+
     for seed in (7, 0):
         set_parameter("/pointing", "seed", seed)
         local = SimPerception(scene, seed=seed).points(frame, "rice box")
-        answer = remote.point(SessionImage(frame.rgb, frame), "rice box")
+        answer = asked_again(point)
         np.testing.assert_allclose(answer.value, local, atol=6e-4)  # given with three digits
         assert answer.backend == "sim"
 
