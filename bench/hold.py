@@ -11,7 +11,7 @@ import numpy as np
 
 from agent_node.console.options import DEFAULT_ROBOT_OPTIONS, PortOptions, RobotOptions, Unprefixed, require_at_least
 from agent_node.console.terminal import AsJson, say
-from bench.grasp import grasp_by_tools
+from bench.grasp.calls import grasp_by_tools, in_hand
 from bench.stats import machine, publish
 from sim.objects.sets import find_asset
 from sim.scene.generator import generate_scene
@@ -20,7 +20,6 @@ from sim.world import World
 from tool_nodes.geometry import rotation_angle
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ToolError, invalid
-from tool_nodes.types import FloatArray
 from training.pool.parallel import run_jobs
 
 HELD = ("red box", "honey", "tea box", "baseball", "pudding box", "milk", "banana", "teddy bear")
@@ -78,15 +77,6 @@ class HoldRecord:
     error: str = ""
 
 
-def in_hand(world: World, thing: str) -> FloatArray:
-    """Pose (4, 4) of a thing in the robot's tip frame [m]."""
-    hand, body = (world.data.body(name) for name in (world.robot.tip_frame, thing))
-    R = hand.xmat.reshape(3, 3).T
-    T = np.eye(4)
-    T[:3, :3], T[:3, 3] = R @ body.xmat.reshape(3, 3), R @ (body.xpos - hand.xpos)
-    return T
-
-
 def run_one(job: HoldJob) -> HoldRecord:
     """Grasp with the tools, then let time pass."""
     error: ToolError | None = None
@@ -94,7 +84,7 @@ def run_one(job: HoldJob) -> HoldRecord:
         scene = generate_scene(seed, required=(job.item,), n_objects=None if job.clutter else 1)
         index, target = next((i, placed) for i, placed in enumerate(scene.objects) if placed.item == job.item)
         station = Station(scene, StationConfig(seed=seed, robot=job.robot, ports=job.ports))
-        error, _ = grasp_by_tools(station, index)
+        error = grasp_by_tools(station, index)
         if error is None:
             return _hold(station.world, target.id, job)
     return HoldRecord(job, error=str(error))

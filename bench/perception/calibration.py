@@ -113,25 +113,36 @@ def format_calibration(name: str, found: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def reliability_plot(panels: Mapping[str, Mapping[str, Any]]) -> Image.Image:
+def reliability_plot(
+    panels: Mapping[str, Mapping[str, Any]], thresholds: Mapping[float, str] = THRESHOLDS
+) -> Image.Image:
     """A reliability diagram for each `calibration`, side by side: share right over score, and how many scores a bin
-    has."""
+    has.
+
+    Args:
+        panels: Each by its name; an entry `what` says what stands over the score, where that is not the share right.
+        thresholds: Scores that are marked, and whose they are.
+    """
     width = _PANEL_PX + 2 * _MARGIN_PX
     plot = Image.new("RGB", (max(len(panels), 1) * width, _PANEL_PX + _COUNTS_PX + 3 * _MARGIN_PX), "white")
     for k, (name, found) in enumerate(panels.items()):
-        _draw_panel(ImageDraw.Draw(plot), k * width + _MARGIN_PX, name, found)
+        _draw_panel(ImageDraw.Draw(plot), k * width + _MARGIN_PX, name, found, thresholds)
     return plot
 
 
-def save_plot(panels: Mapping[str, Mapping[str, Any]], path: Path) -> None:
+def save_plot(
+    panels: Mapping[str, Mapping[str, Any]], path: Path, thresholds: Mapping[float, str] = THRESHOLDS
+) -> None:
     """Write the plot as a PNG. Raises ToolError INVALID_ARGUMENT where that cannot be written."""
     try:
-        reliability_plot(panels).quantize(32).save(path, format="PNG", optimize=True)
+        reliability_plot(panels, thresholds).quantize(32).save(path, format="PNG", optimize=True)
     except OSError as error:
         raise invalid(f"The plot cannot be written to {path}: {error}.") from error
 
 
-def _draw_panel(draw: ImageDraw.ImageDraw, left: int, name: str, found: Mapping[str, Any]) -> None:
+def _draw_panel(
+    draw: ImageDraw.ImageDraw, left: int, name: str, found: Mapping[str, Any], thresholds: Mapping[float, str]
+) -> None:
     top, bottom = _MARGIN_PX, _MARGIN_PX + _PANEL_PX
     font = ImageFont.load_default(size=13)
 
@@ -143,7 +154,7 @@ def _draw_panel(draw: ImageDraw.ImageDraw, left: int, name: str, found: Mapping[
         draw.line([at(0.0, tick), at(1.0, tick)], fill="#e4e4e4")
         draw.text((at(tick, 0.0)[0], bottom + 4), f"{tick:g}", "black", font, anchor="ma")
         draw.text((left - 6, at(0.0, tick)[1]), f"{tick:g}", "black", font, anchor="rm")
-    for threshold, whose in THRESHOLDS.items():
+    for threshold, whose in thresholds.items():
         draw.line([at(threshold, 0.0), at(threshold, 1.0)], fill="#c08a2e")
         draw.text((at(threshold, 1.0)[0] + 3, top + 3), whose, "#c08a2e", font)
     draw.rectangle([left, top, left + _PANEL_PX, bottom], outline="black")
@@ -158,9 +169,10 @@ def _draw_panel(draw: ImageDraw.ImageDraw, left: int, name: str, found: Mapping[
         tall = _COUNTS_PX * np.log1p(row["n"]) / np.log1p(highest)
         draw.rectangle([at(row["from"], 0.0)[0] + 1, foot - tall, at(row["to"], 0.0)[0] - 1, foot], fill="#9db8d9")
         draw.text(((at(row["from"], 0.0)[0] + at(row["to"], 0.0)[0]) / 2, foot + 3), str(row["n"]), "black", font, "ma")
-    ece, area = ("-" if found[key] is None else f"{found[key]:.3f}" for key in ("ece", "auc"))
-    draw.text((left, top - 38), f"{name}: share right over score", "black", font)
-    draw.text((left, top - 20), f"n {found['n']}, calibration error {ece}, AUC {area}", "black", font)
+    ece, area = ("-" if found.get(key) is None else f"{found[key]:.3f}" for key in ("ece", "auc"))
+    draw.text((left, top - 38), f"{name}: {found.get('what', 'share right')} over score", "black", font)
+    ranked = f", AUC {area}" if "auc" in found else ""
+    draw.text((left, top - 20), f"n {found['n']}, calibration error {ece}{ranked}", "black", font)
     draw.text((left, foot + 20), "scores in each bin (bars: logarithm)", "black", font)
 
 

@@ -9,8 +9,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from bench.grasp import grasp_by_tools
-from bench.hold import HoldJob, bench_hold, in_hand, run_one
+from bench.grasp.calls import grasp_by_tools, in_hand
+from bench.hold import HoldJob, bench_hold, run_one
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject, Scene
 from sim.station import Station, StationConfig, StationState
@@ -26,7 +26,7 @@ ROBOTS = ("gen3", "jaco2_j2s7s300")
 def holding(item: str, robot: str) -> tuple[Scene, StationState]:
     """A moment in which a robot holds an item up, a second after the lift."""
     station = Station(generate_scene(0, required=(item,), n_objects=1), StationConfig(robot=robot))
-    error, _ = grasp_by_tools(station, 0)
+    error = grasp_by_tools(station, 0)
     assert error is None
     station.world.step(500)
     return station.scene, station.save()

@@ -25,9 +25,9 @@ class PlannerWrapper:
         """See ports.Planner."""
         return self._planner.plan(start, goal, scene, speed)
 
-    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene, back: FloatArray | None = None) -> bool:
+    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene) -> bool:
         """See ports.Planner."""
-        return self._planner.reachable(T_base_gripper, scene, back)
+        return self._planner.reachable(T_base_gripper, scene)
 
     def reseed(self, seed: int) -> None:
         """See ports.Planner."""

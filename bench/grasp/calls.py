@@ -1,0 +1,129 @@
+"""The calls of a grasp by the tools alone, without an agent, and what the simulator knows of a picture and the hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.station import CameraWithoutIds, Station
+from sim.world import World
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.toolbox import CallRecord, Session
+from tool_nodes.types import FloatArray, Frame
+
+SEGMENT, COMPUTE, EXECUTE = "sam2.segment_from_point", "grasp_generator.compute_grasp", "robot.execute_grasp"
+"""Names of the tools whose calls are measured."""
+
+
+def middle_of(ids: NDArray[np.int32], index: int) -> tuple[float, float] | None:
+    """Normalized point (x, y) in the middle of the visible pixels of a thing, which is one of them; None where hidden.
+
+    Args:
+        ids: (H, W) indices of things.
+        index: Index of the thing.
+    """
+    rows, columns = np.nonzero(ids == index)
+    if not rows.size:
+        return None
+    middle = np.argmin((rows - np.median(rows)) ** 2 + (columns - np.median(columns)) ** 2)
+    height, width = ids.shape
+    return float((columns[middle] + 0.5) / width), float((rows[middle] + 0.5) / height)
+
+
+def in_hand(world: World, thing: str) -> FloatArray:
+    """Pose (4, 4) of a thing in the robot's tip frame [m]."""
+    hand, body = (world.data.body(name) for name in (world.robot.tip_frame, thing))
+    R = hand.xmat.reshape(3, 3).T
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = R @ body.xmat.reshape(3, 3), R @ (body.xpos - hand.xpos)
+    return T
+
+
+def true_ids(station: Station, frame: Frame) -> NDArray[np.int32]:
+    """(H, W) index into `station.world.scene.objects` of what each pixel of a picture truly shows, -1 elsewhere.
+
+    Args:
+        station: Where the picture was taken, by the scene camera.
+        frame: One of its latest pictures, as the tools have it.
+    """
+    camera = station.camera
+    ids = (camera.with_ids(frame) if isinstance(camera, CameraWithoutIds) else frame).ids
+    if ids is None:
+        raise ToolError(ErrorCode.INTERNAL, "The simulator keeps no ids of this picture.")
+    return ids
+
+
+class ToolCalls:
+    """Calls of tools that belong together.
+
+    Args:
+        station: Station with the tools.
+
+    Attributes:
+        session: Variables and pictures that the calls have collected.
+    """
+
+    def __init__(self, station: Station) -> None:
+        self.station = station
+        self.session = Session()
+
+    def call(self, name: str, **arguments: object) -> CallRecord:
+        """Call one tool. Raises the ToolError of its result."""
+        record = self.station.toolbox.call(name, arguments, self.session)
+        if record.result.error is not None:
+            raise record.result.error
+        return record
+
+    def look(self) -> Frame:
+        """Take a picture and its cloud. Raises ToolError as `call`."""
+        self.call("robot.capture_image")
+        self.call("robot.get_depth_with_pointcloud")
+        frame = self.session.newest_frame()
+        assert frame is not None
+        return frame
+
+    def compute_grasp(self) -> CallRecord:
+        """Ask for a grasp of the newest mask. Raises ToolError as `call`."""
+        return self.call(
+            COMPUTE,
+            point_cloud="$point_cloud",
+            mask="$segmentation_mask",
+            focal_length_px="$focal_length_px",
+            image_index=0,
+        )
+
+    def grasp(self, point: Callable[[Frame], tuple[float, float]]) -> CallRecord:
+        """Look, segment, compute_grasp, execute_grasp: the record of the last.
+
+        Args:
+            point: Function that gives a normalized point on the thing for the picture that was taken.
+
+        Raises:
+            ToolError: The error of the first call that fails, and what `point` raises.
+        """
+        x, y = point(self.look())
+        self.call(SEGMENT, x=x, y=y, image_index=0)
+        self.compute_grasp()
+        return self.call(EXECUTE, grasp_pose="$grasp_pose")
+
+
+def grasp_by_tools(station: Station, index: int) -> ToolError | None:
+    """Grasp the thing of this index by the tools alone, pointed at in the middle of what is seen of it.
+
+    Returns:
+        What the tools reported; None for success.
+    """
+
+    def point(frame: Frame) -> tuple[float, float]:
+        found = middle_of(true_ids(station, frame), index)
+        if found is None:
+            raise ToolError(ErrorCode.OBJECT_NOT_FOUND, "The object is hidden from the camera.")
+        return found
+
+    try:
+        ToolCalls(station).grasp(point)
+    except ToolError as error:
+        return error
+    return None

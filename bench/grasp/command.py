@@ -1,0 +1,200 @@
+"""`toolhand bench grasp`: grasps of any object set, in any clutter, by any generator and segmenter, side by side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agent_node.console.options import (
+    DEFAULT_ROBOT_OPTIONS,
+    BackendOptions,
+    RobotOptions,
+    Unprefixed,
+    require_at_least,
+)
+from agent_node.console.terminal import AsJson, say
+from agent_node.runs.folder import write_atomically
+from bench.grasp.page import write_page
+from bench.grasp.plots import format_reliability, save_reliability, save_success, scores_of
+from bench.grasp.records import GraspRecord, RunFolder, csv_of
+from bench.grasp.rows import causes_of, format_paired, paired, rows_of, things_of
+from bench.grasp.scenes import GraspJob, GraspProtocol, jobs_of, kinds_of, sets_of
+from bench.grasp.sides import GraspSide, sides_of
+from bench.grasp.trial import crashed, run_one
+from bench.perception.metrics import format_means
+from bench.stats import LINE_WIDTH, SHOWN_FAILURES, format_rows, machine, publish
+from tool_nodes.port_names import PortNames
+from training.pool.parallel import run_jobs
+
+SENSOR = "stereo"
+"""Sensor of the benchmark where none is named."""
+AS_MEASURED = BackendOptions("pixels", PortNames(sensor=SENSOR))
+"""Backends that see what a real camera sees, with its noise."""
+
+
+def bench_grasp(
+    objects: str = "foreign",
+    scene: str = "",
+    n: int = 20,
+    first_seed: int = 0,
+    backends: Unprefixed[BackendOptions] = AS_MEASURED,
+    robot: Unprefixed[RobotOptions] = DEFAULT_ROBOT_OPTIONS,
+    protocol: GraspProtocol = "attempt",
+    vs: str = "",
+    control: bool = True,
+    ideal: bool = False,
+    out: Path | None = None,
+    jobs: int = 1,
+    as_json: AsJson = False,
+) -> int:
+    """Grasp things of any set in any clutter, beside a naive control; success, masks, times and causes of failure.
+
+    Args:
+        objects: Object sets and folders of meshes, several with +.
+        scene: Kinds of scenes, several with commas; all that suit the sets where it is left out.
+        n: Scenes of each kind; with the catalogue's own kinds, 58 grasp each product alone and in clutter.
+        first_seed: Seed of the first scene of each kind.
+        protocol: `attempt` asks for one thing of each scene once, `clear` for whatever the tools see best, until the
+            scene is empty or two attempts running fail.
+        vs: Another backend to compare with on the same scenes: the name of a generator or segmenter, or PORT:NAME.
+        control: Compare with a naive grasp from straight above on the same masks.
+        ideal: Compare with a sensor without noise and true masks.
+        out: Folder for records, tables, plots and a page of every failure; the same command goes on after a break.
+        jobs: Processes.
+    """
+    require_at_least(1, n=n, jobs=jobs)
+    require_at_least(0, first_seed=first_seed)
+    robot.require_known()
+    sets = sets_of(objects)
+    kinds = kinds_of(scene, sets)
+    sides = sides_of(backends, robot.robot, vs, control, ideal)
+    began = time.monotonic()
+    settings = {
+        "objects": objects,
+        "scene": kinds,
+        "first_seed": first_seed,
+        "protocol": protocol,
+        "robot": robot.robot,
+        "sides": [side.document() for side in sides],
+    }
+    folder = None if out is None else RunFolder(out)
+    if folder is not None:
+        folder.open(settings)
+    title = f"{objects}, {' and '.join(kinds)}, {n} scenes each from seed {first_seed}, {protocol}"
+    say(f"{title}; {', '.join(side.label for side in sides)}")
+    work = jobs_of(sides, kinds, sets, n, first_seed, protocol, "" if out is None else str(out))
+    records = _records(work, jobs, folder)
+    document = {
+        "bench": "grasp",
+        "title": title,
+        **settings,
+        "machine": machine(),
+        "seeds": sorted({job.seed for job in work}),
+        "jobs": jobs,
+        **figures(records, sides, protocol),
+        "wall_s": round(time.monotonic() - began, 1),
+    }
+    if folder is not None:
+        write_results(folder, document, sides, records)
+    publish(document, report, as_json)
+    return 0
+
+
+def _records(work: Sequence[GraspJob], jobs: int, folder: RunFolder | None) -> list[GraspRecord]:
+    """The records of all jobs; those that the folder has are not done again."""
+    found = {job.key: folder.find(job.key) if folder is not None else None for job in work}
+    missing = [job for job in work if found[job.key] is None]
+    if len(missing) < len(work):
+        say(f"{len(work) - len(missing)} of {len(work)} are in {folder.path if folder else ''} already")
+    for job, records in zip(missing, run_jobs(run_one, missing, jobs, crashed, _note), strict=True):
+        found[job.key] = records
+    return [record for records in found.values() for record in records or ()]
+
+
+def _note(scenes: Sequence[Sequence[GraspRecord]]) -> str:
+    records = [record for records in scenes for record in records]
+    false = sum(r.false_success for r in records)
+    return f"{sum(r.success for r in records)} of {len(records)} succeeded, {false} falsely said so"
+
+
+def figures(records: Sequence[GraspRecord], sides: Sequence[GraspSide], protocol: GraspProtocol) -> dict[str, Any]:
+    """All figures of the document: rows of each side, paired tables, scores, causes and failures."""
+    of = {side.role: [r for r in records if r.side == side.role] for side in sides}
+    first, *others = sides
+    return {
+        "rows": [{"side": s.label, **row} for s in sides for row in rows_of(of[s.role], protocol)],
+        "things": [{"side": s.label, **row} for s in sides for row in things_of(of[s.role])],
+        "paired": {s.label: paired(of[first.role], of[s.role], protocol) for s in others},
+        "scores": scores_of(of[first.role]),
+        "unscored": sum(not r.scored for r in records),
+        "causes": {s.label: causes_of(of[s.role]) for s in sides},
+        "failures": [
+            {
+                "side": s.label,
+                "kind": r.kind,
+                "seed": r.seed,
+                "attempt": r.attempt,
+                "thing": r.thing,
+                "cause": r.cause,
+                "up": r.up,
+                "mask_iou": r.mask_iou,
+                "text": r.text,
+            }
+            for s in sides
+            for r in of[s.role]
+            if not r.success
+        ],
+    }
+
+
+def write_results(
+    folder: RunFolder, document: Mapping[str, Any], sides: Sequence[GraspSide], records: Sequence[GraspRecord]
+) -> None:
+    """Write tables, plots and the page into the folder of a run."""
+    table = folder.write_table(records)
+    write_atomically(folder.path / "rows.csv", csv_of([*document["rows"], *document["things"]]).encode())
+    shown = {
+        side.label: [row for row in document["rows"] if row["side"] == side.label and _is_plotted(row)]
+        for side in sides
+    }
+    save_success(shown, folder.path / "success.png")
+    if document["scores"]:
+        save_reliability(document["scores"], folder.path / "reliability.png")
+    page = write_page(folder.path, {**document, "report": report(document)}, sides, records)
+    say(f"{page}; every attempt is in {table}")
+
+
+def _is_plotted(row: Mapping[str, Any]) -> bool:
+    return row.get("part") == "kind" or row["name"] in ("first attempt", "decluttered", "grasp success, of executed")
+
+
+def report(document: Mapping[str, Any]) -> str:
+    """The document as text."""
+    lines = []
+    for side in document["causes"]:
+        rows = [row for row in document["rows"] if row["side"] == side]
+        lines += [f"== {side}", format_rows([{**row, "name": _indented(row)} for row in rows])]
+        lines += [f"{row['name']:28}{row['n']:>6}{row['per_hour'] or '-':>9}" for row in rows if "per_hour" in row]
+        lines.append(format_means([row for row in rows if "mean" in row]))
+        lines += [f"  {count:>5}  {cause}" for cause, count in document["causes"][side].items()]
+    first = next(iter(document["causes"]))
+    lines += [format_paired(rows, first, other) for other, rows in document["paired"].items()]
+    lines += [format_reliability(name, found) for name, found in document["scores"].items()]
+    if document["unscored"]:
+        lines.append(f"unscored, because of infrastructure errors: {document['unscored']}")
+    failures = document["failures"]
+    for failure in failures[:SHOWN_FAILURES]:
+        where = f"{failure['side']}, {failure['kind']} {failure['seed']}, {failure['thing']}"
+        line = f"  {where}: {failure['cause']}: {failure['text']}"
+        lines.append(line if len(line) <= LINE_WIDTH else line[: LINE_WIDTH - 3] + "...")
+    if len(failures) > SHOWN_FAILURES:
+        lines.append(f"  and {len(failures) - SHOWN_FAILURES} more; --out DIR shows all of them, --json names them")
+    described = document["machine"]
+    lines.append(f"{described['cpu']}, cores {described['cores']}; {document['wall_s']} s")
+    return "\n".join(lines)
+
+
+def _indented(row: Mapping[str, Any]) -> str:
+    return f"  {row['name']}" if "part" in row else str(row["name"])

@@ -1,0 +1,134 @@
+"""Pictures of a grasp benchmark: success by kind of scene, and whether scores mean what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from bench.grasp.records import GraspRecord
+from bench.perception.calibration import BINS, Rating, calibration, save_plot
+from tool_nodes.results import invalid
+from training.intervals import Z95
+
+COLOURS = ("#2f5f9e", "#c2571a", "#8a8a8a", "#3c8d4f")
+"""One for each side, in the order of the sides; chosen to look at, told apart by the colour-blind too."""
+_ROW_PX, _WIDE_PX, _NAMES_PX, _HEAD_PX = 22, 420, 210, 46
+"""Height of a row of the plot of success, width from 0 to 100 %, room for names and for the legend [px]; chosen to
+look at."""
+
+
+def scores_of(records: Sequence[GraspRecord]) -> dict[str, dict[str, Any]]:
+    """Reliability of the scores of masks and of grasps of one side; see `bench.perception.calibration`.
+
+    The score of a mask is an expected overlap: the mean overlap stands over it. The score of a grasp is a probability
+    of success, of those that were executed.
+    """
+    scored = [r for r in records if r.scored]
+    masks = [(r.mask_score, r.mask_iou) for r in scored if r.mask_score is not None and r.mask_iou is not None]
+    grasps: list[Rating] = [(r.grasp_score, r.success) for r in scored if r.executed and r.grasp_score is not None]
+    found = {}
+    if masks:
+        found["mask scores"] = overlap_reliability(masks)
+    if grasps:
+        found["grasp scores"] = {"what": "success", **calibration(grasps)}
+        del found["grasp scores"]["thresholds"]
+    return found
+
+
+def overlap_reliability(pairs: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    """Bins of scores with the mean of what they predict, and its 95 % interval by the normal distribution.
+
+    Args:
+        pairs: (score, overlap), both in [0, 1].
+    """
+    scores, overlaps = np.array(pairs, float).T
+    place = np.minimum(np.floor(scores * BINS), BINS - 1)
+    rows, error = [], 0.0
+    for k in range(BINS):
+        chosen = overlaps[place == k]
+        if not chosen.size:
+            continue
+        score, mean = float(scores[place == k].mean()), float(chosen.mean())
+        half = Z95 * float(chosen.std(ddof=1)) / np.sqrt(chosen.size) if chosen.size > 1 else 1.0
+        error += chosen.size * abs(score - mean)
+        rows.append(
+            {
+                "from": k / BINS,
+                "to": (k + 1) / BINS,
+                "n": int(chosen.size),
+                "score": round(score, 4),
+                "right": round(mean, 4),
+                "low": round(max(0.0, mean - half), 4),
+                "high": round(min(1.0, mean + half), 4),
+            }
+        )
+    return {"what": "mean IoU", "n": len(pairs), "ece": round(error / len(pairs), 4), "bins": rows}
+
+
+def format_reliability(name: str, found: Mapping[str, Any]) -> str:
+    """One of `scores_of` as text."""
+    lines = [f"{name}: n {found['n']}, expected calibration error {found['ece']:.3f}; by score, {found['what']}"]
+    lines += [
+        f"  {row['from']:.1f} .. {row['to']:.1f}{row['n']:>7}   score {row['score']:.3f}   {row['right']:.3f}"
+        f"   ({row['low']:.3f} .. {row['high']:.3f})"
+        for row in found["bins"]
+    ]
+    return "\n".join(lines)
+
+
+def save_reliability(panels: Mapping[str, Mapping[str, Any]], path: Path) -> None:
+    """Write the reliability plot as a PNG. Raises ToolError INVALID_ARGUMENT where that cannot be written."""
+    save_plot(panels, path, thresholds={})
+
+
+def save_success(rows: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
+    """Write the plot of success as a PNG.
+
+    Args:
+        rows: For each side the rows to show, all sides the same ones.
+        path: The file.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where it cannot be written.
+    """
+    try:
+        success_plot(rows).quantize(32).save(path, format="PNG", optimize=True)
+    except OSError as error:
+        raise invalid(f"The plot cannot be written to {path}: {error}.") from error
+
+
+def success_plot(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> Image.Image:
+    """A dot and a 95 % interval for each row and side."""
+    names = list(dict.fromkeys(row["name"] for side in rows.values() for row in side))
+    tall = _HEAD_PX + len(names) * _ROW_PX * len(rows) + len(names) * _ROW_PX // 2 + 40
+    plot = Image.new("RGB", (_NAMES_PX + _WIDE_PX + 110, tall), "white")
+    draw, font = ImageDraw.Draw(plot), ImageFont.load_default(size=13)
+
+    def x(share: float) -> float:
+        return _NAMES_PX + share * _WIDE_PX
+
+    left = 12.0
+    for colour, side in zip(COLOURS, rows, strict=False):
+        draw.ellipse([left, 10, left + 10, 20], fill=colour)
+        draw.text((left + 16, 15), side, "black", font, anchor="lm")
+        left += 34 + draw.textlength(side, font)
+    for share in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
+        draw.line([x(share), _HEAD_PX - 8, x(share), tall - 30], fill="#e4e4e4")
+        draw.text((x(share), tall - 26), f"{share:.0%}", "black", font, anchor="ma")
+    y = float(_HEAD_PX)
+    for name in names:
+        draw.text((_NAMES_PX - 10, y + _ROW_PX * len(rows) / 2), name, "black", font, anchor="rm")
+        for colour, shown in zip(COLOURS, rows.values(), strict=False):
+            row = next((row for row in shown if row["name"] == name), None)
+            middle = y + _ROW_PX / 2
+            if row is not None and row["n"]:
+                draw.line([x(row["low"]), middle, x(row["high"]), middle], fill=colour, width=3)
+                draw.ellipse([x(row["rate"]) - 5, middle - 5, x(row["rate"]) + 5, middle + 5], fill=colour)
+                draw.text((x(1.0) + 12, middle), f"{row['success']}/{row['n']}", colour, font, anchor="lm")
+            y += _ROW_PX
+        y += _ROW_PX / 2
+    return plot

@@ -1,0 +1,239 @@
+"""What the grasp benchmark notes of each attempt, and the folder that keeps it while a run goes on.
+
+DIR/settings.json       what was asked for; a folder of another run is refused
+DIR/scenes/KEY.json     the attempts of one scene and side, written when it is over
+DIR/failures/KEY.*      pictures of an attempt that failed, and a film of it
+DIR/grasps.parquet      all attempts in one table (grasps.csv without pyarrow), written at the end
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from agent_node.runs.folder import encode, write_atomically, write_json
+from tool_nodes import plain_json
+from tool_nodes.files import MIB, read_file
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
+
+_LONGEST = 16 * MIB
+"""Longest file of a run that is read [bytes]: a scene of twenty attempts has 40 kB."""
+
+POOR_IOU = 0.75
+"""A mask that shares less than this with the thing's true pixels is a poor one; the share that the crowded bench asks
+for."""
+
+
+@dataclass(frozen=True)
+class GraspRecord:
+    """One attempt, also one that never moved the arm.
+
+    Attributes:
+        side: Role of the side, see `bench.grasp.sides`.
+        kind: Kind of scene.
+        seed: Seed of the scene.
+        attempt: Number in the scene, from 0.
+        object_set: Set of the thing.
+        thing: Name of the thing as scenes have it.
+        family: Family or kind of the thing.
+        things: Things that were in the scene before.
+        prompt: Normalized point (x, y) that was segmented; empty where the bench chose among masks.
+        mask_iou: Overlap of the mask with the thing's visible pixels; None without a mask.
+        mask_score: Score of the segmenter.
+        pose: Grasp, 4x4 by rows, base frame [m]; empty without one.
+        grasp_score: Score of the generator.
+        width_m: Opening of the jaws that the generator asked for [m].
+        approach_deg: Angle between the approach and straight down [deg].
+        sampled: Grasps before the collision filter.
+        offered: Grasps after it.
+        executed: The arm moved.
+        opening_m: Jaws on the held thing, as the tool measured them [m].
+        slip_mm: How far the thing moved in the hand during the judge's hold [mm]; None where it was not held.
+        up: Things that were up after the hold: nothing, the target, another, the target and another.
+        removed: Things that were taken away because they were up.
+        reported: The tools said success.
+        success: The judge says success.
+        code: Error code at the end, empty where the tools said success.
+        text: Last text of the tools.
+        computed: Calls of compute_grasp; clearing asks for a grasp of several masks.
+        segment_s, compute_s, plan_s: Processor time of the segmenter, of all calls of compute_grasp and of all
+            planning [s]; None for a stage that was not reached.
+        robot_s: Simulated time from the picture to the end of the attempt [s].
+        check_s: Part of it in which the robot made sure of what it holds [s].
+        pictures: Files of the failure, in `failures/`.
+    """
+
+    side: str
+    kind: str
+    seed: int
+    attempt: int = 0
+    object_set: str = ""
+    thing: str = ""
+    family: str = ""
+    things: int = 0
+    prompt: tuple[float, ...] = ()
+    mask_iou: float | None = None
+    mask_score: float | None = None
+    pose: tuple[float, ...] = ()
+    grasp_score: float | None = None
+    width_m: float | None = None
+    approach_deg: float | None = None
+    sampled: int | None = None
+    offered: int | None = None
+    executed: bool = False
+    opening_m: float | None = None
+    slip_mm: float | None = None
+    up: str = ""
+    removed: int = 0
+    reported: bool = False
+    success: bool = False
+    code: str = ""
+    text: str = ""
+    computed: int = 0
+    segment_s: float | None = None
+    compute_s: float | None = None
+    plan_s: float | None = None
+    robot_s: float = 0.0
+    check_s: float | None = None
+    pictures: tuple[str, ...] = ()
+
+    @property
+    def scored(self) -> bool:
+        """False after an infrastructure error."""
+        return self.code not in INFRASTRUCTURE_ERRORS
+
+    @property
+    def false_success(self) -> bool:
+        """The tools said success and the judge denies it."""
+        return self.reported and not self.success
+
+    @property
+    def held_untold(self) -> bool:
+        """The target alone was up at the end, and the tools reported a failure."""
+        return not self.reported and self.up == "the target"
+
+    @property
+    def poor_mask(self) -> bool:
+        """There was a mask, and it is not that of the thing."""
+        return self.mask_iou is not None and self.mask_iou < POOR_IOU
+
+    @property
+    def cause(self) -> str:
+        """Why it failed; empty after a success."""
+        if self.success:
+            return ""
+        why = self.code
+        if self.reported:
+            why = "slipped out after success was reported" if self.up == "nothing" else f"success claimed, {self.up} up"
+        return f"{why}, poor mask" if self.poor_mask else why
+
+
+def from_document(document: Mapping[str, Any]) -> GraspRecord:
+    """The record of a line that `asdict` and JSON made of one. Raises TypeError for another document."""
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in document.items()
+    }
+    return GraspRecord(**values)
+
+
+class RunFolder:
+    """The folder of a run; the same command goes on where it was interrupted.
+
+    Args:
+        path: The folder; made where it is not there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.failures = path / "failures"
+        self._scenes = path / "scenes"
+
+    def open(self, settings: Mapping[str, Any]) -> None:
+        """Begin a run with these settings, or go on with one.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT where the folder holds something else; UNAVAILABLE where it cannot be written.
+        """
+        known = self.path / "settings.json"
+        wanted = json.loads(json.dumps(settings))
+        if known.exists():
+            before = self._read(known)
+            if differing := sorted(key for key in {*before, *wanted} if before.get(key) != wanted.get(key)):
+                raise invalid(
+                    f"{self.path} holds a run with another {', '.join(differing)}: name another folder, or give the "
+                    "same options to go on with it."
+                )
+        elif self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise invalid(f"{self.path} holds something else than a run of this benchmark: name another folder.")
+        try:
+            for folder in (self._scenes, self.failures):
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise invalid(f"The folder {self.path} cannot be made: {error.strerror}.") from error
+        write_json(known, settings)
+
+    def find(self, key: str) -> list[GraspRecord] | None:
+        """The attempts of a scene that is over; None where it is not."""
+        path = self._scenes / f"{key}.json"
+        if not path.exists():
+            return None
+        try:
+            return [from_document(document) for document in self._read(path)]
+        except TypeError as error:
+            raise invalid(f"{path} is of another version of this benchmark: name another folder.") from error
+
+    def keep(self, key: str, records: Sequence[GraspRecord]) -> None:
+        """Write the attempts of a scene that is over."""
+        write_json(self._scenes / f"{key}.json", [asdict(record) for record in records])
+
+    def _read(self, path: Path) -> Any:
+        try:
+            return plain_json.load(read_file(path, _LONGEST, self.path))
+        except (OSError, ValueError) as error:
+            raise invalid(f"{path} cannot be read: {error}.") from error
+
+    def write_table(self, records: Sequence[GraspRecord]) -> Path:
+        """All attempts as one table: Parquet, or CSV where pyarrow (extra `data`) is not installed."""
+        rows = [asdict(record) for record in records]
+        try:
+            content, name = _parquet(rows), "grasps.parquet"
+        except ToolError:
+            content, name = encode(csv_of(rows)), "grasps.csv"
+        write_atomically(self.path / name, content)
+        return self.path / name
+
+
+def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as CSV, a column for each key that any of them has; lists are JSON."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        plain = {key: json.dumps(value) if isinstance(value, (tuple, list)) else value for key, value in row.items()}
+        writer.writerow(plain)
+    return text.getvalue()
+
+
+def _parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Raises ToolError UNAVAILABLE without pyarrow."""
+    from training.data.arrow import arrow, parquet_bytes
+
+    pa = arrow()
+    types = {
+        "str": pa.string(),
+        "int": pa.int64(),
+        "int | None": pa.int64(),
+        "bool": pa.bool_(),
+        "float": pa.float64(),
+        "float | None": pa.float64(),
+        "tuple[float, ...]": pa.list_(pa.float64()),
+        "tuple[str, ...]": pa.list_(pa.string()),
+    }
+    schema = pa.schema([(entry.name, types[str(entry.type)]) for entry in fields(GraspRecord)])
+    return parquet_bytes([pa.Table.from_pylist([dict(row) for row in rows], schema=schema)])

@@ -1,0 +1,131 @@
+"""Which scenes are worked at, and what each is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import zip_longest
+from typing import Literal
+
+from bench.grasp.sides import GraspSide
+from sim.objects.foreign import LAYOUTS
+from sim.objects.products import PRODUCTS
+from sim.objects.sets import object_set
+from sim.scene.foreign import foreign_scene
+from sim.scene.generator import generate_scene
+from sim.scene.scenes import Scene
+from tool_nodes.results import invalid
+
+GraspProtocol = Literal["attempt", "clear"]
+
+CATALOGUE = "catalogue"
+OF_PRODUCTS = ("alone", "clutter")
+"""Kinds of scenes in which each product of the catalogue is asked for in turn, with and without others around it."""
+_KEPT = 4
+"""Scenes that are kept, so that the sides of one scene do not make it again [-]."""
+
+
+@dataclass(frozen=True)
+class GraspJob:
+    """One scene for one side.
+
+    Attributes:
+        side: Who grasps.
+        kind: Kind of the scene.
+        seed: Seed of the scene, and of everything random in it.
+        sets: Names of the object sets that its things come from.
+        protocol: `attempt`: one thing is grasped once. `clear`: until the scene is empty or two attempts running fail.
+        item: Product that is asked for; a thing that is well visible, drawn from the seed, where empty.
+        out: Folder of the run; nothing is written where empty.
+    """
+
+    side: GraspSide
+    kind: str
+    seed: int
+    sets: tuple[str, ...]
+    protocol: GraspProtocol = "attempt"
+    item: str = ""
+    out: str = ""
+
+    @property
+    def key(self) -> str:
+        """What it is known by within the run."""
+        return f"{self.side.role}-{self.kind}-{self.seed}"
+
+
+def sets_of(text: str) -> tuple[str, ...]:
+    """The object sets that --objects names.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for an unknown set.
+    """
+    names = tuple(text.split("+"))
+    for name in names:
+        object_set(name)
+    return names
+
+
+def kinds_of(text: str, sets: Sequence[str]) -> list[str]:
+    """The kinds of scenes that --scene names; where it is empty, those that suit the sets.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for an unknown kind, one named twice, or one that the sets cannot fill.
+    """
+    of_products = tuple(sets) == (CATALOGUE,)
+    kinds = text.split(",") if text else [*(OF_PRODUCTS if of_products else LAYOUTS)]
+    allowed = [*(OF_PRODUCTS if of_products else ()), *LAYOUTS]
+    for kind in kinds:
+        if kind not in allowed:
+            only = f"; {' and '.join(OF_PRODUCTS)} need --objects {CATALOGUE} alone" if kind in OF_PRODUCTS else ""
+            raise invalid(f"--scene must be {' or '.join(allowed)}, or several with commas, got {kind[:60]!r}{only}.")
+    if len(set(kinds)) < len(kinds):
+        raise invalid(f"--scene names a kind twice: {text}.")
+    return kinds
+
+
+def jobs_of(
+    sides: Sequence[GraspSide],
+    kinds: Sequence[str],
+    sets: tuple[str, ...],
+    n: int,
+    first_seed: int,
+    protocol: GraspProtocol = "attempt",
+    out: str = "",
+) -> list[GraspJob]:
+    """The scenes of each kind, all sides of a scene one after the other.
+
+    Products take turns: kinds of products one after the other, alone and in clutter in turn, and each round swaps
+    those two, so that any n is spread over all of them and 58 of each grasp every product alone and in clutter.
+    """
+    turns = _product_turns(2 * n, first_seed)
+    jobs = []
+    for kind in kinds:
+        if kind in OF_PRODUCTS:
+            scenes = [(seed, item) for seed, item, clutter in turns if clutter == (kind == "clutter")]
+        else:
+            scenes = [(seed, "") for seed in range(first_seed, first_seed + n)]
+        jobs += [GraspJob(side, kind, seed, sets, protocol, item, out) for seed, item in scenes for side in sides]
+    return jobs
+
+
+def _product_turns(n: int, first_seed: int) -> list[tuple[int, str, bool]]:
+    """(seed, product, in clutter) of the first n grasps."""
+    of_kind: dict[str, list[str]] = {}
+    for item in sorted(PRODUCTS.values(), key=lambda item: (item.kind, item.name)):
+        if not item.container:
+            of_kind.setdefault(item.kind, []).append(item.name)
+    items = [name for names in zip_longest(*of_kind.values()) for name in names if name is not None]
+    turns = []
+    for k in range(n):
+        turn, place = divmod(k, len(items))
+        turns.append((first_seed + k, items[place], (turn + place) % 2 == 1))
+    return turns
+
+
+@lru_cache(_KEPT)
+def make_scene(kind: str, seed: int, sets: tuple[str, ...], item: str) -> Scene:
+    """The scene of a job. Raises ToolError as the generator of its kind does."""
+    if kind in OF_PRODUCTS:
+        return generate_scene(seed, required=(item,), n_objects=1 if kind == "alone" else None)
+    return foreign_scene(seed, "packed" if kind == "packed" else "pile")

@@ -1,0 +1,103 @@
+"""The sides of a comparison: what is measured, the naive control, what it is compared with, and perfect perception."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from agent_node.console.options import BackendOptions
+from sim.perception import PerceptionNoise
+from sim.station import StationConfig
+from tool_nodes import registry
+from tool_nodes.port_names import PORTS
+from tool_nodes.results import invalid
+
+Role = Literal["main", "vs", "control", "ideal"]
+
+CONTROL = "top_down"
+"""The naive generator: straight down over the middle of the mask, without a look at what stands around."""
+_BY_ITSELF = ("grasps", "segmenter")
+"""Ports in which --vs looks for a name that says no port."""
+_EXACT = PerceptionNoise(point_jitter_px=0.0, mask_noise_px=0.0, depth_noise=0.0)
+
+
+@dataclass(frozen=True)
+class GraspSide:
+    """One way to grasp; every side is given the same scenes, and the same thing in each.
+
+    Attributes:
+        role: Part that it has in the comparison.
+        label: Name in tables.
+        backends: Backends of the ports.
+        robot: Name or folder of the robot.
+        exact: Masks are the simulator's truth to the pixel, where the segmenter is `sim`.
+    """
+
+    role: Role
+    label: str
+    backends: BackendOptions
+    robot: str
+    exact: bool = False
+
+    def config(self, seed: int) -> StationConfig:
+        """The station that a scene of this seed is worked at."""
+        noise = _EXACT if self.exact else PerceptionNoise()
+        return StationConfig(**vars(self.backends), seed=seed, robot=self.robot, noise=noise)
+
+    def document(self) -> dict[str, Any]:
+        """What it is, as a report has it."""
+        return {"role": self.role, "label": self.label, "robot": self.robot, **self.backends.document()}
+
+
+def sides_of(backends: BackendOptions, robot: str, vs: str, control: bool, ideal: bool) -> list[GraspSide]:
+    """The sides that are asked for, what is measured first.
+
+    Args:
+        backends: Backends that are measured.
+        robot: Name or folder of the robot.
+        vs: "PORT:NAME", or the name of a generator or segmenter; empty for no comparison.
+        control: With the naive control.
+        ideal: With a sensor without noise and true masks.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for an unknown name.
+    """
+    backends.require_known()
+    named = backends.ports.over(backends.perception)
+
+    def side(role: Role, label: str, exact: bool = False, **ports: str) -> GraspSide:
+        changed = replace(backends, ports=replace(backends.ports, **ports))
+        changed.require_known()
+        return GraspSide(role, label, changed, robot, exact)
+
+    sides = [side("main", named.grasps)]
+    if vs:
+        port, name = port_of(vs)
+        mine = getattr(named, port)
+        if name == mine:
+            raise invalid(f"--vs must name another {port} than the one that is measured, {mine!r}.")
+        sides = [side("main", mine), side("vs", name, exact=False, **{port: name})]
+    if control and named.grasps != CONTROL:
+        sides.append(side("control", CONTROL, grasps=CONTROL))
+    if ideal:
+        sides.append(side("ideal", f"{named.grasps}, ideal", exact=True, sensor="ideal", segmenter="sim"))
+    return sides
+
+
+def port_of(vs: str) -> tuple[str, str]:
+    """Port and name of what --vs says, "segmenter:sam2:large" or a name that only one of the ports knows.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a name that neither a generator nor a segmenter has, or both.
+    """
+    port, _, name = vs.partition(":")
+    if port in PORTS and name:
+        return port, name
+    found = [port for port in _BY_ITSELF if vs.partition(":")[0] in registry.names(port)]
+    if len(found) == 1:
+        return found[0], vs
+    which = "is both" if found else "is none"
+    raise invalid(
+        f"--vs must name a generator of grasps or a segmenter, and {vs[:60]!r} {which}: "
+        "say grasps:NAME or segmenter:NAME; toolhand doctor lists the names."
+    )

@@ -1,0 +1,245 @@
+"""One scene for one side: a first attempt on one thing, or attempts until the scene is empty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.grasp.calls import EXECUTE, SEGMENT, middle_of, true_ids
+from bench.grasp.pictures import keep_pictures
+from bench.grasp.records import GraspRecord, RunFolder
+from bench.grasp.scenes import GraspJob
+from bench.grasp.watch import Watch
+from bench.perception.metrics import mask_iou
+from sim.scene.scenes import PlacedObject
+from tool_nodes.drawing import RGB
+from tool_nodes.perception.prompts import segment_by
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.types import BoolArray, Everything, FloatArray, Frame
+
+LEAST_PIXELS = 300
+"""Fewer visible pixels of a thing are not asked for [px]; a round figure."""
+MOST_MASKS = 8
+"""Masks, best first, of which each attempt at clearing computes a grasp [-]: more take longer than the motion, and a
+conversation remembers what its last 16 grasps were for."""
+FAILURES_RUNNING = 2
+"""Attempts in a row that take nothing away after which a scene is left [-]; as in VGN (Breyer et al., CoRL 2020)."""
+_SAME_GRASP_M = 0.02
+"""Grasps that are closer than this to one that has failed are taken last [m]: less than a finger is wide."""
+_CLOSING_S = 0.6
+"""Time for the jaws to close after the thing in them was taken away [s]; they need 0.5 s for their whole stroke."""
+
+
+def run_one(job: GraspJob) -> list[GraspRecord]:
+    """Every attempt of a job, judged; kept in the folder of the run where there is one."""
+    watch = Watch(job)
+    records = [_attempt(watch, job)] if job.protocol == "attempt" else _clear(watch, job)
+    if job.out:
+        RunFolder(Path(job.out)).keep(job.key, records)
+    return records
+
+
+def crashed(job: GraspJob, why: str) -> list[GraspRecord]:
+    """The record of a job that gave none: counted, never scored, and done again when the run goes on."""
+    return [GraspRecord(job.side.role, job.kind, job.seed, code=ErrorCode.INTERNAL, text=why)]
+
+
+def _attempt(watch: Watch, job: GraspJob) -> GraspRecord:
+    """Grasp one thing by the tools alone: a true pixel of it, segment_from_point, compute_grasp, execute_grasp."""
+    chosen: list[int] = []
+
+    def point(frame: Frame) -> tuple[float, float]:
+        ids = true_ids(watch.station, frame)
+        index = _wanted(watch, job, ids)
+        middle = middle_of(ids, index)
+        assert middle is not None
+        chosen.append(index)
+        watch.facts["prompt"] = middle
+        return middle
+
+    code, text = "", ""
+    try:
+        watch.grasp(point)
+    except ToolError as error:
+        code, text = str(error.code), error.message
+    things = watch.station.scene.objects
+    target = things[chosen[0]] if chosen else None
+    return _finish(watch, job, target, 0, code, text)
+
+
+def _wanted(watch: Watch, job: GraspJob, ids: NDArray[np.int32]) -> int:
+    """Index of the thing that is asked for, one that is seen. Raises ToolError OBJECT_NOT_FOUND where none is."""
+    things = watch.station.scene.objects
+    if job.item:
+        index = next(k for k, placed in enumerate(things) if placed.item == job.item)
+        if not (ids == index).any():
+            raise ToolError(ErrorCode.OBJECT_NOT_FOUND, "The object is hidden from the camera.")
+        return index
+    visible = [k for k in range(len(things)) if int((ids == k).sum()) >= LEAST_PIXELS]
+    if not visible:
+        raise ToolError(ErrorCode.OBJECT_NOT_FOUND, "Nothing of the scene is well visible.")
+    return int(np.random.default_rng([job.seed, 0xF2]).choice(visible))
+
+
+def _clear(watch: Watch, job: GraspJob) -> list[GraspRecord]:
+    """Attempts until nothing is left or too many in a row take nothing away.
+
+    What was up at the end of the judge's hold is taken out of the world, as if it had been let go over a bin: placing
+    is measured by `toolhand bench manipulation`, and published declutter rates are of picks alone.
+    """
+    records: list[GraspRecord] = []
+    failed_at: list[FloatArray] = []
+    failures = 0
+    while watch.station.world.scene.objects and failures < FAILURES_RUNNING:
+        watch.begin()
+        code, text = "", ""
+        mask: BoolArray | None = None
+        try:
+            mask = _choose(watch, failed_at)
+            watch.call(EXECUTE, grasp_pose="$grasp_pose")
+        except ToolError as error:
+            code, text = str(error.code), error.message
+        record = _finish(watch, job, _under(watch, mask), len(records), code, text)
+        records.append(record)
+        if not record.scored:
+            break
+        if record.removed:
+            failures, failed_at = 0, []
+        else:
+            failures += 1
+            failed_at += [np.reshape(record.pose, (4, 4))[:3, 3]] if record.pose else []
+        _park(watch)
+    return records
+
+
+@dataclass(frozen=True, eq=False)
+class _Option:
+    """A mask and its best grasp; `again` where one like it has failed before."""
+
+    again: bool
+    score: float
+    mask: BoolArray
+    T_camera_gripper: FloatArray
+    facts: dict[str, Any]
+    picture: RGB | None
+
+
+def _choose(watch: Watch, failed_at: Sequence[FloatArray]) -> BoolArray:
+    """Look, outline everything, and note the best grasp of the best masks: by perception alone.
+
+    Args:
+        watch: The attempt.
+        failed_at: (3,) positions of grasps that have failed, base frame [m]; others are taken first.
+
+    Returns:
+        The mask (H, W) that the grasp is for.
+
+    Raises:
+        ToolError: OBJECT_NOT_FOUND where nothing is outlined; the last error of compute_grasp where no mask has a
+            grasp.
+    """
+    frame = watch.look()
+    image, ports = watch.session.images[0], watch.station.ports
+    found = watch.timed(SEGMENT, lambda: segment_by(ports.segmenter, image, Everything()).value)
+    options: list[_Option] = []
+    failure = ToolError(ErrorCode.OBJECT_NOT_FOUND, "The segmenter outlines nothing.")
+    for one in sorted(found, key=lambda one: -one.score)[:MOST_MASKS]:
+        watch.session.variables["segmentation_mask"] = one.mask
+        watch.facts = {"mask_score": float(one.score)}
+        try:
+            T, score = watch.compute_grasp().result.value
+        except ToolError as error:
+            if error.code in INFRASTRUCTURE_ERRORS:
+                raise
+            failure = error
+            continue
+        at = (frame.T_base_camera @ T)[:3, 3]
+        again = any(np.linalg.norm(at - other) < _SAME_GRASP_M for other in failed_at)
+        options.append(_Option(again, one.score * score, one.mask, T, watch.facts, watch.grasp_picture))
+    if not options:
+        raise failure
+    best = min(options, key=lambda option: (option.again, -option.score))
+    watch.facts, watch.grasp_picture = best.facts, best.picture
+    watch.session.variables |= {"segmentation_mask": best.mask, "grasp_pose": best.T_camera_gripper}
+    return best.mask
+
+
+def _under(watch: Watch, mask: BoolArray | None) -> PlacedObject | None:
+    """The thing that most pixels of a mask truly show; None without a mask, or where it shows none."""
+    frame = watch.session.newest_frame() if mask is None else watch.session.images[0].frame
+    if mask is None or frame is None:
+        return None
+    ids = true_ids(watch.station, frame)[mask]
+    ids = ids[ids >= 0]
+    return watch.station.world.scene.objects[int(np.bincount(ids).argmax())] if ids.size else None
+
+
+def _park(watch: Watch) -> None:
+    """Bring back an arm that a failed attempt has left somewhere."""
+    try:
+        watch.station.manipulator.return_to_park()
+    except ToolError as error:
+        if error.code in INFRASTRUCTURE_ERRORS:
+            raise
+
+
+def _finish(
+    watch: Watch, job: GraspJob, target: PlacedObject | None, attempt: int, code: str, text: str
+) -> GraspRecord:
+    """Judge an attempt, take away what is up, and make a record of it."""
+    clearing = job.protocol == "clear"
+    world = watch.station.world
+    facts: dict[str, Any] = {**watch.facts, **watch.times(), **({"text": text} if text else {})}
+    record = GraspRecord(
+        job.side.role,
+        job.kind,
+        job.seed,
+        attempt,
+        things=len(watch.before.objects),
+        reported=not code,
+        code=code,
+        **facts,
+    )
+    if target is not None:
+        set_name, slash, _ = target.item.partition("/")
+        record = replace(
+            record,
+            object_set=set_name if slash else "catalogue",
+            thing=target.item,
+            family=target.asset.kind,
+            mask_iou=_mask_iou(watch, target),
+        )
+    if not record.scored:
+        return record
+    try:
+        watch.facts = {}
+        named = target.id if target is not None else next(iter(watch.before.objects))
+        lifted = watch.judge(named, any_thing=clearing or target is None)
+        # A thing that is up counts when anything may be cleared, whatever the tools believe that they have lifted.
+        success = bool(watch.facts.pop("success")) and (clearing or record.reported)
+        record = replace(record, **watch.facts, success=success)
+    except ToolError as error:
+        return replace(record, code=str(error.code), text=error.message, reported=False)
+    if job.out and not record.success:
+        folder = RunFolder(Path(job.out)).failures
+        record = replace(record, pictures=keep_pictures(watch, record, folder, f"{job.key}-{attempt}"))
+    if clearing and lifted:
+        left = tuple(placed for placed in world.scene.objects if placed.id not in lifted)
+        world.change_objects(replace(world.scene, objects=left))
+        world.step(round(_CLOSING_S / world.timestep))
+        record = replace(record, removed=len(lifted))
+    return record
+
+
+def _mask_iou(watch: Watch, target: PlacedObject) -> float | None:
+    """Overlap of the newest mask with the visible pixels of a thing; None where there is no mask."""
+    mask, frame = watch.session.variables.get("segmentation_mask"), watch.session.images[0].frame
+    if mask is None or frame is None:
+        return None
+    index = watch.station.world.scene.objects.index(target)
+    return round(mask_iou(mask, true_ids(watch.station, frame) == index), 4)

@@ -1,0 +1,164 @@
+"""Rows, paired tables and the page of a grasp benchmark, on records that were made up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from agent_node.console.options import COLOUR_AND_DEPTH
+from bench.grasp.command import figures, report
+from bench.grasp.page import what_happened, write_page
+from bench.grasp.plots import overlap_reliability, scores_of, success_plot
+from bench.grasp.records import GraspRecord
+from bench.grasp.rows import causes_of, paired, rows_of, sign_test
+from bench.grasp.sides import sides_of
+
+HELD = GraspRecord(
+    "main",
+    "packed",
+    0,
+    thing="s/a",
+    family="mug",
+    things=3,
+    mask_iou=0.9,
+    mask_score=0.85,
+    grasp_score=0.75,
+    executed=True,
+    up="the target",
+    reported=True,
+    success=True,
+    computed=1,
+    compute_s=0.05,
+    robot_s=6.0,
+    removed=1,
+)
+WRONG = replace(HELD, seed=1, mask_iou=0.4, up="another", success=False, removed=0)
+SLIPPED = replace(HELD, seed=2, up="nothing", success=False, family="bowl", removed=0)
+UNTOLD = replace(HELD, seed=3, reported=False, code="WRONG_OBJECT", success=False, removed=0)
+NO_GRASP = GraspRecord("main", "pile", 4, family="bowl", things=3, mask_iou=0.8, code="NO_GRASP", text="No <b>way</b>")
+BROKEN = GraspRecord("main", "pile", 5, code="INTERNAL", text="it died")
+
+
+def found(*records: GraspRecord, protocol: Any = "attempt") -> dict[str, tuple[int, int]]:
+    rows = rows_of(records, protocol)
+    return {row["name"]: (row["success"], row["n"]) for row in rows if "rate" in row and row.get("part") is None}
+
+
+def test_rates_tell_false_success_from_what_was_given_up_and_leave_out_what_broke() -> None:
+    rows = found(HELD, WRONG, SLIPPED, UNTOLD, NO_GRASP, BROKEN)
+    assert rows == {
+        "first attempt": (1, 5),
+        "first attempt, unscored as wrong": (1, 6),
+        "grasp success, of executed": (1, 4),
+        "false success": (2, 5),
+        "held, reported otherwise": (1, 5),
+        "mask IoU 0.75 or more": (4, 5),
+    }
+    parts = {
+        (r["part"], r["name"]): (r["success"], r["n"]) for r in rows_of([HELD, NO_GRASP], "attempt") if "part" in r
+    }
+    assert parts[("kind", "packed")] == (1, 1)
+    assert parts[("kind", "pile")] == (0, 1)
+    assert parts[("family", "mug")] == (1, 1)
+    assert parts[("family", "bowl")] == (0, 1)
+
+
+def test_causes_say_whether_the_mask_was_to_blame() -> None:
+    assert causes_of([HELD, WRONG, WRONG, SLIPPED, UNTOLD, NO_GRASP]) == {
+        "success claimed, another up, poor mask": 2,
+        "slipped out after success was reported": 1,
+        "WRONG_OBJECT": 1,
+        "NO_GRASP": 1,
+    }
+
+
+def test_clearing_counts_things_scenes_and_picks_in_an_hour() -> None:
+    cleared = [replace(HELD, attempt=k, things=3 - k, removed=1) for k in range(3)]
+    left = [replace(HELD, seed=9, things=3, removed=2), replace(NO_GRASP, kind="packed", seed=9, attempt=1, things=1)]
+    rows = {row["name"]: row for row in rows_of([*cleared, *left], "clear")}
+    assert (rows["decluttered"]["success"], rows["decluttered"]["n"]) == (5, 6)
+    assert (rows["scenes emptied"]["success"], rows["scenes emptied"]["n"]) == (1, 2)
+    assert rows["picks per simulated hour"]["per_hour"] == pytest.approx(3600 * 5 / 24.0)
+
+
+def test_pairs_are_scenes_that_both_sides_have_and_the_sign_test_is_over_those_that_differ() -> None:
+    first = [replace(HELD, seed=k, success=k < 8) for k in range(10)]
+    second = [replace(HELD, seed=k, success=k in (0, 1, 9)) for k in range(11)]
+    (row,) = paired(first, second, "attempt")
+    assert row == {"name": "all", "n": 10, "first": 6, "second": 1, "both": 2, "neither": 1, "p": 0.125}
+    assert sign_test(10, 0) == pytest.approx(2 / 2**10, rel=1e-2)
+    assert sign_test(0, 0) == 1.0
+
+
+def test_clearing_is_paired_by_what_was_taken_away() -> None:
+    first = [replace(HELD, seed=k, removed=3) for k in range(3)]
+    second = [replace(HELD, seed=k, removed=3 - k) for k in range(3)]
+    assert paired(first, second, "clear") == [{"name": "all", "n": 3, "first": 2, "second": 0, "alike": 1, "p": 0.5}]
+
+
+def test_what_broke_on_one_side_is_no_pair() -> None:
+    assert paired([HELD, replace(HELD, seed=1)], [HELD, replace(BROKEN, kind="packed", seed=1)], "attempt")[0]["n"] == 1
+
+
+def test_the_error_of_mask_scores_is_their_distance_to_the_mean_overlap() -> None:
+    result = overlap_reliability([(0.55, 0.2), (0.55, 0.6), (0.95, 0.95)])
+    assert result["ece"] == pytest.approx((2 * abs(0.55 - 0.4) + 0.0) / 3, abs=1e-4)
+    assert [row["n"] for row in result["bins"]] == [2, 1]
+    assert scores_of([HELD, WRONG])["grasp scores"]["bins"][0]["right"] == 0.5
+    assert scores_of([NO_GRASP]) == {}
+
+
+def test_the_plot_of_success_has_a_row_for_each_kind_and_side() -> None:
+    rows = {side: [{"name": "packed", "n": 2, "success": 1, "rate": 0.5, "low": 0.1, "high": 0.9}] for side in "AB"}
+    taller = {side: [*rows[side], {**rows[side][0], "name": "pile"}] for side in "AB"}
+    assert success_plot(taller).height > success_plot(rows).height
+    assert len(np.unique(np.asarray(success_plot(rows)).reshape(-1, 3), axis=0)) > 4
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        (WRONG, "another thing was up"),
+        (SLIPPED, "slipped out within the 2 s"),
+        (UNTOLD, "In truth the target was up at the end."),
+        (NO_GRASP, "The arm did not move."),
+        (BROKEN, "Not scored, INTERNAL: it died"),
+    ],
+)
+def test_a_sentence_says_what_happened(record: GraspRecord, words: str) -> None:
+    assert words in what_happened(record)
+
+
+def test_the_page_shows_every_failure_with_its_pictures_and_runs_nothing_that_was_said(tmp_path: Path) -> None:
+    failures = tmp_path / "failures"
+    failures.mkdir()
+    for name in ("x-mask.jpg", "x-film.webp"):
+        Image.new("RGB", (8, 8), "red").save(failures / name)
+    sides = sides_of(COLOUR_AND_DEPTH, "gen3", "", control=True, ideal=False)
+    records = [HELD, replace(WRONG, pictures=("x-mask.jpg", "x-film.webp")), NO_GRASP, replace(SLIPPED, side="control")]
+    document = {"title": "made <up>", "report": "rate & more"}
+    text = write_page(tmp_path, document, sides, records).read_text()
+    assert text.count('<article class="card failure">') == 3
+    assert "No &lt;b&gt;way&lt;/b&gt;" in text
+    assert "<b>way" not in text
+    assert text.count("data:image/jpeg;base64,") == 1
+    assert text.count("data:image/webp;base64,") == 1
+    assert "default-src 'none'" in text
+    assert "http" not in text.replace("http-equiv", "")
+    assert text.index("packed 1: s/a") < text.index("pile 4") < text.index("top_down: 1 failures")
+
+
+def test_the_report_names_rates_pairs_scores_and_failures() -> None:
+    sides = sides_of(COLOUR_AND_DEPTH, "gen3", "", control=True, ideal=False)
+    records = [HELD, WRONG, replace(WRONG, side="control"), replace(HELD, side="control", seed=1)]
+    document = {**figures(records, sides, "attempt"), "machine": {"cpu": "x", "cores": 1}, "wall_s": 1.0}
+    text = report(document)
+    for words in ("== analytic", "== top_down", "analytic (A) and top_down (B)", "p = 1", "mask scores: n 2"):
+        assert words in text
+    assert "analytic, packed 1, s/a: success claimed, another up, poor mask" in text
+    assert {row["side"] for row in document["things"]} == {"analytic", "top_down"}
