@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from sim.camera.sensors.readings import EXACT
 from sim.world import World
 from tool_nodes.motion.trajectory_checks import unfit
 from tool_nodes.results import ErrorCode, ToolError
@@ -169,18 +170,24 @@ class SimArm:
         world: The physics; stepped only inside motions.
 
     Attributes:
+        readings: Noise and steps of what it reads of joints and jaws; exact until a station sets another one.
         first_motion_at: Wall clock (monotonic) when the arm first began to move [s], or None.
     """
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._latch = StopLatch()
+        self.readings = EXACT
         self.first_motion_at: float | None = None
 
     def state(self) -> ArmState:
         """The measured state."""
         world = self._world
-        return ArmState(world.arm_position, world.arm_velocity, world.opening_m, world.time)
+        q = self.readings.joints(world.arm_position, world.time)
+        return ArmState(q, world.arm_velocity, self._opening_m(), world.time)
+
+    def _opening_m(self) -> float:
+        return self.readings.opening(self._world.opening_m, self._world.time)
 
     def stop(self) -> None:
         """Latch a stop; the running motion brakes at once, later ones are refused."""
@@ -210,8 +217,9 @@ class SimArm:
         """Move the jaws until they arrive or stall; see `close_or_open`."""
         with self._latch.job() as job:
             if job.halted:
-                return GripperOutcome(MotionStatus.STOPPED, self._world.opening_m, False, "stopped before it began")
-            return self._run(close_or_open(self._world, opening_m, lambda: job.halted))
+                return GripperOutcome(MotionStatus.STOPPED, self._opening_m(), False, "stopped before it began")
+            outcome = self._run(close_or_open(self._world, opening_m, lambda: job.halted))
+            return replace(outcome, opening_m=self._opening_m())
 
     def rest(self, seconds: float) -> MotionOutcome:
         """Let time pass with the last commands; see `stay`."""

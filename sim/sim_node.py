@@ -13,6 +13,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from sim.camera.sensor import device
 from sim.ros.cameras import CameraServer
 from sim.ros.controllers import GripperController, TrajectoryController
 from sim.ros.entities import Entities
@@ -55,7 +56,12 @@ class SimNode(Node):
         )
         settings = self.settings
         self._state_publisher = StatePublisher(
-            self, settings.joint_state_rate, ZED[settings.zed_names].optical_frame, robot, settings.joint_states
+            self,
+            settings.joint_state_rate,
+            ZED[settings.zed_names].optical_frame,
+            robot,
+            lambda camera: device(self.settings.sensor, camera, self.settings.seed),
+            settings.joint_states,
         )
         self._camera_server = CameraServer(self, self.physics, self._state_publisher, lambda: self.settings)
         services = Services(self, self.physics)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, fields, replace
 from sim.arm import SimArm
 from sim.camera.following import FollowingCamera
 from sim.camera.ray import CameraModel, CameraState, jittered, scene_camera, wrist_camera
+from sim.camera.sensor import device, make_sensor, readings_of
+from sim.camera.sensors.readings import Readings
 from sim.perception import PerceptionNoise, Truth
 from sim.scene.scenes import Scene
 from sim.world import World, WorldState
@@ -165,7 +167,11 @@ class Station:
         arm = registry.make("arm", self.config.arm, Setting(self.config.seed, robot=self.robot), world=self.world)
         if not isinstance(arm, SimArm):
             raise invalid(f"The arm {self.config.arm!r} moves nothing in the simulation: it is no sim.arm.SimArm.")
+        arm.readings = self._readings()
         return arm
+
+    def _readings(self) -> Readings:
+        return readings_of(device(self._names.sensor, "arm", self.config.seed))
 
     def _make_ports(self) -> Ports:
         config = self.config
@@ -244,6 +250,7 @@ class Station:
     def _reseed(self) -> None:
         """Give what has a seed the one of the configuration."""
         planner = self.planner
+        self.arm.readings = self._readings()
         self.ports = self._make_ports()
         self._make_planner()
         if self.planner is not planner:
@@ -304,7 +311,7 @@ class Station:
     def make_camera(self, model: CameraModel) -> Camera:
         """A camera in this world, also after `world.change_objects`."""
         seed = self.config.seed
-        sensor = registry.make("sensor", self._names.sensor, Setting(seed))
+        sensor = make_sensor(self._names.sensor, model.name, seed)
         camera = FollowingCamera(self.config.renderer, self.world, model, self.scene, seed, sensor)
         self._cameras.append(weakref.ref(camera))
         return camera

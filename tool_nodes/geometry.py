@@ -20,6 +20,10 @@ QUATERNION_DECIMALS = 12
 """Decimals of a quaternion's components as shares of its largest: 1e-12 rad, far above the rounding of doubles and far
 below what an arm can resolve."""
 
+_FEW = 3000
+"""Coordinates up to which a matrix product transforms points faster than sums by axis [-]. For a picture's cloud the
+sums take 1.5 ms of processor time, the product 2 ms, or 6 ms where BLAS has its threads wait for one another."""
+
 
 def pose(R: ArrayLike, p: ArrayLike) -> FloatArray:
     """The (4, 4) transform with rotation R (3, 3) and translation p (3,) [m]."""
@@ -44,7 +48,13 @@ def transform(T: FloatArray, points: NDArray[_Float]) -> NDArray[_Float]:
     """Maps points (..., 3) by T (4, 4). Keeps the points' dtype and their NaN rows."""
     R = T[:3, :3].astype(points.dtype)
     p = T[:3, 3].astype(points.dtype)
-    return points @ R.T + p
+    if points.size < _FEW:
+        return points @ R.T + p
+    x, y, z = points[..., 0], points[..., 1], points[..., 2]
+    mapped = np.empty_like(points)
+    for axis in range(3):
+        mapped[..., axis] = R[axis, 0] * x + R[axis, 1] * y + R[axis, 2] * z + p[axis]
+    return mapped
 
 
 def rotation_z(yaw: float) -> FloatArray:

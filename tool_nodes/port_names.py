@@ -21,7 +21,7 @@ class PortNames:
         grasps: Backend that proposes grasps.
         second_pointer: Backend that the tools vlm.* ask; the pointer where neither it nor the preset's is named.
         planner: Backend that plans motions; embedded where it is left out.
-        sensor: Sensor model of a simulated camera; stereo where it is left out.
+        sensor: Sensor model of the simulated cameras, or SCENE+WRIST; stereo where it is left out.
     """
 
     pointer: str = ""
@@ -63,16 +63,16 @@ class PortNames:
             raise invalid(f"Recorded pictures and the mock robot have no {wrong[0]}: leave it out.")
 
     def parts(self, port: str) -> list[str]:
-        """The backend that a port names, and the one for pictures without depth where it names two.
+        """The backend that a port names, and the one for pictures without depth, or for the wrist camera, of two.
 
         Raises:
             ToolError: INVALID_ARGUMENT for too many.
         """
         parts: list[str] = getattr(self, port).split("+")
-        if len(parts) > (2 if port in SHARED else 1):
+        if len(parts) > (2 if port in (*SHARED, "sensor") else 1):
             raise invalid(
                 f"The {port} {'+'.join(parts)[:60]!r} names too many: {', '.join(SHARED)} take NAME or NAME+OTHER, "
-                "all else NAME."
+                "sensor NAME or SCENE+WRIST, all else NAME."
             )
         return parts
 

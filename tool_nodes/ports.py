@@ -188,8 +188,11 @@ class Planner(Protocol):
             ToolError: IK_FAILED, OUT_OF_WORKSPACE or PLAN_FAILED.
         """
 
-    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene) -> bool:
-        """True if some arm configuration free of collision reaches the pose (4, 4)."""
+    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene, back: FloatArray | None = None) -> bool:
+        """True if some arm configuration free of collision reaches the pose (4, 4).
+
+        With `back` (3,), base frame [m], the arm must also come there in a straight line from the pose moved by it.
+        """
 
     def reseed(self, seed: int) -> None:
         """Answer from now on as a new planner with this seed would; nothing to do where nothing is random."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import mujoco
 import numpy as np
 
-from sim.camera.ray import CameraModel, CameraState, StampedCamera, make_camera
-from sim.camera.sensor import SensorModel
+from sim.camera.ray import CameraModel, CameraState, StampedCamera, camera_pose, make_camera
+from sim.camera.sensor import SensorModel, calibrated, latency_of, unit_of
 from sim.scene.scenes import Scene
 from sim.world import World
+from tool_nodes import geometry
 from tool_nodes.ports import Camera
 from tool_nodes.results import invalid
-from tool_nodes.types import Frame
+from tool_nodes.types import FloatArray, Frame
 
 
 class FollowingCamera:
@@ -37,17 +39,21 @@ class FollowingCamera:
         self._renderer, self._world, self._camera_model, self._scene = renderer, world, model, scene
         self._seed, self._sensor = seed, sensor
         self._labelled: tuple[Frame, Frame] | None = None
+        self._late: tuple[Frame, Frame] | None = None
         self._make()
 
     def _make(self) -> None:
         world = self._world
         self._seen = world.model
+        self._unit = unit_of(self._sensor, self._seed, self._camera_model.name)
+        # What the camera sees is of a moment before; where there is no latency, it is the world itself.
+        self._past = mujoco.MjData(world.model) if latency_of(self._unit) else world.data
         lamp = np.asarray(self._scene.light_position_m)
         index = world.body_index
         self._camera: Camera = make_camera(
             self._renderer,
             world.model,
-            world.data,
+            self._past,
             self._camera_model,
             index,
             sensor=self._sensor,
@@ -59,7 +65,8 @@ class FollowingCamera:
         """See ports.Camera."""
         if self._world.model is not self._seen:
             self._make()
-        frame = self._camera.capture()
+        self._look_back()
+        frame = self._posed(self._camera.capture())
         things = self._world.scene.objects
         if [placed.item for placed in things] == [placed.item for placed in self._scene.objects]:
             return frame
@@ -70,10 +77,33 @@ class FollowingCamera:
             )
         return self._labelled[1]
 
+    def _look_back(self) -> None:
+        """Take over what the world was when the picture was taken, at the time of now."""
+        world, past = self._world, self._past
+        if past is not world.data:
+            past.qpos[:], past.time = qpos_before(world, latency_of(self._unit)), world.time
+            past.mocap_pos[:], past.mocap_quat[:] = world.data.mocap_pos, world.data.mocap_quat
+
+    def _posed(self, frame: Frame) -> Frame:
+        """The late picture with the pose of now: drivers stamp a picture when it arrives."""
+        world, model = self._world, self._camera_model
+        if self._past is world.data or model.body is None or np.array_equal(self._past.qpos, world.data.qpos):
+            return frame
+        now = mujoco.MjData(world.model)
+        now.qpos[:] = world.data.qpos
+        mujoco.mj_kinematics(world.model, now)
+        _, T_base_camera = calibrated(self._unit, model.K, camera_pose(world.model, now, model))
+        if self._late is None or self._late[0] is not frame:
+            self._late = frame, replace(frame, T_base_camera=geometry.carried(T_base_camera))
+        return self._late[1]
+
     def reset(self, seed: int) -> None:
         """Be as a new one with this seed; what never moves need not be drawn again."""
         self._seed = seed
-        if isinstance(self._camera, StampedCamera) and self._world.model is self._seen:
+        delayed = latency_of(self._unit) > 0.0
+        self._unit = unit_of(self._sensor, seed, self._camera_model.name)
+        alike = delayed == (latency_of(self._unit) > 0.0)
+        if isinstance(self._camera, StampedCamera) and self._world.model is self._seen and alike:
             self._camera.reset(seed)
         else:
             self._make()
@@ -84,8 +114,10 @@ class FollowingCamera:
 
     def restore(self, state: CameraState) -> None:
         """Go on from a saved state, once its world has. Raises ToolError INVALID_ARGUMENT as `save`."""
+        if state.seed != self._seed:
+            self.reset(state.seed)
         camera = self._stamped()
-        self._seed = state.seed
+        self._look_back()
         camera.restore(state)
 
     def _stamped(self) -> StampedCamera:
@@ -97,3 +129,11 @@ class FollowingCamera:
                 "sim.camera.ray.StampedCamera can.",
             )
         return self._camera
+
+
+def qpos_before(world: World, latency_s: float) -> FloatArray:
+    """The positions (nq,) so long ago [s]: the newest logged ones that are as old, or the oldest of the log."""
+    if not latency_s or not world.log:
+        return world.data.qpos
+    old = [qpos for time, qpos in world.log if time <= world.time - latency_s]
+    return old[-1] if old else world.log[0][1]

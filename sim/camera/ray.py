@@ -17,7 +17,7 @@ from scipy import ndimage
 from scipy.spatial.transform import Rotation
 
 from sim.camera.ray_casting import OPAQUE, TRANSPARENT, Hits, PixelIndex, RayView, RayWorld
-from sim.camera.sensor import STEREO, SensorModel, measured
+from sim.camera.sensor import STEREO, SensorModel, View, calibrated, measured, unit_of
 from sim.camera.shading import (
     FloatImage,
     Lamp,
@@ -33,7 +33,7 @@ from tool_nodes import geometry, registry, workspace
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.ports import Camera
 from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.types import FloatArray, Frame
+from tool_nodes.types import BoolArray, FloatArray, Frame
 
 LAMP_POSITION = np.array([0.80, -0.75, 1.90])
 """Where the light comes from unless a scene says otherwise, in the base frame [m]."""
@@ -144,6 +144,8 @@ class CameraState:
 class StampedCamera:
     """Takes one picture per state of the simulation; subclasses say how with `_prepare` and `_render`.
 
+    A `_render` that knows where something transparent is sets `_clear` (H, W), for sensors that are blind there.
+
     Args:
         model: The physics model; appearance is read once, here.
         data: Its state, read at every capture and never written.
@@ -171,6 +173,7 @@ class StampedCamera:
         self._source = data
         self._camera = camera
         self._sensor = sensor
+        self._clear: BoolArray | None = None
         self.reset(seed)
         camera_pose(model, data, camera)
         self._objects = object_of_geom(model, body_index)
@@ -179,6 +182,7 @@ class StampedCamera:
     def reset(self, seed: int) -> None:
         """Forget the last picture and start the noise again from a seed."""
         self._seed = seed
+        self._unit = unit_of(self._sensor, seed, self._camera.name)
         self._pictures = 0
         self._last: tuple[bytes, Frame] | None = None
 
@@ -188,11 +192,12 @@ class StampedCamera:
         if self._last is None or self._last[0] != state:
             rgb, depth, ids, T_base_camera = self._render()
             rng = np.random.default_rng((self._seed, self._pictures))
-            rgb, depth = measured(self._sensor, rgb, depth, rng)
+            rgb, depth = measured(self._unit, rgb, depth, rng, View(self._camera.K, self._clear))
+            K, T_base_camera = calibrated(self._unit, self._camera.K, T_base_camera)
             for array in (rgb, depth, ids):
                 array.setflags(write=False)
             stamp = float(self._source.time)
-            frame = Frame(rgb, depth, self._camera.K, geometry.carried(T_base_camera), stamp, self._camera.name, ids)
+            frame = Frame(rgb, depth, K, geometry.carried(T_base_camera), stamp, self._camera.name, ids)
             self._last = state, frame
             self._pictures += 1
         return self._last[1]
@@ -261,6 +266,8 @@ class RayCamera(StampedCamera):
         rgb[pixels] = encode_rgb(alpha * self._shade(pixels, hits, shadows) + (1.0 - alpha) * decode_rgb(rgb[pixels]))
 
         shape = self._camera.size[::-1]
+        self._clear = np.zeros(shape, dtype=bool)
+        self._clear.ravel()[pixels] = True
         picture = smooth_edges(rgb.reshape(*shape, 3), geom.reshape(shape))
         return picture, depth.reshape(shape), self._objects[geom].reshape(shape), T_base_camera
 

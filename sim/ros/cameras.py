@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import mujoco
@@ -23,7 +24,9 @@ from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import Header
 
+from sim.camera.following import qpos_before
 from sim.camera.ray import AUTO, jittered, make_camera, scene_camera, wrist_camera
+from sim.camera.sensor import device, latency_of, make_sensor
 from sim.camera.shading import wood_grain
 from sim.ros.perception import IDS_KEPT
 from sim.ros.physics import Physics
@@ -31,11 +34,9 @@ from sim.ros.settings import Settings
 from sim.ros.state import StatePublisher, stamp_ns
 from sim.scene.scenes import Scene
 from sim.world import World
-from tool_nodes import registry
 from tool_nodes.camera_names import WRIST, ZED, CameraNames
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.ports import Camera
-from tool_nodes.registry import Setting
 from tool_nodes.results import ToolError
 from tool_nodes.ros.messages import depth_to_image, intrinsics_to_info, rgb_to_image, time_message
 from tool_nodes.types import FloatArray, Frame
@@ -207,7 +208,7 @@ class CameraServer:
         """
         if self._settings().renderer != AUTO:
             world = self._physics.world
-            self._camera("scene", mujoco.MjData(world.model), self._moment_of(world))
+            self._camera("scene", mujoco.MjData(world.model), self._moment_of("scene", world))
         self._thread.start()
 
     def close(self) -> None:
@@ -223,7 +224,7 @@ class CameraServer:
             for stream in self._streams:
                 try:
                     if stream.wanted(1.0 / self._settings().camera_rate):
-                        moment = self._physics.call(self._moment).result(PHYSICS_DEADLINE_S)
+                        moment = self._physics.call(partial(self._moment, stream.name)).result(PHYSICS_DEADLINE_S)
                         stream.send(moment, self._camera, self._settings().fault)
                 except ToolError as error:
                     self._report(f"The {stream.name} camera failed: {error}")
@@ -237,13 +238,15 @@ class CameraServer:
             self._reported = sentence
             self._log_error(sentence)
 
-    def _moment(self, world: World) -> Moment:
+    def _moment(self, camera: str, world: World) -> Moment:
         """In the physics thread; the transforms of the moment go out before its picture."""
-        moment = self._moment_of(world)
+        moment = self._moment_of(camera, world)
         self._state.publish_transforms(world, moment.stamp_ns)
         return moment
 
-    def _moment_of(self, world: World) -> Moment:
+    def _moment_of(self, camera: str, world: World) -> Moment:
+        settings = self._settings()
+        latency_s = latency_of(device(settings.sensor, camera, settings.seed))
         stamp = stamp_ns(world, self._physics.time_offset)
         return Moment(
             self._physics.generation,
@@ -251,7 +254,7 @@ class CameraServer:
             world.body_index,
             world.scene,
             world.robot,
-            world.data.qpos.copy(),
+            qpos_before(world, latency_s).copy(),
             world.time,
             stamp,
         )
@@ -266,7 +269,7 @@ class CameraServer:
             data,
             model,
             moment.body_index,
-            sensor=registry.make("sensor", settings.sensor, Setting(settings.seed)),
+            sensor=make_sensor(settings.sensor, name, settings.seed),
             seed=settings.seed,
             lamp_position=np.asarray(moment.scene.light_position_m),
         )

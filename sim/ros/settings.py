@@ -18,7 +18,7 @@ from sim.scene.scenes import Scene
 from tool_nodes import registry
 from tool_nodes.camera_names import ZED
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT
-from tool_nodes.port_names import DEFAULT_SENSOR
+from tool_nodes.port_names import DEFAULT_SENSOR, PortNames
 from tool_nodes.results import ToolError, invalid
 
 FAULTS = (
@@ -67,7 +67,7 @@ class Settings:
         image_width: [px].
         image_height: [px].
         renderer: A name that `sim.camera.ray.make_camera` knows.
-        sensor: Sensor model of the cameras, a name of the group `toolhand.sensor`.
+        sensor: Sensor model of cameras and readings, a name of the group `toolhand.sensor`, or SCENE+WRIST.
         zed_names: Names of zed-ros2-wrapper for the scene camera's topics and frame: "new" (5.1 and later) or "old".
         fault: One of `FAULTS`.
     """
@@ -131,7 +131,8 @@ def checked(name: str, value: Any) -> Any:
     if choices is not None and value not in choices:
         raise _invalid(name, " or ".join(choice or "empty" for choice in choices), value)
     if name == "sensor":
-        registry.find("sensor", value)
+        for part in PortNames(sensor=value).parts("sensor"):
+            registry.find("sensor", part)
     if name in _RANGES:
         low, high = _RANGES[name]
         if not (math.isfinite(value) and low <= value <= high):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import mujoco
 import numpy as np
@@ -16,7 +17,9 @@ from std_msgs.msg import Header, String
 from tf2_msgs.msg import TFMessage
 
 from sim.camera.ray import jittered, scene_camera
+from sim.camera.sensor import SensorModel, calibrated, readings_of
 from sim.world import World
+from tool_nodes.geometry import matrix_from_quat_wxyz, pose
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.ros.messages import BASE_FRAME, matrix_to_pose, time_message
 from tool_nodes.types import FloatArray
@@ -71,6 +74,13 @@ class JointTransforms:
         """The links that do not move."""
         return [self._message(body) for body in self.fixed]
 
+    def in_parent(self, link: str) -> tuple[str, FloatArray]:
+        """The parent of a link that does not move, and its pose (4, 4) in it."""
+        body = self._model.body(link).id
+        rotation = matrix_from_quat_wxyz(self._model.body_quat[body])
+        parent: str = self._model.body(self._model.body_parentid[body]).name
+        return parent, pose(rotation, self._model.body_pos[body])
+
     def at(self, qpos: FloatArray, stamp_ns: int) -> TFMessage:
         """The links that move."""
         stamp = time_message(stamp_ns)
@@ -97,12 +107,20 @@ class StatePublisher:
         rate: Joint states per second of simulated time [Hz].
         scene_frame: Optical frame of the scene camera.
         robot: Robot whose description is published.
+        device: What measures as "scene", "wrist" and "arm" now, see `sim.camera.sensor.device`.
         joint_states: One of `JOINT_STATES`.
     """
 
     def __init__(
-        self, node: Node, rate: float, scene_frame: str, robot: RobotModel, joint_states: str = "plain"
+        self,
+        node: Node,
+        rate: float,
+        scene_frame: str,
+        robot: RobotModel,
+        device: Callable[[str], SensorModel],
+        joint_states: str = "plain",
     ) -> None:
+        self._device = device
         self._scene_frame = scene_frame
         self._period = 1.0 / rate
         self._as_kortex = joint_states == "kortex"
@@ -120,7 +138,7 @@ class StatePublisher:
     def publish(self, world: World, offset_s: float, at_once: bool) -> None:
         """Publish what is due; clock and joints whether due or not where `at_once`."""
         now_ns, wall = stamp_ns(world, offset_s), time.monotonic()
-        if world.model is not self._model:
+        if world.model is not self._model or self._device("scene") is not self._scene_device:
             self._begin(world)
         due = not 0 <= now_ns - self._shown < self._period * 1e9 - 1e6 and wall - self._shown_wall >= MIN_WALL_PERIOD_S
         if at_once or due:
@@ -134,13 +152,17 @@ class StatePublisher:
         self._tf_listeners = listeners
 
     def _joint_state(self, world: World, now_ns: int) -> JointState:
-        position, knuckle_velocity = world.arm_position, world.knuckle_velocity
+        readings = readings_of(self._device("arm"))
+        position, knuckle_velocity = readings.joints(world.arm_position, world.time), world.knuckle_velocity
+        knuckle = world.knuckle
+        if readings.of_jaws:
+            knuckle = world.robot.gripper.joint_position(readings.opening(world.opening_m, world.time))
         if self._as_kortex:
             position, knuckle_velocity = world.robot.nearest_turn(position, np.zeros_like(position)), 0.0
         return JointState(
             header=Header(stamp=time_message(now_ns)),
             name=list(world.robot.joints),
-            position=[*position.tolist(), world.knuckle],
+            position=[*position.tolist(), knuckle],
             velocity=[*world.arm_velocity.tolist(), knuckle_velocity],
         )
 
@@ -153,16 +175,24 @@ class StatePublisher:
         """Another world: what does not move may stand elsewhere."""
         self._model = world.model
         self._transforms = JointTransforms(world.model)
-        self._tf_static.publish(
-            TFMessage(transforms=[*self._transforms.static(), _scene_camera_transform(world, self._scene_frame)])
-        )
+        self._scene_device = self._device("scene")
+        model, wrist = jittered(scene_camera(), world.scene), world.robot.wrist_camera_frame
+        _, T_base_scene = calibrated(self._scene_device, model.K, model.T_base_camera)
+        links = self._transforms.static()
+        links.append(_transform(BASE_FRAME, self._scene_frame, T_base_scene))
+        parent, T_parent_wrist = self._transforms.in_parent(wrist)
+        _, reported = calibrated(self._device("wrist"), model.K, T_parent_wrist)
+        if reported is not T_parent_wrist:
+            links = [link for link in links if link.child_frame_id != wrist]
+            links.append(_transform(parent, wrist, reported))
+        self._tf_static.publish(TFMessage(transforms=links))
 
 
-def _scene_camera_transform(world: World, frame_id: str) -> TransformStamped:
-    pose = matrix_to_pose(jittered(scene_camera(), world.scene).T_base_camera)
-    message = TransformStamped(child_frame_id=frame_id)
-    message.header.frame_id = BASE_FRAME
-    p, at = message.transform.translation, pose.position
+def _transform(parent: str, child: str, T_parent_child: FloatArray) -> TransformStamped:
+    pose_of = matrix_to_pose(T_parent_child)
+    message = TransformStamped(child_frame_id=child)
+    message.header.frame_id = parent
+    p, at = message.transform.translation, pose_of.position
     p.x, p.y, p.z = at.x, at.y, at.z
-    message.transform.rotation = pose.orientation
+    message.transform.rotation = pose_of.orientation
     return message

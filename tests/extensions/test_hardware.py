@@ -30,7 +30,7 @@ def test_a_sensor_of_another_package_is_named_on_the_command_line(tmp_path: Path
     assert ended[0].stdout != ended[1].stdout
     wrong = package.toolhand(*PICTURE, "--sensor", "short_rang")
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert "There is no sensor 'short_rang': it must be ideal or short_range or stereo." in wrong.stderr
+    assert "There is no sensor 'short_rang': it must be azure_kinect or clean or hard or ideal" in wrong.stderr
 
 
 def test_a_planner_of_another_package_moves_the_robot(tmp_path: Path) -> None:

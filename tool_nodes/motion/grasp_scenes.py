@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import OrderedDict
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +11,26 @@ from numpy.typing import NDArray
 from tool_nodes import workspace
 from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.motion.targets import cloud_in_base, jaw_opening_for, meant_mask, target_mask
-from tool_nodes.perception.obstacles import fit_obstacles
+from tool_nodes.perception.heights import SeenTable
+from tool_nodes.perception.obstacles import OBSTACLE_CELL_M, fit_obstacles
 from tool_nodes.ports import Planner
-from tool_nodes.types import BoolArray, Box, CollisionScene, FloatArray, Frame, GraspTarget
+from tool_nodes.types import Box, CollisionScene, FloatArray, Frame, GraspTarget
 
 APPROACH = 0.10
 """Distance from the pre-grasp to the grasp [m]."""
-_MORE = 0.02
-"""What stands between the fingers and is less of the target than this was left out by its outline [-]."""
+_CLOSE_M = 0.002
+"""Clearance from what stands about the target where the usual one leaves no way [m]: the noise of the depth, averaged
+over a cell, is less."""
+_KEPT = 4
+"""Targets of one picture whose obstacles are remembered [-]; a round figure."""
+
+
+@dataclass(frozen=True)
+class _Around:
+    """What one picture shows of a target: its points (N, 3), base frame [m], and the obstacles without it."""
+
+    points: NDArray[np.float32]
+    boxes: tuple[Box, ...]
 
 
 class GraspScenes:
@@ -31,54 +44,72 @@ class GraspScenes:
     def __init__(self, planner: Planner, gripper: GripperModel) -> None:
         self._planner = planner
         self._gripper = gripper
-        self._cloud: tuple[Frame, NDArray[np.float32]] | None = None
-        self._obstacles: dict[bytes, tuple[Box, ...]] = {}
+        self._newest: tuple[Frame, NDArray[np.float32], SeenTable] | None = None
+        self._around: OrderedDict[bytes, _Around] = OrderedDict()
 
     def reachable(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> bool:
-        """True if the arm can be at a grasp and at its pre-grasp, in the scene as seen in the frame; see `of`."""
-        before = T_base_gripper.copy()
-        before[:3, 3] -= APPROACH * T_base_gripper[:3, 2]
-        return any(
-            self._planner.reachable(T_base_gripper, scene) and self._planner.reachable(before, scene)
-            for scene in self.of(T_base_gripper, frame, target)[0]
-        )
+        """True if the arm can be at a grasp and come to it in a straight line from its pre-grasp; see `of`.
+
+        A parallel gripper is symmetric: the mirror image of the grasp will do as well.
+        """
+        poses = T_base_gripper, mirrored(T_base_gripper)
+        back = -APPROACH * T_base_gripper[:3, 2]
+        for number, scene in enumerate(self.of(T_base_gripper, frame, target)[0]):
+            if any(self._planner.reachable(T, scene, back) for T in poses):
+                return True
+            bare = CollisionScene(table_z=scene.table_z, opening_m=scene.opening_m)
+            if not number and not any(self._planner.reachable(T, bare, back) for T in poses):
+                return False  # whatever stands there
+        return False
 
     def of(
         self, T: FloatArray, frame: Frame, target: GraspTarget | None = None
     ) -> tuple[tuple[CollisionScene, ...], NDArray[np.float32]]:
-        """Obstacles without the target, strictest first, with the jaws wide open and just open enough; its points.
+        """Obstacles without the target, strictest first, and the target's points.
 
-        What a mask shows is the target, and all beside it an obstacle. A box over a whole neighbour may take up the
-        room between the two into which the generator, who knows each point, found that the fingers go: so the scenes
-        at the end leave out what touches the target too. Without a mask only those are known: the target is
-        what stands between the fingers, and whatever touches it.
+        The jaws are wide open, then just open enough, then with less clearance: fingers may go wherever the generator,
+        who knows each point, found room for them. About the target obstacles are cells of the measured heights.
 
         Args:
             T: Pose (4, 4) of the gripper at the grasp, in the base frame.
             frame: The picture that the grasp comes from.
-            target: The thing to be grasped; None where it is not known.
+            target: The thing to be grasped; where None, whatever stands between the fingers and touches it.
 
         Returns:
             The scenes, and the points (N, 3) of the target, base frame [m].
         """
-        if self._cloud is None or self._cloud[0] is not frame:
-            self._cloud = frame, cloud_in_base(frame)
-            self._obstacles.clear()
-        cloud = self._cloud[1]
-        cluster = target_mask(cloud, T, self._gripper)
-        if target is None:
-            points, left_out = cloud[cluster], [cluster]
-        else:
-            meant = meant_mask(cloud, target.mask).reshape(-1)
-            points, left_out = cloud[meant & target.mask.reshape(-1)], [meant]
-            if np.count_nonzero(cluster & ~meant) > _MORE * np.count_nonzero(meant):
-                left_out.append(meant | cluster)
-        opening = jaw_opening_for(points, T, self._gripper)
-        scenes = [CollisionScene(self._boxes(frame, mask), table_z=workspace.TABLE_Z) for mask in left_out]
-        return tuple(each for scene in scenes for each in (scene, replace(scene, opening_m=opening))), points
+        around = self._of_target(T, frame, target)
+        opening = jaw_opening_for(around.points, T, self._gripper)
+        wide = CollisionScene(around.boxes, table_z=workspace.TABLE_Z)
+        return (
+            wide,
+            replace(wide, opening_m=opening),
+            replace(wide, opening_m=opening, margin=_CLOSE_M),
+        ), around.points
 
-    def _boxes(self, frame: Frame, left_out: BoolArray) -> tuple[Box, ...]:
-        key = left_out.tobytes()
-        if key not in self._obstacles:
-            self._obstacles[key] = fit_obstacles(frame, ignore=left_out.reshape(frame.depth.shape))
-        return self._obstacles[key]
+    def _of_target(self, T: FloatArray, frame: Frame, target: GraspTarget | None) -> _Around:
+        if self._newest is None or self._newest[0] is not frame:
+            cloud = cloud_in_base(frame)
+            self._newest = frame, cloud, SeenTable(frame, cloud=cloud, cell=OBSTACLE_CELL_M)
+            self._around.clear()
+        _, cloud, seen = self._newest
+        shape = frame.depth.shape
+        if target is None:
+            mask = left_out = target_mask(cloud, T, self._gripper).reshape(shape)
+        else:
+            mask, left_out = target.mask, meant_mask(cloud, target.mask)
+        key = np.packbits(mask).tobytes()
+        if key not in self._around:
+            points = cloud[(mask & left_out).reshape(-1)]
+            boxes = fit_obstacles(frame, ignore=left_out, seen=seen, about=points)
+            self._around[key] = _Around(points, boxes)
+            while len(self._around) > _KEPT:
+                self._around.popitem(last=False)
+        return self._around[key]
+
+
+def mirrored(T_base_gripper: FloatArray) -> FloatArray:
+    """The grasp (4, 4) that a parallel gripper takes by half a turn about its approach."""
+    T = T_base_gripper.copy()
+    T[:3, :2] *= -1.0
+    return T

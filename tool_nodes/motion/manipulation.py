@@ -13,7 +13,7 @@ import numpy as np
 
 from tool_nodes import workspace
 from tool_nodes.motion.approval import MotionStep
-from tool_nodes.motion.grasp_scenes import APPROACH, GraspScenes
+from tool_nodes.motion.grasp_scenes import APPROACH, GraspScenes, mirrored
 from tool_nodes.motion.grip import CARRIED_M, EMPTY_OPENING, steady_grip, wrong_object
 from tool_nodes.motion.guard import LIFT_M, Mode, MotionGuard, recorded
 from tool_nodes.motion.moves import GuardedMoves
@@ -23,8 +23,9 @@ from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.scene_model import attached_opening
 from tool_nodes.motion.targets import HeldObject, cloud_in_base, held_object
 from tool_nodes.perception.containers import is_cavity
+from tool_nodes.perception.heights import HeightMap, height_map
 from tool_nodes.perception.lifted import what_was_lifted
-from tool_nodes.perception.obstacles import HeightMap, fit_obstacles, height_map
+from tool_nodes.perception.obstacles import fit_obstacles
 from tool_nodes.ports import Arm, Camera, Planner
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import (
@@ -166,7 +167,7 @@ class Manipulator(GuardedMoves):
     # -- grasp -----------------------------------------------------------------------------------
 
     def reachable(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> bool:
-        """True if the arm can be at a grasp and at its pre-grasp, in the scene as seen in the frame."""
+        """True if the arm can come straight from its pre-grasp to a grasp, in the scene as seen in the frame."""
         return self._scenes.reachable(T_base_gripper, frame, target)
 
     def grasp(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> Grasped:
@@ -269,11 +270,9 @@ class Manipulator(GuardedMoves):
     def _plan_grasp(self, T: FloatArray, scenes: Sequence[CollisionScene]) -> tuple[Legs, FloatArray, CollisionScene]:
         """Legs to the grasp or to its mirror image (a parallel gripper is symmetric), in the first scene with a way."""
         start = self._arm.state().q
-        flipped = T.copy()
-        flipped[:3, :2] *= -1
         failures = []
         for scene in scenes:
-            for candidate in (T, flipped):
+            for candidate in (T, mirrored(T)):
                 try:
                     legs = self._approach_and_descend(start, candidate, -APPROACH * candidate[:3, 2], scene)
                 except ToolError as error:

@@ -13,7 +13,7 @@ from tool_nodes.geometry import pose, rotation_z
 from tool_nodes.motion.robot_model import Reach
 from tool_nodes.motion.targets import HeldObject
 from tool_nodes.perception.containers import is_cavity, seen_inside
-from tool_nodes.perception.obstacles import HeightMap, height_map
+from tool_nodes.perception.heights import HeightMap, height_map
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, Frame
 

@@ -137,8 +137,13 @@ class EmbeddedPlanner:
             self.stats = PlannerStats(self._kinematics.iterations, checker.checks)
         raise invalid(f"The goal must be a PoseGoal, LinearGoal or JointGoal, got {type(goal).__name__}.")
 
-    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene) -> bool:
-        """True if a few attempts find a configuration free of collision at the pose (4, 4).
+    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene, back: FloatArray | None = None) -> bool:
+        """True if a few attempts find a configuration free of collision at the pose (4, 4), and a line to it.
+
+        Args:
+            T_base_gripper: The pose.
+            scene: Obstacles.
+            back: (3,) [m], base frame: the straight line to the pose starts at the pose moved by it; None for no line.
 
         Raises:
             ToolError: INVALID_ARGUMENT on malformed input.
@@ -146,8 +151,12 @@ class EmbeddedPlanner:
         T = check_pose(T_base_gripper, "pose")
         checker = Checker(self._models.of(scene))
         self._kinematics.iterations = 0
-        found = self._reach_error(T, scene) is None and any(
-            checker.free(q) for q in self._configurations(T, None, _REACHABLE_RESTARTS, _REACHABLE_ITERATIONS)
+        first = T.copy()
+        if back is not None:
+            first[:3, 3] += back
+        found = all(self._reach_error(each, scene) is None for each in (T, first)) and any(
+            checker.free(q) and (back is None or self._line_free(q, T, checker))
+            for q in self._configurations(first, None, _REACHABLE_RESTARTS, _REACHABLE_ITERATIONS)
         )
         self.stats = PlannerStats(self._kinematics.iterations, checker.checks)
         return found
@@ -302,6 +311,14 @@ class EmbeddedPlanner:
         if not checker.path_free(trajectory.q):
             raise checker.error("The straight line")
         return trajectory
+
+    def _line_free(self, start: FloatArray, T: FloatArray, checker: Checker) -> bool:
+        """True if a straight line leads from joint positions (n,) to T, and its end and what lies between are free."""
+        try:
+            _, path = self._track(start, T)
+        except ToolError:
+            return False
+        return all(checker.free(q) for q in path[::-1])  # most that are blocked are so at the end
 
     def _track(self, start: FloatArray, T: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Joint positions (N, n) along the straight line from start to T, and their parameter (N,) in [0, 1]."""

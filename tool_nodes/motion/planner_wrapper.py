@@ -25,9 +25,9 @@ class PlannerWrapper:
         """See ports.Planner."""
         return self._planner.plan(start, goal, scene, speed)
 
-    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene) -> bool:
+    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene, back: FloatArray | None = None) -> bool:
         """See ports.Planner."""
-        return self._planner.reachable(T_base_gripper, scene)
+        return self._planner.reachable(T_base_gripper, scene, back)
 
     def reseed(self, seed: int) -> None:
         """See ports.Planner."""

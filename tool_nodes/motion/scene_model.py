@@ -44,12 +44,16 @@ def attached_opening(scene: CollisionScene, gripper: GripperModel) -> float:
 
 def check_scene(scene: CollisionScene) -> None:
     """Raises ToolError INVALID_ARGUMENT unless every number of the scene is finite and every size positive."""
-    for box in (*scene.boxes, *scene.attached):
-        T, half = np.asarray(box.T_parent_box), np.asarray(box.half_extents)
-        if T.shape != (4, 4) or half.shape != (3,) or not (np.isfinite(T).all() and np.isfinite(half).all()):
-            raise invalid("A box needs a finite (4, 4) pose and 3 finite half extents.")
-        if (half <= 0).any():
-            raise invalid(f"Half extents of a box must be positive, got {half} m.")
+    try:
+        poses, halves = _arrays(scene)
+    except (TypeError, ValueError):
+        poses = halves = np.empty(0)
+    boxes = len(scene.boxes) + len(scene.attached)
+    if poses.shape != (boxes, 4, 4) or halves.shape != (boxes, 3) or not np.isfinite([poses.sum(), halves.sum()]).all():
+        raise invalid("A box needs a finite (4, 4) pose and 3 finite half extents.")
+    flat = (halves <= 0).any(axis=1)
+    if flat.any():
+        raise invalid(f"Half extents of a box must be positive, got {halves[flat][0]} m.")
     points, radius = np.asarray(scene.points), scene.point_radius
     if points.ndim != 2 or points.shape[1] != 3 or not np.isfinite(points).all() or not 0.0 < radius < np.inf:
         raise invalid("Points of a scene need finite positions (N, 3) and a finite radius greater than 0.")
@@ -65,17 +69,19 @@ class SceneModel:
     Args:
         scene: Obstacles; boxes and the balls of the points are inflated by the scene's margin.
         robot: The robot.
+        compiled: Model of an equal scene, whatever its opening, so that it need not be compiled again.
 
     Attributes:
         robot: The robot.
         opening_m: Jaw opening the fingers are modelled at [m].
+        compiled: The model.
     """
 
-    def __init__(self, scene: CollisionScene, robot: RobotModel) -> None:
+    def __init__(self, scene: CollisionScene, robot: RobotModel, compiled: mujoco.MjModel | None = None) -> None:
         self.robot = robot
         self.opening_m = attached_opening(scene, robot.gripper)
         self._boxes, self._points, self._table_z = scene.boxes, scene.points, scene.table_z
-        self._model = _compile(scene, robot)
+        self.compiled = self._model = compiled or _compile(scene, robot)
         self._data = mujoco.MjData(self._model)
         self._arm = slice(0, robot.dof)  # the gripper hangs on the arm, so that its joints come later
         position = robot.gripper.joint_position(self.opening_m)
@@ -165,7 +171,7 @@ class SceneModels:
     def __init__(self, capacity: int = 4, robot: RobotModel | None = None) -> None:
         self.robot = robot or load_robot()
         self._capacity = capacity
-        self._models: OrderedDict[bytes, SceneModel] = OrderedDict()
+        self._models: OrderedDict[tuple[bytes, float], SceneModel] = OrderedDict()
 
     def of(self, scene: CollisionScene) -> SceneModel:
         """The model of a scene, compiled if none of the last few was equal.
@@ -174,22 +180,31 @@ class SceneModels:
             ToolError: INVALID_ARGUMENT if a number of the scene is not finite or a size not positive.
         """
         check_scene(scene)
-        key = _content(scene, self.robot.gripper)
+        content, opening = _content(scene), attached_opening(scene, self.robot.gripper)
+        key = content, opening
         if key not in self._models:
-            self._models[key] = SceneModel(scene, self.robot)
+            compiled = next((m.compiled for (other, _), m in self._models.items() if other == content), None)
+            self._models[key] = SceneModel(scene, self.robot, compiled)
             while len(self._models) > self._capacity:
                 self._models.popitem(last=False)
         self._models.move_to_end(key)
         return self._models[key]
 
 
-def _content(scene: CollisionScene, gripper: GripperModel) -> bytes:
-    opening = attached_opening(scene, gripper)
-    numbers = [np.array([len(scene.boxes), len(scene.attached), scene.table_z, scene.margin, opening], dtype=float)]
-    for box in (*scene.boxes, *scene.attached):
-        numbers += [np.asarray(box.T_parent_box, float).ravel(), np.asarray(box.half_extents, float)]
+def _content(scene: CollisionScene) -> bytes:
+    """What the compiled model depends on: all but the opening of the jaws."""
+    numbers = [np.array([len(scene.boxes), len(scene.attached), scene.table_z, scene.margin], dtype=float)]
+    numbers += [each.ravel() for each in _arrays(scene)]
     numbers += [np.array([scene.point_radius]), np.asarray(scene.points, float).ravel()]
     return np.concatenate(numbers).tobytes()
+
+
+def _arrays(scene: CollisionScene) -> tuple[FloatArray, FloatArray]:
+    """Poses (N, 4, 4) and half extents (N, 3) [m] of the scene's boxes and of the attached ones."""
+    boxes = (*scene.boxes, *scene.attached)
+    if not boxes:
+        return np.empty((0, 4, 4)), np.empty((0, 3))
+    return np.array([box.T_parent_box for box in boxes], float), np.array([box.half_extents for box in boxes], float)
 
 
 @cache
@@ -239,12 +254,13 @@ def _compile(scene: CollisionScene, robot: RobotModel) -> mujoco.MjModel:
         name=_TABLE, type=mujoco.mjtGeom.mjGEOM_PLANE, size=[2, 2, 0.1], pos=[0, 0, scene.table_z]
     )
     obstacles = [plane]
+    boxes = spec.worldbody.add_body()  # one body, so that MuJoCo looks for near boxes in one tree
     for index, box in enumerate(scene.boxes):
-        obstacles.append(_add_box(spec.worldbody.add_body(), f"box_{index}", box, scene.margin))
+        obstacles.append(_add_box(boxes, f"box_{index}", box, scene.margin))
     if len(scene.points):
         # A ball has one contact with each part: where all balls touch all parts, no contact may be left out.
         spec.memory = _ARENA_BYTES + _CONTACT_BYTES * len(scene.points) * (len(spec.geoms) + len(scene.attached))
-        cloud = spec.worldbody.add_body()  # one body, so that MuJoCo looks for near balls in one tree
+        cloud = spec.worldbody.add_body()  # one body, as for the boxes
         for index, point in enumerate(scene.points):
             obstacles.append(
                 cloud.add_geom(

@@ -69,11 +69,16 @@ def meant_mask(cloud: NDArray[np.float32], mask: BoolArray) -> BoolArray:
         cloud: (H*W, 3) points in the base frame [m].
         mask: True on the thing.
     """
-    z = cloud[:, 2].reshape(mask.shape)
+    meant = np.zeros(mask.shape, bool)
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    if not rows.size:
+        return meant
+    part = tuple(slice(max(at[0] - _RIM_PX, 0), at[-1] + _RIM_PX + 1) for at in (rows, columns))
+    z = cloud[:, 2].reshape(mask.shape)[part]
     with np.errstate(invalid="ignore"):
         stands_out = (z > workspace.TABLE_Z + ELEVATED) & (z < _HIGHEST)
-        rim = ndimage.binary_dilation(mask & stands_out, iterations=_RIM_PX)
-    return np.asarray(rim & stands_out, bool)
+    meant[part] = ndimage.binary_dilation(mask[part] & stands_out, iterations=_RIM_PX) & stands_out
+    return meant
 
 
 def jaw_opening_for(target: NDArray[np.floating], T_base_gripper: FloatArray, gripper: GripperModel) -> float:

@@ -80,10 +80,10 @@ class InterruptiblePlanner(PlannerWrapper):
         self._check()
         return super().plan(start, goal, scene, speed)
 
-    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene) -> bool:
+    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene, back: FloatArray | None = None) -> bool:
         """See ports.Planner. Raises InterruptedPlanning."""
         self._check()
-        return super().reachable(T_base_gripper, scene)
+        return super().reachable(T_base_gripper, scene, back)
 
     def _check(self) -> None:
         if self._interrupted():

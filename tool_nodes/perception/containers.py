@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes.perception.obstacles import HeightMap, height_map
+from tool_nodes.perception.heights import HeightMap, height_map
 from tool_nodes.perception.placed import CELL_M, risen, top_of
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, Frame

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import ndimage
 
-from tool_nodes.perception.obstacles import HeightMap, height_map
+from tool_nodes.perception.heights import HeightMap, height_map
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
 CELL_M = 0.005

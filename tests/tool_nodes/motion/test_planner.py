@@ -385,3 +385,14 @@ def test_a_malformed_start_or_scene_is_refused(planner: EmbeddedPlanner) -> None
         planner.plan(PARK, goal, CollisionScene((box(np.nan, 0, 0, (0.1, 0.1, 0.1)),)))
     with pytest.raises(ToolError, match="must be positive"):
         planner.plan(PARK, goal, CollisionScene((box(0.5, 0, 0, (0.1, 0.0, 0.1)),)))
+
+
+def test_a_pose_is_not_reached_along_a_line_on_which_something_stands(planner: EmbeddedPlanner) -> None:
+    T, back = top_down(0.45, 0.12, 0.05), np.array([0.0, -0.25, 0.0])
+    between = CollisionScene((box(0.45, -0.005, 0.05, (0.03, 0.01, 0.05)),))
+    first = T.copy()
+    first[:3, 3] += back
+    assert planner.reachable(T, EMPTY, back)
+    assert planner.reachable(T, between)
+    assert planner.reachable(first, between)
+    assert not planner.reachable(T, between, back)

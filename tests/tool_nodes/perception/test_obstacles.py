@@ -11,7 +11,8 @@ import pytest
 from sim.camera.ray import RayCamera, scene_camera
 from sim.camera.sensor import SensorNoise
 from tool_nodes import geometry, workspace
-from tool_nodes.perception.obstacles import INFLATION, MAX_BOXES, PADDING_DEPTH, fit_obstacles, height_map
+from tool_nodes.perception.heights import height_map
+from tool_nodes.perception.obstacles import INFLATION, MAX_BOXES, PADDING_DEPTH, fit_obstacles
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, Box, FloatArray, Frame
 

@@ -96,3 +96,30 @@ def test_no_grasp_in_reach_is_an_error_that_says_how_many_there_were(station: St
     error = table.refusal("grasp_generator.compute_grasp", **CLOUD, image_index=0)
     assert error.code is ErrorCode.NO_GRASP
     assert error.message == "None of the 3 collision-free grasps can be reached by the arm."
+
+
+class AlikeGrasps:
+    """Three grasps: two a few millimetres apart, and one farther on that is a little less likely to succeed."""
+
+    backend = "fixed"
+
+    def generate(self, cloud: Any, mask: Any, T_base_camera: Any) -> GraspSet:
+        T = np.tile(np.eye(4), (3, 1, 1))
+        T[:, 2, 3] = [0.5, 0.504, 0.6]
+        return GraspSet(T, np.full(3, 0.05), np.array([0.9, 0.89, 0.7]), sampled=10)
+
+
+def test_after_a_grasp_that_cannot_be_reached_one_unlike_it_is_tried_first(station: Station) -> None:
+    table = Table(station)
+    table.segment("cinnamon")
+    T_base_camera = station.camera.capture().T_base_camera
+    asked: list[float] = []
+
+    def reachable(T_base_gripper: Any, frame: Any, target: Any) -> bool:
+        asked.append(round(float((np.linalg.inv(T_base_camera) @ T_base_gripper)[2, 3]), 3))
+        return len(asked) > 1
+
+    table.toolbox = Toolbox([GraspTools(AlikeGrasps(), reachable)])
+    _, score = table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result.value
+    assert asked == [0.5, 0.6]
+    assert score == 0.7

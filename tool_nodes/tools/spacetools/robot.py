@@ -15,7 +15,7 @@ from tool_nodes.geometry import backproject, carried, invert, project, transform
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.targets import ray_to_base
 from tool_nodes.perception.containers import is_cavity, seen_inside
-from tool_nodes.perception.obstacles import height_map
+from tool_nodes.perception.heights import height_map
 from tool_nodes.perception.placed import standing_at
 from tool_nodes.ports import Camera, GraspAndPlace
 from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid

@@ -1,0 +1,208 @@
+"""What a stereo or time-of-flight camera makes of an ideal depth picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+from scipy.special import ndtr
+
+from sim.camera.ray_casting import MAX_DEPTH
+from sim.camera.sensor import View
+from sim.camera.sensors.noise import NoiseTerms
+from sim.camera.shading import FloatImage
+from tool_nodes.types import BoolArray, FloatArray
+
+_JUMP_M, _JUMP_SHARE = 0.01, 0.01
+"""Neighbours whose depths differ by more than the sum of 1 cm and 1 % are two surfaces [m], [-]: less is a slope of
+80 degrees at 1 m and 660 px."""
+_DARK, _BRIGHT = 45.0, 240.0
+"""Grey levels below which a surface reflects too little of a projector's light (2 % of white's), and above which the
+picture is near saturation [-]."""
+_GRAZING = 0.35
+"""Cosine of the angle of incidence, 70 degrees, from which on holes begin [-]."""
+_MULTIPATH_STEP, _MULTIPATH_M, _MULTIPATH_PX = 4, 0.02, 60.0
+"""Multipath is computed in every fourth pixel [px], is at most 2 cm [m], and comes from surfaces within 60 px [px]."""
+
+
+def measured_depth(
+    sensor: NoiseTerms,
+    rgb: NDArray[np.uint8],
+    depth: FloatImage,
+    view: View,
+    bias: float,
+    rng: np.random.Generator,
+) -> FloatImage:
+    """The depth (H, W) [m] that a sensor measures, NaN where none.
+
+    Args:
+        sensor: The noise model.
+        rgb: (H, W, 3) ideal colours.
+        depth: (H, W) ideal depth [m], infinite where nothing is.
+        view: The picture's intrinsics, and what is transparent in it.
+        bias: The device's share of the greatest systematic error, in [-1, 1].
+        rng: Of the picture.
+    """
+    far = np.float32(min(sensor.far_m or MAX_DEPTH, MAX_DEPTH))
+    scale = float(view.K[0, 0]) / sensor.focal_px
+    window = max(round(sensor.window_px * scale), 1)
+    true = np.minimum(depth, np.float32(MAX_DEPTH))
+    missing = ~(depth < far)
+    if sensor.shadow:
+        missing |= _shadow(true, float(view.K[0, 0]) * sensor.baseline_m)
+    measured = true
+    if sensor.fattening_px:
+        measured = _fattened(measured, sensor.fattening_px * scale, window, rng)
+    if sensor.flying or sensor.edges:
+        measured, lost = _edges(measured, sensor.flying, sensor.edges, rng)
+        missing |= lost
+    if sensor.multipath:
+        measured = measured + _multipath(true, sensor.multipath, scale)
+    measured = _noisy(sensor, measured, window, bias, rng)
+    if sensor.dark or sensor.glossy or sensor.clear or sensor.grazing or sensor.speckle:
+        holes = ndtr(_smooth_noise(true.shape, window, rng)) < _dropout(sensor, rgb, true, view)
+        missing |= holes
+    if sensor.near_m:
+        missing |= measured < np.float32(sensor.near_m)
+    if sensor.unit_m:
+        unit = np.float32(sensor.unit_m)
+        measured = np.rint(measured / unit) * unit
+    return np.where(missing, np.float32(np.nan), measured)
+
+
+def _noisy(sensor: NoiseTerms, depth: FloatImage, window: int, bias: float, rng: np.random.Generator) -> FloatImage:
+    """The depth with its random and systematic error, and in steps of the disparity."""
+    if sensor.bias_m or sensor.bias_share:
+        depth = depth + np.float32(bias) * (np.float32(sensor.bias_m) + np.float32(sensor.bias_share) * depth)
+    if sensor.depth_m:
+        depth = depth + np.float32(sensor.depth_m) * depth**2 * _smooth_noise(depth.shape, window, rng)
+    if not (sensor.disparity_px or sensor.subpixel_px):
+        return depth
+    product = np.float32(sensor.focal_px * sensor.baseline_m)
+    disparity = product / depth
+    if sensor.disparity_px:
+        disparity += np.float32(sensor.disparity_px) * _smooth_noise(depth.shape, window, rng)
+    if sensor.subpixel_px:
+        step = np.float32(sensor.subpixel_px)
+        disparity = np.rint(disparity / step) * step
+    return product / np.maximum(disparity, np.float32(1e-3))
+
+
+def _smooth_noise(shape: tuple[int, ...], window: int, rng: np.random.Generator) -> FloatImage:
+    """Normal numbers (H, W) of variance 1, averaged over squares of `window` pixels as a matching window does."""
+    white = rng.standard_normal(shape, dtype=np.float32)
+    if window == 1:
+        return white
+    # At the borders the same numbers count twice, and the variance is a little greater there.
+    return ndimage.uniform_filter(white, window) * np.float32(window)
+
+
+def _shadow(depth: FloatImage, product: float) -> BoolArray:
+    """True where a second imager to the right sees something else: what lies nearer covers it on its line.
+
+    Args:
+        depth: (H, W) [m].
+        product: Focal length in the picture times the baseline [px m].
+    """
+    columns = np.arange(depth.shape[1], dtype=np.float32)
+    seen_at = columns - np.float32(product) / depth
+    covered_from = np.minimum.accumulate(seen_at[:, ::-1], axis=1)[:, ::-1]
+    hidden = np.zeros(depth.shape, dtype=bool)
+    hidden[:, :-1] = covered_from[:, 1:] <= seen_at[:, :-1]
+    return hidden
+
+
+def _extreme(depth: FloatImage, radius: int, pick: np.ufunc) -> FloatImage:
+    """The least or greatest depth (H, W) within a square of 2 * radius + 1 pixels about each."""
+    found = depth.copy()
+    for _ in range(radius):
+        for here, there in ((found[1:], found[:-1]), (found[:, 1:], found[:, :-1])):
+            before = here.copy()
+            pick(here, there, out=here)
+            pick(there, before, out=there)
+    return found
+
+
+def _fattened(depth: FloatImage, width: float, window: int, rng: np.random.Generator) -> FloatImage:
+    """What is near spreads over its outline by up to `width` pixels, in patches as large as the matching window."""
+    radius = max(int(np.ceil(width)), 1)
+    nearest = _extreme(depth, radius, np.minimum)
+    over = np.flatnonzero(depth - nearest > _JUMP_M + _JUMP_SHARE * nearest)
+    field = ndtr(_smooth_noise(depth.shape, window, rng).ravel()[over])
+    fat = depth.ravel().copy()
+    taken = over[field < width / radius]
+    fat[taken] = nearest.ravel()[taken]
+    return fat.reshape(depth.shape)
+
+
+def _edges(depth: FloatImage, flying: float, lost: float, rng: np.random.Generator) -> tuple[FloatImage, BoolArray]:
+    """Depth in which pixels beside a jump show something in between, and where (H, W) they show nothing."""
+    least, greatest = (_extreme(depth, 1, pick).ravel() for pick in (np.minimum, np.maximum))
+    beside = np.flatnonzero(greatest - least > _JUMP_M + _JUMP_SHARE * least)
+    kind, mix = rng.random((2, len(beside)), dtype=np.float32)
+    missing = np.zeros(depth.size, dtype=bool)
+    missing[beside[kind < lost]] = True
+    between = (kind >= lost) & (kind < lost + flying)
+    at, mixed = beside[between], depth.ravel().copy()
+    mixed[at] = least[at] + mix[between] * (greatest[at] - least[at])
+    return mixed.reshape(depth.shape), missing.reshape(depth.shape)
+
+
+def _multipath(depth: FloatImage, share: float, scale: float) -> FloatImage:
+    """By how much (H, W) [m] concave places seem farther away: light arrives there over their surroundings, too."""
+    coarse = depth[::_MULTIPATH_STEP, ::_MULTIPATH_STEP]
+    about = ndimage.uniform_filter(coarse, max(round(_MULTIPATH_PX * scale / _MULTIPATH_STEP), 3))
+    deeper = np.clip(np.float32(share) * (coarse - about), 0.0, np.float32(_MULTIPATH_M))
+    height, width = depth.shape
+    return np.repeat(np.repeat(deeper, _MULTIPATH_STEP, axis=0), _MULTIPATH_STEP, axis=1)[:height, :width]
+
+
+def _dropout(sensor: NoiseTerms, rgb: NDArray[np.uint8], depth: FloatImage, view: View) -> FloatImage:
+    """The share (H, W) of pictures in which a pixel has no depth."""
+    share = np.full(depth.shape, np.float32(sensor.speckle))
+    red, green, blue = (rgb[:, :, channel] for channel in range(3))  # faster by far than a reduction over axis 2
+    if sensor.dark:
+        brightest = np.maximum(np.maximum(red, green), blue)
+        share += np.float32(sensor.dark) * _ramp(_DARK - np.minimum(brightest, np.uint8(_DARK)), _DARK)
+    if sensor.glossy:
+        darkest = np.maximum(np.minimum(np.minimum(red, green), blue), np.uint8(_BRIGHT))
+        share += np.float32(sensor.glossy) * _ramp(darkest - np.float32(_BRIGHT), 255.0 - _BRIGHT)
+    if sensor.grazing:
+        cosine = np.minimum(_incidence(depth, view.K), np.float32(_GRAZING))
+        share += np.float32(sensor.grazing) * _ramp(np.float32(_GRAZING) - cosine, _GRAZING)
+    if sensor.clear and view.clear is not None:
+        share += np.float32(sensor.clear) * view.clear
+    return share
+
+
+def _ramp(over: NDArray[Any], whole: float) -> FloatImage:
+    return over.astype(np.float32) * np.float32(1.0 / whole)
+
+
+def _incidence(depth: FloatImage, K: FloatArray) -> FloatImage:
+    """Cosine (H, W) of the angle between the line of sight and the surface's normal."""
+    along_u, along_v = _slope(depth, 1), _slope(depth, 0)
+    height, width = depth.shape
+    u = np.arange(width, dtype=np.float32) - np.float32(K[0, 2])
+    v = np.arange(height, dtype=np.float32)[:, None] - np.float32(K[1, 2])
+    fx, fy = np.float32(K[0, 0]), np.float32(K[1, 1])
+    towards = depth + u * along_u + v * along_v
+    ray = 1.0 + (u / fx) ** 2 + (v / fy) ** 2
+    return depth / np.sqrt(ray * ((fx * along_u) ** 2 + (fy * along_v) ** 2 + towards**2))
+
+
+def _slope(depth: FloatImage, axis: int) -> FloatImage:
+    """Change of depth (H, W) from pixel to pixel; the smaller one of both sides, so that a jump is no slope."""
+    step = np.diff(depth, axis=axis)
+    slope = np.empty_like(depth)
+    if axis == 0:
+        inner, before, after = slope[1:-1], step[:-1], step[1:]
+        slope[0], slope[-1] = step[0], step[-1]
+    else:
+        inner, before, after = slope[:, 1:-1], step[:, :-1], step[:, 1:]
+        slope[:, 0], slope[:, -1] = step[:, 0], step[:, -1]
+    np.copyto(inner, after)
+    np.copyto(inner, before, where=np.abs(before) < np.abs(after))
+    return slope

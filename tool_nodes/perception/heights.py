@@ -1,0 +1,138 @@
+"""Height of what stands on the table, cell by cell, from one depth picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+
+from tool_nodes import geometry, workspace
+from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.types import BoolArray, FloatArray, Frame
+
+MIN_HEIGHT = 0.008
+"""Lower things count as the table [m]."""
+
+MAX_HEIGHT = 0.35
+"""Higher points belong to the robot or the room [m]."""
+
+
+@dataclass(frozen=True)
+class HeightMap:
+    """Height of what stands on the table, seen from above.
+
+    Attributes:
+        x0: Lower edge of the first cell along x in the base frame [m].
+        y0: Lower edge of the first cell along y [m].
+        cell: Edge of a cell [m].
+        heights: (nx, ny) height above the table [m]; 0 = free table, NaN = unseen.
+    """
+
+    x0: float
+    y0: float
+    cell: float
+    heights: FloatArray
+
+    def centres(self) -> tuple[FloatArray, FloatArray]:
+        """x (nx,) and y (ny,) of the cell centres in the base frame [m]."""
+        nx, ny = self.heights.shape
+        xs = self.x0 + (np.arange(nx, dtype=float) + 0.5) * self.cell
+        return xs, self.y0 + (np.arange(ny, dtype=float) + 0.5) * self.cell
+
+    def support_height(self, xy: ArrayLike, radius: float) -> float:
+        """Greatest seen height [m] within radius [m] of a point (2,); NaN if nothing was seen there."""
+        x, y = np.asarray(xy, dtype=float)[:2]
+        xs, ys = self.centres()
+        # Half a cell more, so that even a tiny radius meets the cell that holds the point.
+        near = np.hypot(xs[:, None] - x, ys[None, :] - y) <= max(radius, 0.75 * self.cell)
+        heights = self.heights[near]
+        seen = heights[~np.isnan(heights)]
+        return float(seen.max()) if len(seen) else float("nan")
+
+
+def height_map(
+    frame: Frame, cell: float = 0.01, ignore: BoolArray | None = None, table_z: float = workspace.TABLE_Z
+) -> HeightMap:
+    """The height map of the table area (`workspace.TABLE_X`, `TABLE_Y`).
+
+    Args:
+        frame: A picture with depth.
+        cell: Edge of a cell [m].
+        ignore: bool (H, W), pixels to leave out, such as those of the object to be moved.
+        table_z: Height of the table top in the base frame [m].
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a mask of another shape, NO_DEPTH for a picture without depth.
+    """
+    return SeenTable(frame, cell, table_z).heights(ignore)
+
+
+class SeenTable:
+    """The points of one picture over the table area and the cells that they fall into, for any number of height maps.
+
+    Args:
+        frame: A picture with depth.
+        cell: Edge of a cell [m].
+        table_z: Height of the table top in the base frame [m].
+        cloud: (H*W, 3) the points of the picture in the base frame [m], where they are known already.
+
+    Raises:
+        ToolError: NO_DEPTH for a picture without depth.
+    """
+
+    def __init__(
+        self,
+        frame: Frame,
+        cell: float = 0.01,
+        table_z: float = workspace.TABLE_Z,
+        cloud: NDArray[np.float32] | None = None,
+    ) -> None:
+        if np.isnan(frame.depth).all():
+            raise ToolError(ErrorCode.NO_DEPTH, "The picture has no depth, so nothing is known about the table.")
+        self.frame, self.cell, self.table_z = frame, cell, table_z
+        (self.x0, x1), (self.y0, y1) = workspace.TABLE_X, workspace.TABLE_Y
+        self.shape = round((x1 - self.x0) / cell), round((y1 - self.y0) / cell)
+        if cloud is None:
+            cloud = geometry.transform(frame.T_base_camera, geometry.backproject(frame.depth, frame.K))
+        x, y, z = cloud[:, 0], cloud[:, 1], cloud[:, 2] - np.float32(table_z)
+        with np.errstate(invalid="ignore"):
+            inside = (x >= self.x0) & (x < x1) & (y >= self.y0) & (y < y1) & (z > -MIN_HEIGHT) & (z < MAX_HEIGHT)
+        self._pixels = np.flatnonzero(inside)
+        column = np.minimum(((x[self._pixels] - self.x0) / cell).astype(np.int32), self.shape[0] - 1)
+        row = np.minimum(((y[self._pixels] - self.y0) / cell).astype(np.int32), self.shape[1] - 1)
+        self._index = column * self.shape[1] + row
+        z = z[self._pixels]
+        self._high = np.flatnonzero(z > MIN_HEIGHT)
+        self._z = z[self._high]
+
+    def heights(self, ignore: BoolArray | None = None, least: int = 1) -> HeightMap:
+        """The height map.
+
+        Args:
+            ignore: bool (H, W), pixels to leave out.
+            least: Points that rise above the table in a cell and those around it for the cell to count as occupied
+                [-]; those of fewer are an edge that flickers or a point between two surfaces, and count as table.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for a mask of another shape.
+        """
+        index, high, z = self._index, self._index[self._high], self._z
+        if ignore is not None:
+            if ignore.shape != self.frame.depth.shape:
+                raise invalid(
+                    f"The mask to ignore must have the picture's shape {self.frame.depth.shape}, but it has "
+                    f"{ignore.shape}."
+                )
+            keep = ~ignore.ravel()[self._pixels]
+            index, high, z = index[keep], high[keep[self._high]], z[keep[self._high]]
+        heights = np.full(self.shape[0] * self.shape[1], np.nan, dtype=np.float32)
+        heights[index] = 0.0
+        if least > 1:
+            counts = np.bincount(high, minlength=heights.size).reshape(self.shape)
+            around = ndimage.convolve(counts, np.ones((3, 3), dtype=counts.dtype), mode="constant")
+            many = around.ravel()[high] >= least
+            high, z = high[many], z[many]
+        np.maximum.at(heights, high, z)
+        return HeightMap(self.x0, self.y0, self.cell, heights.astype(float).reshape(self.shape))
