@@ -96,19 +96,19 @@ class NoiseTerms:
     jaw_step_m: float = 0.0
     jaw_bias_m: float = 0.0
 
-    def only(self, term: str) -> Self:
-        """The same with one of the `TERMS` on, and all others off.
+    def only(self, *terms: str) -> Self:
+        """The same with some of the `TERMS` on, and all others off.
 
         Raises:
-            ToolError: INVALID_ARGUMENT for no term.
+            ToolError: INVALID_ARGUMENT for what is no term.
         """
-        if term not in TERMS:
-            raise invalid(
-                f"There is no noise term {term[:60]!r}: it must be one of {', '.join(TERMS)}."
-                f"{did_you_mean(term, TERMS)}"
-            )
-        off = {entry.name: 0.0 for entry in fields(self) if entry.name not in (*_GEOMETRY, *TERMS[term])}
-        return replace(self, **off)
+        for term in terms:
+            if term not in TERMS:
+                allowed = ", ".join(TERMS)
+                meant = did_you_mean(term, TERMS)
+                raise invalid(f"There is no noise term {term[:60]!r}: it must be one of {allowed}.{meant}")
+        kept = {*_GEOMETRY, *(name for term in terms for name in TERMS[term])}
+        return replace(self, **{entry.name: 0.0 for entry in fields(self) if entry.name not in kept})
 
     def terms(self) -> tuple[str, ...]:
         """The `TERMS` of which something is on."""
@@ -117,24 +117,24 @@ class NoiseTerms:
 
 TERMS: dict[str, tuple[str, ...]] = {
     "quantisation": ("subpixel_px", "unit_m"),
-    "depth noise": ("disparity_px", "depth_m"),
-    "systematic error": ("bias_m", "bias_share"),
+    "noise": ("disparity_px", "depth_m"),
+    "bias": ("bias_m", "bias_share"),
     "multipath": ("multipath",),
-    "edge fattening": ("fattening_px",),
-    "flying pixels": ("flying",),
-    "stereo shadow": ("shadow",),
-    "invalid edges": ("edges",),
+    "fattening": ("fattening_px",),
+    "flying": ("flying",),
+    "shadow": ("shadow",),
+    "edges": ("edges",),
     "dropout": ("dark", "glossy", "clear", "grazing", "speckle"),
     "range": ("near_m", "far_m"),
     "exposure": ("exposure", "white_balance"),
-    "colour noise": ("electrons", "read"),
+    "colour_noise": ("electrons", "read"),
     "blur": ("blur_px", "motion_px"),
-    "JPEG": ("jpeg",),
+    "jpeg": ("jpeg",),
     "intrinsics": ("focal_share", "centre_px"),
-    "hand-eye": ("hand_eye_m", "hand_eye_rad"),
+    "hand_eye": ("hand_eye_m", "hand_eye_rad"),
     "latency": ("latency_s",),
-    "joint readings": ("joint_rad", "joint_step_rad"),
-    "jaw readings": ("jaw_m", "jaw_step_m", "jaw_bias_m"),
+    "joints": ("joint_rad", "joint_step_rad"),
+    "jaws": ("jaw_m", "jaw_step_m", "jaw_bias_m"),
 }
 """The attributes of a sensor that make up each term of its noise."""
 

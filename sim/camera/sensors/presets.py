@@ -1,6 +1,7 @@
 """Named sensors: instances of the one noise model, each number with its source.
 
 Where no figure is published the docstring says so, and why the value suits. `docs/reference/sensors.md` has the table.
+After a colon a name may say which `TERMS` are on: "realsense_d435:shadow,dropout" has no others.
 """
 
 from __future__ import annotations
@@ -179,31 +180,35 @@ HARD = replace(
 a poor light, and a hurried calibration of up to 5 mm and 0.5 degrees."""
 
 
+def _chosen(sensor: RgbdSensor, terms: str) -> RgbdSensor:
+    return sensor.only(*terms.split(",")) if terms else sensor
+
+
+def realsense_d435(model: str = "") -> RgbdSensor:
+    """See `REALSENSE_D435`; with the names of terms, such as "shadow,dropout", with these alone."""
+    return _chosen(REALSENSE_D435, model)
+
+
+def zed2(model: str = "") -> RgbdSensor:
+    """See `ZED2`; with the names of terms, such as "shadow,dropout", with these alone."""
+    return _chosen(ZED2, model)
+
+
+def azure_kinect(model: str = "") -> RgbdSensor:
+    """See `AZURE_KINECT`; with the names of terms, such as "shadow,dropout", with these alone."""
+    return _chosen(AZURE_KINECT, model)
+
+
+def kinova_wrist(model: str = "") -> RgbdSensor:
+    """See `KINOVA_WRIST`; with the names of terms, such as "shadow,dropout", with these alone."""
+    return _chosen(KINOVA_WRIST, model)
+
+
+def hard(model: str = "") -> RgbdSensor:
+    """See `HARD`; with the names of terms, such as "shadow,dropout", with these alone."""
+    return _chosen(HARD, model)
+
+
 def clean() -> RgbdSensor:
     """See `CLEAN`."""
     return CLEAN
-
-
-def realsense_d435() -> RgbdSensor:
-    """See `REALSENSE_D435`."""
-    return REALSENSE_D435
-
-
-def zed2() -> RgbdSensor:
-    """See `ZED2`."""
-    return ZED2
-
-
-def azure_kinect() -> RgbdSensor:
-    """See `AZURE_KINECT`."""
-    return AZURE_KINECT
-
-
-def kinova_wrist() -> RgbdSensor:
-    """See `KINOVA_WRIST`."""
-    return KINOVA_WRIST
-
-
-def hard() -> RgbdSensor:
-    """See `HARD`."""
-    return HARD
