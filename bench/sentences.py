@@ -24,9 +24,8 @@ from bench.sentence_maker import Sentence, make_sentences
 from bench.stats import format_report, machine, publish, rate_row
 from sim.station import Station, StationConfig
 from sim.tasks.tasks import task_of
-from tool_nodes import registry
 from tool_nodes.language.referring import refer
-from tool_nodes.port_names import DEFAULT_SENSOR, PortNames
+from tool_nodes.port_names import DEFAULT_SENSOR, PortNames, require_sensor
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import ObjectView
 from training.env.episode import run_episode
@@ -249,7 +248,7 @@ def bench_sentences(
     """
     require_at_least(1, n=n, jobs=jobs)
     require_at_least(0, seed=seed, physics=physics)
-    registry.find("sensor", sensor)
+    require_sensor(sensor)
     began = time.monotonic()
     made = source == "made"
     sentences = (

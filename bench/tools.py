@@ -16,8 +16,8 @@ from sim.camera.ray import CameraModel
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from sim.tool_examples import TABLE, example_of, example_picture, set_up
-from tool_nodes import registry, workspace
-from tool_nodes.port_names import DEFAULT_SENSOR, PortNames, presets
+from tool_nodes import workspace
+from tool_nodes.port_names import DEFAULT_SENSOR, PortNames, presets, require_sensor
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.tools.suites import parse_suites
 
@@ -136,7 +136,7 @@ def bench_tools(
     """
     if n < 1:
         raise invalid(f"n must be 1 or more, got {n}.")
-    registry.find("sensor", sensor)
+    require_sensor(sensor)
     sizes, suites = parse_sizes(size), parse_suites(suite)
     began = time.monotonic()
     specs = SizedStation(StationConfig(suites=suites), sizes[0]).toolbox.specs

@@ -77,6 +77,12 @@ class PortNames:
         return parts
 
 
+def require_sensor(names: str) -> None:
+    """Refuse what is neither NAME nor SCENE+WRIST of known sensors. Raises ToolError INVALID_ARGUMENT."""
+    for part in PortNames(sensor=names).parts("sensor"):
+        registry.find("sensor", part)
+
+
 SHARED = ("pointer", "detector", "segmenter", "depth", "second_pointer")
 """Ports whose pictures with depth may be one backend's, and all others another's: NAME+OTHER."""
 

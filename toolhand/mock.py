@@ -12,8 +12,7 @@ from agent_node.console.options import SensorName, parse_size
 from agent_node.console.terminal import AsJson, emit, say
 from sim.mock.data import MAX_FRAMES, MAX_SEED, SIZES, MockFrame, read_dataset, write_dataset
 from sim.mock.recording import record_frames
-from tool_nodes import registry
-from tool_nodes.port_names import DEFAULT_SENSOR
+from tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
 from tool_nodes.results import invalid
 
 
@@ -38,7 +37,7 @@ def mock_record(
     width, height = parse_size(size, SIZES)
     if not 1 <= n <= MAX_FRAMES:
         raise invalid(f"n must be from 1 to {MAX_FRAMES}, got {n}.")
-    registry.find("sensor", sensor)
+    require_sensor(sensor)
     most = MAX_SEED - n + 1  # each frame counts one further
     if not 0 <= seed <= most:
         raise invalid(f"The seed must be from 0 to {most}, got {seed}.")

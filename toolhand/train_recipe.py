@@ -12,8 +12,7 @@ import tyro
 
 from agent_node.console.options import Unprefixed, listed, require_at_least
 from agent_node.console.terminal import AsJson, emit, say
-from tool_nodes import registry
-from tool_nodes.port_names import DEFAULT_SENSOR
+from tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
 from tool_nodes.results import invalid, unavailable
 from training.presets.models import MODELS, PRESETS, TINY
 
@@ -150,7 +149,7 @@ def _write(recipe: str, options: RecipeOptions, chosen: WrittenOptions) -> Mappi
     from training.presets.folder import TASKS, StageWorld, write_preset
 
     where = _given(replace(chosen, n=None))
-    registry.find("sensor", chosen.sensor or DEFAULT_SENSOR)
+    require_sensor(chosen.sensor or DEFAULT_SENSOR)
     if "world" in where:
         where = {"difficulty": 0.0, **where}
     assert options.out is not None

@@ -41,7 +41,7 @@ from tool_nodes.language.places import free_space_phrase
 from tool_nodes.perception.masks import inner_point
 from tool_nodes.perception.presets import PIXELS
 from tool_nodes.perception.prompts import segment_by
-from tool_nodes.port_names import DEFAULT_SENSOR, PortNames, presets
+from tool_nodes.port_names import DEFAULT_SENSOR, PortNames, presets, require_sensor
 from tool_nodes.registry import Setting, Shared
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
 from tool_nodes.toolbox.images import SessionImage
@@ -327,7 +327,7 @@ def bench_perception(
         return bench_text(scenes, first_seed, reader, as_json)
     if perception:
         registry.find("perception", perception)
-    registry.find("sensor", sensor)
+    require_sensor(sensor)
     names = (perception,) if perception else presets()
     began = time.monotonic()
     chosen = range(first_seed, first_seed + scenes)

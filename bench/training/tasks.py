@@ -22,7 +22,7 @@ from sim.tasks.generation import TASKS_VERSION
 from sim.tasks.task import Score, Task
 from tool_nodes import registry
 from tool_nodes.names import stream_of
-from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, DEFAULT_SENSOR, PortNames
+from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, DEFAULT_SENSOR, PortNames, require_sensor
 from tool_nodes.results import ToolError
 from tool_nodes.tools.suites import require_installed
 from training.env.difficulty import Difficulty
@@ -199,7 +199,7 @@ def bench_tasks(
     require_at_least(1, n=n, jobs=jobs)
     require_at_least(0, first_seed=first_seed)
     require_installed(SUITES, perception, AS_PRESET)
-    registry.find("sensor", sensor)
+    require_sensor(sensor)
     began = time.monotonic()
     seeds = range(first_seed, first_seed + n)
     work = [TaskJob(kind, seed, split, perception, difficulty, sensor) for kind in chosen for seed in seeds]

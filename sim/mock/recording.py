@@ -8,13 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from sim.camera.ray import RayCamera, jittered, scene_camera
+from sim.camera.sensor import make_sensor
 from sim.mock.data import MockFrame
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import Scene
 from sim.world import World
-from tool_nodes import registry
 from tool_nodes.port_names import DEFAULT_SENSOR
-from tool_nodes.registry import Setting
 
 
 def record_frame(seed: int, size: tuple[int, int], stamp: float = 0.0, sensor: str = DEFAULT_SENSOR) -> MockFrame:
@@ -36,7 +35,7 @@ def record_scene(
     world = World(scene)
     model = jittered(scene_camera(size), scene)
     lamp = np.asarray(scene.light_position_m)
-    measuring = registry.make("sensor", sensor, Setting(seed))
+    measuring = make_sensor(sensor, model.name, seed)
     camera = RayCamera(
         world.model, world.data, model, world.body_index, sensor=measuring, seed=seed, lamp_position=lamp
     )

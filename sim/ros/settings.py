@@ -18,7 +18,7 @@ from sim.scene.scenes import Scene
 from tool_nodes import registry
 from tool_nodes.camera_names import ZED
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT
-from tool_nodes.port_names import DEFAULT_SENSOR, PortNames
+from tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
 from tool_nodes.results import ToolError, invalid
 
 FAULTS = (
@@ -131,8 +131,7 @@ def checked(name: str, value: Any) -> Any:
     if choices is not None and value not in choices:
         raise _invalid(name, " or ".join(choice or "empty" for choice in choices), value)
     if name == "sensor":
-        for part in PortNames(sensor=value).parts("sensor"):
-            registry.find("sensor", part)
+        require_sensor(value)
     if name in _RANGES:
         low, high = _RANGES[name]
         if not (math.isfinite(value) and low <= value <= high):

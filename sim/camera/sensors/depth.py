@@ -33,6 +33,7 @@ def measured_depth(
     depth: FloatImage,
     view: View,
     bias: float,
+    pattern: FloatImage | None,
     rng: np.random.Generator,
 ) -> FloatImage:
     """The depth (H, W) [m] that a sensor measures, NaN where none.
@@ -43,11 +44,12 @@ def measured_depth(
         depth: (H, W) ideal depth [m], infinite where nothing is.
         view: The picture's intrinsics, and what is transparent in it.
         bias: The device's share of the greatest systematic error, in [-1, 1].
+        pattern: (H, W) normal numbers of the device; None where it has no error that stays the same.
         rng: Of the picture.
     """
     far = np.float32(min(sensor.far_m or MAX_DEPTH, MAX_DEPTH))
     scale = float(view.K[0, 0]) / sensor.focal_px
-    window = max(round(sensor.window_px * scale), 1)
+    window = window_of(sensor, view)
     true = np.minimum(depth, np.float32(MAX_DEPTH))
     missing = ~(depth < far)
     if sensor.shadow:
@@ -60,9 +62,9 @@ def measured_depth(
         missing |= lost
     if sensor.multipath:
         measured = measured + _multipath(true, sensor.multipath, scale)
-    measured = _noisy(sensor, measured, window, bias, rng)
+    measured = _noisy(sensor, measured, window, bias, pattern, rng)
     if sensor.dark or sensor.glossy or sensor.clear or sensor.grazing or sensor.speckle:
-        holes = ndtr(_smooth_noise(true.shape, window, rng)) < _dropout(sensor, rgb, true, view)
+        holes = ndtr(smooth_noise(true.shape, window, rng)) < _dropout(sensor, rgb, true, view)
         missing |= holes
     if sensor.near_m:
         missing |= measured < np.float32(sensor.near_m)
@@ -72,25 +74,39 @@ def measured_depth(
     return np.where(missing, np.float32(np.nan), measured)
 
 
-def _noisy(sensor: NoiseTerms, depth: FloatImage, window: int, bias: float, rng: np.random.Generator) -> FloatImage:
+def window_of(sensor: NoiseTerms, view: View) -> int:
+    """Side of the matching window in the picture [px], 1 or more."""
+    return max(round(sensor.window_px * float(view.K[0, 0]) / sensor.focal_px), 1)
+
+
+def _noisy(
+    sensor: NoiseTerms,
+    depth: FloatImage,
+    window: int,
+    bias: float,
+    pattern: FloatImage | None,
+    rng: np.random.Generator,
+) -> FloatImage:
     """The depth with its random and systematic error, and in steps of the disparity."""
     if sensor.bias_m or sensor.bias_share:
         depth = depth + np.float32(bias) * (np.float32(sensor.bias_m) + np.float32(sensor.bias_share) * depth)
     if sensor.depth_m:
-        depth = depth + np.float32(sensor.depth_m) * depth**2 * _smooth_noise(depth.shape, window, rng)
-    if not (sensor.disparity_px or sensor.subpixel_px):
+        depth = depth + np.float32(sensor.depth_m) * depth**2 * smooth_noise(depth.shape, window, rng)
+    if not (sensor.disparity_px or sensor.pattern_px or sensor.subpixel_px):
         return depth
     product = np.float32(sensor.focal_px * sensor.baseline_m)
     disparity = product / depth
     if sensor.disparity_px:
-        disparity += np.float32(sensor.disparity_px) * _smooth_noise(depth.shape, window, rng)
+        disparity += np.float32(sensor.disparity_px) * smooth_noise(depth.shape, window, rng)
+    if pattern is not None:
+        disparity += np.float32(sensor.pattern_px) * pattern
     if sensor.subpixel_px:
         step = np.float32(sensor.subpixel_px)
         disparity = np.rint(disparity / step) * step
     return product / np.maximum(disparity, np.float32(1e-3))
 
 
-def _smooth_noise(shape: tuple[int, ...], window: int, rng: np.random.Generator) -> FloatImage:
+def smooth_noise(shape: tuple[int, ...], window: int, rng: np.random.Generator) -> FloatImage:
     """Normal numbers (H, W) of variance 1, averaged over squares of `window` pixels as a matching window does."""
     white = rng.standard_normal(shape, dtype=np.float32)
     if window == 1:
@@ -130,7 +146,7 @@ def _fattened(depth: FloatImage, width: float, window: int, rng: np.random.Gener
     radius = max(int(np.ceil(width)), 1)
     nearest = _extreme(depth, radius, np.minimum)
     over = np.flatnonzero(depth - nearest > _JUMP_M + _JUMP_SHARE * nearest)
-    field = ndtr(_smooth_noise(depth.shape, window, rng).ravel()[over])
+    field = ndtr(smooth_noise(depth.shape, window, rng).ravel()[over])
     fat = depth.ravel().copy()
     taken = over[field < width / radius]
     fat[taken] = nearest.ravel()[taken]

@@ -23,7 +23,9 @@ class NoiseTerms:
         window_px: Side of the square over which matching or filtering averages; noise and holes have that size [px].
         subpixel_px: Step of the measured disparity [px].
         unit_m: Step of the depth that is sent [m].
-        disparity_px: Standard deviation of the disparity [px].
+        disparity_px: Standard deviation of the disparity from picture to picture [px].
+        pattern_px: Standard deviation of an error of the disparity that is the same in every picture of a camera, as
+            the same surfaces are matched with the same texture [px].
         depth_m: Standard deviation of the depth at 1 m, which grows with the square of the distance [m].
         bias_m: Greatest systematic error of the depth, drawn once for each camera in [-1, 1] times this [m].
         bias_share: The same over the distance [-].
@@ -63,6 +65,7 @@ class NoiseTerms:
     subpixel_px: float = 0.0
     unit_m: float = 0.0
     disparity_px: float = 0.0
+    pattern_px: float = 0.0
     depth_m: float = 0.0
     bias_m: float = 0.0
     bias_share: float = 0.0
@@ -118,6 +121,7 @@ class NoiseTerms:
 TERMS: dict[str, tuple[str, ...]] = {
     "quantisation": ("subpixel_px", "unit_m"),
     "noise": ("disparity_px", "depth_m"),
+    "pattern": ("pattern_px",),
     "bias": ("bias_m", "bias_share"),
     "multipath": ("multipath",),
     "fattening": ("fattening_px",),

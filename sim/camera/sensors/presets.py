@@ -57,7 +57,8 @@ REALSENSE_D435 = _with(
     window_px=7.0,
     subpixel_px=1.0 / 32.0,
     unit_m=0.001,
-    disparity_px=0.08,
+    disparity_px=0.04,
+    pattern_px=0.069,
     fattening_px=1.75,
     flying=0.25,
     shadow=1.0,
@@ -73,7 +74,8 @@ REALSENSE_D435 = _with(
 """Intel RealSense D435 at 848x480.
 
 Baseline 50 mm, depth field of view 87 degrees (447 px at 848), nearest 19.5 cm at 848x480, depth unit 1 mm, spatial
-noise (RMS about a plane) <= 2 % and fill rate >= 99 % at 2 m: D400 series datasheet 337029. Subpixel RMS 0.08 px and
+noise (RMS about a plane) <= 2 %, temporal noise <= 1 % and fill rate >= 99 % at 2 m: D400 series datasheet 337029. By
+that ratio half of the noise is new in each picture (0.04 px), and the rest stays (0.069 px). Subpixel RMS 0.08 px and
 RMS = z^2 * subpixel / (focal * baseline): Intel, "Tuning depth cameras for best performance". Steps of 1/32 px:
 Intel, "Subpixel linearity improvement". Window 7x7: Keselman et al. 2017, arXiv:1705.05548 (census cost, box of 7x7,
 in the D400 series followed by semi-global matching that keeps edges: fattening is therefore half of half a window).
@@ -99,7 +101,8 @@ ZED2 = _with(
     baseline_m=0.120,
     focal_px=528.0,
     window_px=9.0,
-    disparity_px=0.10,
+    disparity_px=0.05,
+    pattern_px=0.087,
     fattening_px=3.0,
     flying=0.5,
     shadow=1.0,
@@ -115,8 +118,9 @@ ZED2 = _with(
 """Stereolabs ZED 2 at 1280x720, without a projector.
 
 Baseline 120 mm, range 0.3 to 20 m, error < 1 % up to 3 m: ZED 2 datasheet. 528 px: 2.12 mm lens over pixels of 4 um
-(2 um binned in two) of the same. 0.1 px gives 0.5 % at 3 m, half of the stated bound; window and mixed edges are
-wider than the D435's, as its dense depth fills holes and smooths over edges; no published figures.
+(2 um binned in two) of the same. 0.1 px in all, of which half is new in each picture as with the D435, gives 0.5 % at
+3 m, half of the stated bound; window and mixed edges are wider than the D435's, as its dense depth fills holes and
+smooths over edges; no published figures.
 """
 
 AZURE_KINECT = _with(
@@ -152,7 +156,8 @@ pixels and of multipath: both effects are described there, without a share.
 
 HARD = replace(
     REALSENSE_D435,
-    disparity_px=0.16,
+    disparity_px=0.08,
+    pattern_px=0.139,
     fattening_px=3.5,
     flying=0.5,
     dark=0.8,

@@ -11,9 +11,10 @@ from scipy.spatial.transform import Rotation
 
 from sim.camera.sensor import Measured, View
 from sim.camera.sensors import colour
-from sim.camera.sensors.depth import measured_depth
+from sim.camera.sensors.depth import measured_depth, smooth_noise, window_of
 from sim.camera.sensors.noise import NoiseTerms
 from sim.camera.sensors.readings import Readings
+from sim.camera.shading import FloatImage
 from tool_nodes import geometry, workspace
 from tool_nodes.types import FloatArray
 
@@ -28,9 +29,11 @@ class SensorUnit:
     """
 
     def __init__(self, sensor: NoiseTerms, seed: int, camera: str) -> None:
-        rng = np.random.default_rng((seed, zlib.crc32(camera.encode())))
+        self._key = seed, zlib.crc32(camera.encode())
+        rng = np.random.default_rng(self._key)
         self.sensor = sensor
         self.latency_s = sensor.latency_s
+        self._drawn: FloatImage | None = None
         self.readings = Readings.of(sensor, seed)
         self._bias, gain, red, blue, focal, *centre = rng.uniform(-1.0, 1.0, 7)
         self._focal, self._centre = 1.0 + sensor.focal_share * focal, sensor.centre_px * np.asarray(centre)
@@ -45,8 +48,15 @@ class SensorUnit:
         self, rgb: NDArray[np.uint8], depth: NDArray[np.float32], rng: np.random.Generator, view: View
     ) -> Measured:
         """See sim.camera.sensor.SensorModel."""
-        measured = measured_depth(self.sensor, rgb, depth, view, self._bias, rng)
+        pattern = self._pattern(depth.shape, window_of(self.sensor, view)) if self.sensor.pattern_px else None
+        measured = measured_depth(self.sensor, rgb, depth, view, self._bias, pattern, rng)
         return colour.measured_colour(self.sensor, rgb, self._tables, rng), measured
+
+    def _pattern(self, shape: tuple[int, ...], window: int) -> FloatImage:
+        """Normal numbers (H, W) that are the same in each picture; drawn once, from the seed alone."""
+        if self._drawn is None or self._drawn.shape != shape:
+            self._drawn = smooth_noise(shape, window, np.random.default_rng((*self._key, 1)))
+        return self._drawn
 
     def calibrated(self, K: FloatArray, T_base_camera: FloatArray) -> tuple[FloatArray, FloatArray]:
         """See sim.camera.sensor.SensorModel."""

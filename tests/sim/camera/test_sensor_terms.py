@@ -19,7 +19,7 @@ SIZE = (320, 240)
 K = intrinsics(330.0, *SIZE)
 BLOCK = (slice(80, 160), slice(120, 200))
 
-DEPTH_TERMS = ("quantisation", "noise", "bias", "multipath", "fattening", "flying")
+DEPTH_TERMS = ("quantisation", "noise", "pattern", "bias", "multipath", "fattening", "flying")
 HOLE_TERMS = ("shadow", "edges", "dropout", "range")
 COLOUR_TERMS = ("exposure", "colour_noise", "blur", "jpeg")
 

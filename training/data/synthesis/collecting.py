@@ -23,9 +23,9 @@ from agent_node.console.options import SensorName, listed, require_at_least
 from agent_node.policies.registry import require_form
 from agent_node.runs.folder import write_atomically
 from sim.tasks.generation import TASKS_VERSION
-from tool_nodes import plain_json, registry
+from tool_nodes import plain_json
 from tool_nodes.files import NOTES_BYTES, read_file
-from tool_nodes.port_names import DEFAULT_SENSOR
+from tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from training.data.synthesis import checks
 from training.data.synthesis.making import REJECTED, JobResult, Made, Maker
@@ -75,7 +75,7 @@ class SynthesisPlan:
     sensor: SensorName = DEFAULT_SENSOR
 
     def __post_init__(self) -> None:
-        registry.find("sensor", self.sensor)
+        require_sensor(self.sensor)
         chosen_shares(self.recipe, self.methods)
         if self.policy:
             require_form(self.policy)
