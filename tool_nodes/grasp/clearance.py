@@ -22,6 +22,8 @@ _CELL = 0.005
 """Side of a cell of the height grid [m]; a round figure."""
 _MARGIN = 0.005
 """The gripper's points stay this far above what stands beside the object [m]; a round figure."""
+_ABOVE_TABLE = 0.003
+"""The gripper's points stay this far above the table [m]: less than the gap that fingertips keep from it."""
 _RANGE = 0.32
 """The grid reaches this far from the object's middle along x and y [m]: wide enough for gripper and
 wrist."""
@@ -41,7 +43,7 @@ class SceneHeights:
         points = points[raised & ~mask]
         points = points[(np.abs(points[:, :2] - (self._origin + _RANGE)) < _RANGE).all(axis=1)]
         points = points[~_beside(points, shape)]
-        heights = np.full((self._cells, self._cells), -np.inf, dtype=np.float32)
+        heights = np.full((self._cells, self._cells), workspace.TABLE_Z - _MARGIN + _ABOVE_TABLE, dtype=np.float32)
         np.maximum.at(heights.reshape(-1), self._lookup(points), points[:, 2])
         self._near = ndimage.maximum_filter(heights, 3).ravel()
         self._far = ndimage.maximum_filter(heights, 7).ravel()

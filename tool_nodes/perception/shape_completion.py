@@ -2,17 +2,19 @@
 
 A camera that looks down at the table sees an object's top and front. Balls, eggs and lying rods are
 fitted and completed; upright round things are turned about their axis; everything else is
-extruded down to the table.
+extruded down to what it stands on. What the camera saw to be free carves all of it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from scipy import ndimage
 from scipy.spatial import ConvexHull
 
 from tool_nodes import workspace
-from tool_nodes.types import FloatArray
+from tool_nodes.types import BoolArray, FloatArray
 
 _FIT_RMS = 0.0012
 """Points lie on a surface if their root mean square distance from it is less than this [m]."""
@@ -26,24 +28,44 @@ _LEVEL_STEP = 0.006
 """Distance in height between points that are guessed [m]; a round figure."""
 _BINS = 24
 """Sectors about the axis of a turned body, 15 degrees each."""
+_FREE_SHARE = 0.06
+"""Share of a guessed body that may lie where nothing was seen to be [-]: of a true one none does but for noise."""
 
 
-def complete_shape(points: FloatArray, table_z: float = workspace.TABLE_Z) -> FloatArray:
+def complete_shape(
+    points: FloatArray, table_z: float = workspace.TABLE_Z, seen_free: Callable[[FloatArray], BoolArray] | None = None
+) -> FloatArray:
     """Seen points and guessed points of one object.
+
+    A guess is held against what was seen: of a fitted body no more than `_FREE_SHARE` may lie where the camera
+    looked through to something farther away, in front of the thing or beside it; single points that do are left out.
 
     Args:
         points: (N, 3) seen points in the base frame [m], z up, at most about one per 3 mm.
-        table_z: Height of the table that the object stands on [m].
+        table_z: Height of what the object stands on [m].
+        seen_free: (K, 3) points in the base frame [m] -> (K,) True where the camera saw that nothing is there; None
+            where that is unknown.
 
     Returns:
         (M, 3), M >= N: the seen points first.
     """
     for fit in (_ellipsoid, _lying_rod):
         guessed = fit(points, table_z)
-        if guessed is not None:
-            return np.vstack([points, guessed])
-    turned = np.vstack([points, _turned(points, table_z)])
-    return np.vstack([turned, _extruded(turned, table_z)])
+        if guessed is None:
+            continue
+        free = _free(guessed, seen_free)
+        if free.mean() <= _FREE_SHARE:
+            return np.vstack([points, guessed[~free]])
+    turned = _turned(points, table_z)
+    free = _free(turned, seen_free)
+    if len(turned) and free.mean() <= _FREE_SHARE:
+        points = np.vstack([points, turned[~free]])
+    walls = _extruded(points, table_z)
+    return np.vstack([points, walls[~_free(walls, seen_free)]])
+
+
+def _free(points: FloatArray, seen_free: Callable[[FloatArray], BoolArray] | None) -> BoolArray:
+    return np.zeros(len(points), dtype=bool) if seen_free is None or not len(points) else seen_free(points)
 
 
 def voxel_means(points: FloatArray, cell: float) -> FloatArray:
