@@ -28,7 +28,7 @@ from bench.stats import LINE_WIDTH, SHOWN_FAILURES, format_rows, machine, publis
 from tool_nodes.port_names import PortNames
 from training.pool.parallel import run_jobs
 
-SENSOR = "stereo"
+SENSOR = "realsense_d435"
 """Sensor of the benchmark where none is named."""
 AS_MEASURED = BackendOptions("pixels", PortNames(sensor=SENSOR))
 """Backends that see what a real camera sees, with its noise."""

@@ -80,7 +80,7 @@ def sides_of(backends: BackendOptions, robot: str, vs: str, control: bool, ideal
     if control and named.grasps != CONTROL:
         sides.append(side("control", CONTROL, grasps=CONTROL))
     if ideal:
-        sides.append(side("ideal", f"{named.grasps}, ideal", exact=True, sensor="ideal", segmenter="sim"))
+        sides.append(side("ideal", f"{named.grasps}, ideal", exact=True, sensor="clean", segmenter="sim"))
     return sides
 
 

@@ -45,7 +45,8 @@ def measure(capsys: pytest.CaptureFixture[str], **options: Any) -> dict[str, Any
 
 
 def test_one_scene_end_to_end(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    document = measure(capsys, scene="alone", n=1, out=tmp_path / "run")
+    backends = BackendOptions("pixels", PortNames(sensor="stereo"))
+    document = measure(capsys, scene="alone", n=1, backends=backends, out=tmp_path / "run")
     assert document["sides"][0]["ports"]["segmenter"] == "pixels+drawings"
     assert [side["label"] for side in document["sides"]] == ["analytic", "top_down"]
     assert document["paired"]["top_down"][0]["n"] == 1

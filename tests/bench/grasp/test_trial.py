@@ -12,7 +12,7 @@ import pytest
 from agent_node.console.options import COLOUR_AND_DEPTH
 from bench.grasp.records import GraspRecord, RunFolder
 from bench.grasp.scenes import GraspJob, jobs_of
-from bench.grasp.sides import GraspSide, sides_of
+from bench.grasp.sides import sides_of
 from bench.grasp.trial import crashed, run_one
 from sim.world import World
 from tool_nodes.catalogue import load_catalogue
@@ -110,19 +110,20 @@ def _nothing_up(watch: object, target: str, any_thing: bool) -> frozenset[str]:
     return frozenset()
 
 
-def test_a_failure_leaves_its_pictures_and_a_success_none(tmp_path: Path) -> None:
+def test_a_failure_leaves_its_pictures_and_a_success_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     folder.open({})
-    control: GraspSide = sides_of(COLOUR_AND_DEPTH, "gen3", "", control=True, ideal=False)[1]
-    failing = GraspJob(control, "packed", 23, ("foreign",), out=str(tmp_path))
-    (failed,) = run_one(failing)
-    (held,) = run_one(replace(ALONE, out=str(tmp_path)))
-    assert not failed.success
+    job = replace(ALONE, out=str(tmp_path))
+    (held,) = run_one(job)
     assert held.success
+    assert list(folder.failures.iterdir()) == []
+    assert folder.find(job.key) == [held]
+    monkeypatch.setattr("bench.grasp.watch.judge_pick", lambda *what: False)
+    (failed,) = run_one(job)
+    assert failed.false_success
     assert [name.rpartition("-")[2] for name in failed.pictures] == ["mask.jpg", "grasp.jpg", "film.webp"]
     assert sorted(path.name for path in folder.failures.iterdir()) == sorted(failed.pictures)
-    assert folder.find(failing.key) == [failed]
-    assert folder.find(ALONE.key) == [held]
+    assert folder.find(job.key) == [failed]
     assert folder.find("main-pile-0") is None
 
 
