@@ -64,8 +64,7 @@ def measured_depth(
         measured = measured + _multipath(true, sensor.multipath, scale)
     measured = _noisy(sensor, measured, window, bias, pattern, rng)
     if sensor.dark or sensor.glossy or sensor.clear or sensor.grazing or sensor.speckle:
-        holes = ndtr(smooth_noise(true.shape, window, rng)) < _dropout(sensor, rgb, true, view)
-        missing |= holes
+        missing |= _holes(sensor, rgb, true, view, window, rng)
     if sensor.near_m:
         missing |= measured < np.float32(sensor.near_m)
     if sensor.unit_m:
@@ -108,11 +107,24 @@ def _noisy(
 
 def smooth_noise(shape: tuple[int, ...], window: int, rng: np.random.Generator) -> FloatImage:
     """Normal numbers (H, W) of variance 1, averaged over squares of `window` pixels as a matching window does."""
-    white = rng.standard_normal(shape, dtype=np.float32)
-    if window == 1:
-        return white
+    step = _step(window)
+    side = window // step
+    white = rng.standard_normal([-(-length // step) for length in shape], dtype=np.float32)
     # At the borders the same numbers count twice, and the variance is a little greater there.
-    return ndimage.uniform_filter(white, window) * np.float32(window)
+    smooth = white if side == 1 else ndimage.uniform_filter(white, side) * np.float32(side)
+    return _enlarged(smooth, step, shape)
+
+
+def _step(window: int) -> int:
+    """Every so many pixels are drawn [px]: what is as wide as the window needs no more than four numbers across."""
+    return max(window // 4, 1)
+
+
+def _enlarged(coarse: NDArray[Any], step: int, shape: tuple[int, ...]) -> NDArray[Any]:
+    """The values (H, W) of every `step`-th pixel, for all of them."""
+    if step == 1:
+        return coarse
+    return np.repeat(np.repeat(coarse, step, axis=0), step, axis=1)[: shape[0], : shape[1]]
 
 
 def _shadow(depth: FloatImage, product: float) -> BoolArray:
@@ -171,8 +183,25 @@ def _multipath(depth: FloatImage, share: float, scale: float) -> FloatImage:
     coarse = depth[::_MULTIPATH_STEP, ::_MULTIPATH_STEP]
     about = ndimage.uniform_filter(coarse, max(round(_MULTIPATH_PX * scale / _MULTIPATH_STEP), 3))
     deeper = np.clip(np.float32(share) * (coarse - about), 0.0, np.float32(_MULTIPATH_M))
-    height, width = depth.shape
-    return np.repeat(np.repeat(deeper, _MULTIPATH_STEP, axis=0), _MULTIPATH_STEP, axis=1)[:height, :width]
+    return _enlarged(deeper, _MULTIPATH_STEP, depth.shape)
+
+
+def _holes(
+    sensor: NoiseTerms,
+    rgb: NDArray[np.uint8],
+    depth: FloatImage,
+    view: View,
+    window: int,
+    rng: np.random.Generator,
+) -> BoolArray:
+    """Where (H, W) nothing is matched: patches as large as the window, on surfaces that are difficult."""
+    step = _step(window)
+    every = np.s_[::step, ::step]
+    clear = None if view.clear is None else view.clear[every]
+    share = _dropout(sensor, rgb[every], depth[every], View(view.K / np.float64(step), clear))
+    field = smooth_noise(share.shape, max(window // step, 1), rng)
+    holes: BoolArray = _enlarged(ndtr(field) < share, step, depth.shape)
+    return holes
 
 
 def _dropout(sensor: NoiseTerms, rgb: NDArray[np.uint8], depth: FloatImage, view: View) -> FloatImage:
