@@ -11,6 +11,7 @@ import pytest
 from tool_nodes.results import ErrorCode, ToolError
 from toolhand import cli
 from toolhand.replay import _require_at_home, _simulated
+from toolhand.rollouts import _own_sensor
 from training.rollouts.plan import PLAN_FILE, RolloutPlan
 from training.tasks.kinds import task_document
 
@@ -101,3 +102,10 @@ def test_a_result_that_is_none_is_one_sentence(change: dict[str, Any]) -> None:
 @pytest.mark.parametrize("change", [{}, {"ports": {"pointer": "pixels"}}, {"robot": "gen3"}])
 def test_what_is_at_home_is_used(change: dict[str, Any]) -> None:
     _require_at_home(_simulated(RUN | change))
+
+
+def test_rollouts_go_on_with_the_sensors_of_this_project_alone() -> None:
+    for name in ("stereo", "random", "random:zed2", "realsense_d435:shadow,dropout", "zed2+random:kinova_wrist"):
+        assert _own_sensor(name), name
+    for name in ("somebody:http", "random:somebody:http", "zed2+somebody:http"):
+        assert not _own_sensor(name), name

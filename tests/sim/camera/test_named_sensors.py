@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from sim.camera.ray import camera_pose, wrist_camera
 from sim.camera.sensor import View, make_sensor, measured, unit_of
 from sim.camera.sensors import presets
-from sim.camera.sensors.noise import TERMS
+from sim.camera.sensors.noise import TERMS, NoiseTerms
 from sim.camera.sensors.randomised import Randomised
 from sim.camera.sensors.unit import RgbdSensor
 from sim.scene.files import parse_scene
@@ -185,3 +189,17 @@ def test_a_time_of_flight_camera_is_within_its_random_and_systematic_error(dista
 def test_every_term_of_the_model_is_on_in_some_named_sensor() -> None:
     used = {term for name in NAMES for term in getattr(presets, name)().terms()}
     assert used == set(TERMS)
+
+
+def test_the_page_about_sensors_has_the_figures_of_the_code() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "sensors.md").read_text(encoding="utf-8")
+    (head,) = re.findall(r"^\| term \| attribute \| (.*) \|$", page, re.MULTILINE)
+    sensors = [make_sensor(name.strip("`"), "scene", 0) for name in head.split(" | ")]
+    rows = {
+        name: cells.split(" | ") for name, cells in re.findall(r"^\| [^|]*\| `(\w+)` \| (.*) \|$", page, re.MULTILINE)
+    }
+    assert rows.keys() == {entry.name for entry in fields(NoiseTerms)}
+    for name, cells in rows.items():
+        for sensor, cell in zip(sensors, cells, strict=True):
+            if name != "baseline_m" or cell != "-":
+                assert getattr(sensor, name) == pytest.approx(0.0 if cell == "-" else float(cell), rel=5e-3), name
