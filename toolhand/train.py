@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from agent_node.console.options import require_at_least
+from agent_node.console.options import SensorName, require_at_least
 from agent_node.console.terminal import AsJson, emit, say
 from tool_nodes.files import write_whole
 from tool_nodes.perception.learned.weights import read_weights, shipped_weights, write_weights
+from tool_nodes.port_names import DEFAULT_SENSOR
 from tool_nodes.results import invalid
 from training.pointer.card import model_card
 from training.pointer.data import make_pictures
@@ -27,6 +28,7 @@ def train_a_pointer(
     threads: int = _DEFAULT.threads,
     jobs: int = 2,
     without_products: int = 0,
+    sensor: SensorName = DEFAULT_SENSOR,
     as_json: AsJson = False,
 ) -> int:
     """Train the pointer of --perception learned on pictures of random scenes; a killed run goes on where it was.
@@ -44,7 +46,9 @@ def train_a_pointer(
     """
     require_at_least(1, jobs=jobs)
     _check_minutes(minutes)
-    training = PointerTraining(seed, scenes, epochs, test_scenes, threads=threads, without_products=without_products)
+    training = PointerTraining(
+        seed, scenes, epochs, test_scenes, threads=threads, without_products=without_products, sensor=sensor
+    )
     be_nice()
     result = train_pointer(training, out, jobs, minutes)
     if as_json:

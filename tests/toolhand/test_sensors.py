@@ -19,6 +19,7 @@ COMMANDS = [
     ("data", "lerobot", "--out", "episodes"),
     ("data", "synth", "--out", "trajectories"),
     ("train", "dirl", "--preset", "qwen2.5-vl-3b"),
+    ("train", "pointer", "--out", "pointer"),
     ("bench", "manipulation"),
     ("bench", "crowded"),
     ("bench", "grasp"),

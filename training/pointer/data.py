@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.camera.ray import RayCamera, jittered, scene_camera
+from sim.camera.sensor import device
 from sim.model import build_model
 from sim.objects.products import PRODUCTS
 from sim.scene.generator import generate_scene
@@ -27,6 +29,7 @@ from tool_nodes.array_files import read_arrays
 from tool_nodes.files import why, write_whole
 from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.perception.learned.forward import GRID, PICTURE_PX, STRIDE
+from tool_nodes.port_names import DEFAULT_SENSOR
 from tool_nodes.results import ToolError, invalid
 from tool_nodes.types import FloatArray, Frame
 from training.pointer.phrases import LabelledPhrase, phrases_of
@@ -111,7 +114,7 @@ def scene_of(split: str, seed: int, number: int, without: Sequence[str] = (), on
     return generate_scene(int(rng.integers(2**31)), required, tuple(without))
 
 
-def picture_of(scene: Scene, seed: int) -> Frame:
+def picture_of(scene: Scene, seed: int, sensor: str = DEFAULT_SENSOR) -> Frame:
     """What the station's camera sees of a scene with the robot parked, at the network's size, with ids."""
     robot = load_robot()
     model = build_model(scene, robot)
@@ -122,7 +125,8 @@ def picture_of(scene: Scene, seed: int) -> Frame:
     index = {int(model.body(placed.id).id): k for k, placed in enumerate(scene.objects)}
     lamp = np.asarray(scene.light_position_m)
     camera = jittered(scene_camera(PICTURE_PX), scene)
-    return RayCamera(model, data, camera, index, seed=seed, lamp_position=lamp).capture()
+    unit = device(sensor, camera.name, seed)
+    return RayCamera(model, data, camera, index, sensor=unit, seed=seed, lamp_position=lamp).capture()
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,7 @@ class ShardJob:
     count: int
     without: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
+    sensor: str = DEFAULT_SENSOR
 
 
 def make_shard(job: ShardJob) -> str:
@@ -147,7 +152,7 @@ def make_shard(job: ShardJob) -> str:
     words: list[Any] = []
     for number in range(job.first, job.first + job.count):
         scene = scene_of(job.split, job.seed, number, job.without, job.only)
-        frame = picture_of(scene, number)
+        frame = picture_of(scene, number, job.sensor)
         rng = np.random.default_rng([SPLITS[job.split], job.seed, number, 1])
         assert frame.ids is not None
         columns["rgb"].append(frame.rgb)
@@ -177,6 +182,7 @@ def make_pictures(
     processes: int = 1,
     without: Sequence[str] = (),
     only: Sequence[str] = (),
+    sensor: str = DEFAULT_SENSOR,
 ) -> PictureSet:
     """The scenes 0 .. count - 1 of a part of the data, made where the folder does not have them yet.
 
@@ -184,9 +190,18 @@ def make_pictures(
         ToolError: INVALID_ARGUMENT where they cannot be written; INTERNAL where a scene could not be made or read.
     """
     tag = f"{split}-{seed}" + ("-without" if without else "") + ("-only" if only else "")
+    if sensor != DEFAULT_SENSOR:
+        tag += f"-{re.sub(r'[^a-z0-9]+', '-', sensor.lower())}"
     jobs = [
         ShardJob(
-            str(folder / f"{tag}-{k:05d}.npz"), split, seed, k, min(_SHARD, count - k), tuple(without), tuple(only)
+            str(folder / f"{tag}-{k:05d}.npz"),
+            split,
+            seed,
+            k,
+            min(_SHARD, count - k),
+            tuple(without),
+            tuple(only),
+            sensor,
         )
         for k in range(0, count, _SHARD)
     ]

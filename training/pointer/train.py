@@ -19,6 +19,7 @@ from tool_nodes.files import write_whole
 from tool_nodes.perception.learned.backend import LearnedPointer
 from tool_nodes.perception.learned.reading import read_phrase
 from tool_nodes.perception.learned.weights import PointerWeights, write_weights
+from tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
 from tool_nodes.results import invalid
 from training.pointer.batch import WITHOUT_DEPTH, PhraseBook, WordList
 from training.pointer.card import curves, model_card
@@ -53,6 +54,7 @@ class PointerTraining:
         validation_scenes: To calibrate certainties on.
         threads: Processor threads of torch: another number gives other last digits.
         without_products: Number of products that are in no scene of the training and in each of a test of their own.
+        sensor: Sensor model of the pictures; `random` is another camera in each.
     """
 
     seed: int = 0
@@ -62,8 +64,10 @@ class PointerTraining:
     validation_scenes: int = 80
     threads: int = 1
     without_products: int = 0
+    sensor: str = DEFAULT_SENSOR
 
     def __post_init__(self) -> None:
+        require_sensor(self.sensor)
         least = {"seed": 0, "scenes": BATCH, "epochs": 1, "test_scenes": 1, "validation_scenes": 1, "threads": 1}
         for name, low in least.items():
             if getattr(self, name) < low:
@@ -103,8 +107,10 @@ def train_pointer(
     began = time.monotonic()
     without = training.held_out_products
     data = folder / "pictures"
-    shown = make_pictures(data, "train", training.seed, training.scenes, processes, without)
-    kept = make_pictures(data, "validation", training.seed, training.validation_scenes, processes, without)
+    shown = make_pictures(data, "train", training.seed, training.scenes, processes, without, (), training.sensor)
+    kept = make_pictures(
+        data, "validation", training.seed, training.validation_scenes, processes, without, (), training.sensor
+    )
     made = time.monotonic() - began
     vocabulary = WordList.of(read_phrase(phrase.text) for phrases in shown.phrases for phrase in phrases)
     book, check = PhraseBook(shown, vocabulary), PhraseBook(kept, vocabulary)
@@ -140,7 +146,7 @@ def _resumed(trainer: PointerTrainer, training: PointerTraining, folder: Path) -
     if not path.exists():
         return []
     before = trainer.load(path)
-    if before.get("training") != asdict(training):
+    if {"sensor": DEFAULT_SENSOR} | dict(before.get("training") or {}) != asdict(training):
         raise invalid(
             f"{folder} holds another training: {before.get('training')}.",
             "Choose another folder, or delete its checkpoint.",
@@ -177,10 +183,12 @@ def _epoch(
 
 def _tested(weights: PointerWeights, training: PointerTraining, data: Path, processes: int) -> dict[str, Any]:
     pointer, without = LearnedPointer(weights), training.held_out_products
-    test = make_pictures(data, "test", training.seed, training.test_scenes, processes, without)
+    test = make_pictures(data, "test", training.seed, training.test_scenes, processes, without, (), training.sensor)
     result = figures(list(point_at(pointer, test)), list(point_at(pointer, test, ("plain", "held out"), depth=False)))
     if without:
-        strange = make_pictures(data, "test", training.seed, training.test_scenes, processes, only=without)
+        strange = make_pictures(
+            data, "test", training.seed, training.test_scenes, processes, (), without, training.sensor
+        )
         result["unseen_products"] = dict(by_product(list(point_at(pointer, strange, ("plain", "held out"))), without))
     return result
 
