@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from unittest.mock import Mock
 
@@ -27,14 +27,14 @@ from simulation_interfaces.srv import (
 )
 from std_msgs.msg import Header, String
 
-from sim.objects.sets import find_asset, object_set
+from sim.objects import sets
+from sim.objects.sets import find_asset
 from sim.objects.shapes import shaped
 from sim.ros.entities import _item, uri_of
 from sim.ros.labels import described
 from tests.ros.sim_node.graph import Graph
 from tests.ros.sim_node.motions import ARM, PARK, arm_goal, swing
 from tests.ros.sim_node.test_state import LATCHED
-from tool_nodes import registry
 from tool_nodes.catalogue import Description
 
 TURN = np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
@@ -228,19 +228,14 @@ def test_every_spawnable_can_be_spawned_by_its_uri(lockstep: Graph) -> None:
 
 
 @pytest.fixture
-def fruits(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def fruits(monkeypatch: pytest.MonkeyPatch) -> None:
     """An object set "my_fruits", whose keys have underscores, blanks and signs that a URI encodes."""
     things = {
         key: shaped(key.replace("_", " "), "lemon", (0.09, 0.06, 0.06), 0.2, (245, 120, 40), kind="fruit")
         for key in ("green_mango", "ripe mango", "half_ripe mango", "é100%")
     }
-    for known in (find_asset, object_set):
-        known.cache_clear()
-    loaded = registry.load
-    monkeypatch.setattr(registry, "load", lambda port, name: things if name == "my_fruits" else loaded(port, name))
-    yield
-    for known in (find_asset, object_set):
-        known.cache_clear()
+    found = sets.object_set
+    monkeypatch.setattr(sets, "object_set", lambda name: things if name == "my_fruits" else found(name))
 
 
 @pytest.mark.usefixtures("fruits")
