@@ -25,6 +25,7 @@ COMMANDS = [
     ("bench", "grasp"),
     ("bench", "hold"),
     ("bench", "perception"),
+    ("bench", "sensors"),
     ("bench", "tools"),
     ("bench", "rollouts"),
     ("bench", "tasks"),
