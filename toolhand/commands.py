@@ -73,6 +73,10 @@ BENCHMARKS = {
         "Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and "
         "scores.",
     ),
+    "sensors": CliCommand(
+        "bench.sensors:bench_sensors",
+        "Switch the noise terms of a simulated sensor on one at a time: masks, 3D boxes and grasps.",
+    ),
     "tools": CliCommand(
         "bench.tools:bench_tools", "Time every tool that does not move the robot, each call on a fresh picture."
     ),
@@ -173,7 +177,11 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
             "record": CliCommand(
                 "toolhand.mock:mock_record",
                 "Record pictures, depth and object ids of random simulated scenes as a data set for the mock robot.",
-            )
+            ),
+            "import": CliCommand(
+                "toolhand.mock:mock_import",
+                "Make RGB-D pictures of a real camera, or of a recorded run, a data set for the mock robot.",
+            ),
         },
     ),
     "mcp": CliCommand(

@@ -1,16 +1,18 @@
-"""`toolhand mock record`: simulated scenes as data for the mock robot."""
+"""`toolhand mock`: simulated scenes, and pictures of real cameras, as data for the mock robot."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
 from agent_node.console.options import SensorName, parse_size
 from agent_node.console.terminal import AsJson, emit, say
+from agent_node.runs.mcap.frames import BASE_FRAME, recorded_frames
 from sim.mock.data import MAX_FRAMES, MAX_SEED, SIZES, MockFrame, read_dataset, write_dataset
+from sim.mock.importing import folder_frames
 from sim.mock.recording import record_frames
 from tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
 from tool_nodes.results import invalid
@@ -50,6 +52,39 @@ def mock_record(
         emit({"folder": str(folder), "n": dataset.n, "seed": seed, "size": [width, height], "bytes": size_bytes})
     else:
         print(f"{folder}: {dataset.n} frames of {width}x{height} px, {size_bytes / 1e6:.1f} MB")
+    return 0
+
+
+def mock_import(
+    source: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")],
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    camera: Literal["scene", "wrist"] = "scene",
+    base_frame: str = BASE_FRAME,
+    as_json: AsJson = False,
+) -> int:
+    """Make RGB-D pictures of a real camera, or of a recorded run, a data set for the mock robot.
+
+    SOURCE is an MCAP file, or a folder with rgb/, depth/ and intrinsics.json.
+
+    Args:
+        folder: Where the data set goes; it may not exist yet, or must be empty.
+        camera: Which camera of an MCAP file.
+        base_frame: Frame of the robot's base in the transforms of an MCAP file.
+    """
+    if source.is_dir():
+        frames = list(folder_frames(source))
+    else:
+        seen = list(recorded_frames(source, camera, base_frame))
+        if len(seen) > MAX_FRAMES:
+            raise invalid(f"A data set has at most {MAX_FRAMES} frames, and {source} has {len(seen)}.")
+        frames = [MockFrame(frame) for frame in seen]
+    write_dataset(folder, frames, len(frames), 0, f"toolhand mock import {source.name}")
+    dataset = read_dataset(folder)
+    dataset.frame(0)
+    if as_json:
+        emit({"folder": str(folder), "n": dataset.n})
+    else:
+        print(f"{folder}: {dataset.n} frames")
     return 0
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,14 +128,7 @@ def read_run(path: Path) -> RecordedRun:
     Raises:
         ToolError: INVALID_ARGUMENT, with what is wrong with it; UNAVAILABLE without the package mcap.
     """
-    try:
-        data = read_file(path, MAX_BYTES)
-    except (FileNotFoundError, IsADirectoryError) as error:
-        raise invalid(f"There is no recording {path}.") from error
-    except OSError as error:
-        raise invalid(f"Cannot read {path}: {error.strerror}.") from error
-    if not data.startswith(_MAGIC):
-        raise invalid(f"{path} is no MCAP file.")
+    data = _file(path)
     try:
         return _run(data)
     except ToolError:
@@ -148,6 +141,34 @@ def read_run(path: Path) -> RecordedRun:
     except Exception as error:  # whatever a parser of foreign bytes may raise
         cause = str(error) if isinstance(error, _Damaged) else "it is cut short, or something in it was changed"
         raise invalid(f"The recording {path} is damaged: {cause}.") from error
+
+
+def read_messages(path: Path, topics: Collection[str]) -> list[tuple[str, int, bytes]]:
+    """(topic, time [ns], packet) of each message on some topics of any rosbag2 file, in the file's order.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT, with what is wrong with it; UNAVAILABLE without the package mcap.
+    """
+    data = _file(path)
+    try:
+        chunks, *_ = _content(data)
+        return [(topic, m.log_time, m.data) for topic, m in _messages(chunks) if topic in topics]
+    except ToolError:
+        raise
+    except Exception as error:  # whatever a parser of foreign bytes may raise
+        raise invalid(f"The recording {path} is damaged: it is cut short, or something in it was changed.") from error
+
+
+def _file(path: Path) -> bytes:
+    try:
+        data = read_file(path, MAX_BYTES)
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise invalid(f"There is no recording {path}.") from error
+    except OSError as error:
+        raise invalid(f"Cannot read {path}: {error.strerror}.") from error
+    if not data.startswith(_MAGIC):
+        raise invalid(f"{path} is no MCAP file.")
+    return data
 
 
 class _Damaged(ValueError):
