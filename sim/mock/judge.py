@@ -26,7 +26,7 @@ from sim.tasks.predicates import PlaceRelation, relation_fault
 from sim.tasks.stages import let_down
 from sim.tasks.task import History, Score, Task, Transcript
 from tool_nodes import workspace
-from tool_nodes.geometry import project, quat_wxyz_from_matrix, rotation_z, transform
+from tool_nodes.geometry import project, transform
 from tool_nodes.motion.targets import ray_to_base
 from tool_nodes.results import ToolError, invalid
 from tool_nodes.types import FloatArray
@@ -69,9 +69,8 @@ class PointJudge:
         self._scene = scene
         objects = {}
         for placed in scene.objects:
-            quat = quat_wxyz_from_matrix(rotation_z(placed.yaw))
             position = np.asarray(placed.position_m, float)
-            objects[placed.id] = ObjectState(placed.id, position, quat, np.zeros(6), frozenset({"table"}))
+            objects[placed.id] = ObjectState(placed.id, position, placed.quat_wxyz, np.zeros(6), frozenset({"table"}))
         self.before = Snapshot(0.0, objects)
 
     def score(self, task: Task, transcript: Transcript) -> Score:

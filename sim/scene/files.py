@@ -6,17 +6,20 @@ import math
 import re
 import reprlib
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
+from scipy.spatial.transform import Rotation
 
 from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from sim.objects.sets import find_asset
 from sim.scene.generator import generate_scene
-from sim.scene.scenes import TABLE_RGB, PlacedObject, Scene, Vector3, footprint, gap, object_ids, triple
+from sim.scene.overlaps import DEEPEST_M, overlaps
+from sim.scene.scenes import TABLE_RGB, UPRIGHT, PlacedObject, Quaternion, Scene, Vector3, footprint, object_ids, triple
 from tool_nodes import workspace
 from tool_nodes.files import read_file
 from tool_nodes.motion.robot_model import ROBOTS, load_robot
@@ -29,9 +32,11 @@ EXAMPLE_SCENE = Path(__file__).with_name("example_scene.yaml")
 
 _LINE = "__line__"
 _SCENE_KEYS = ("objects", "seed", "name", "light", "table_rgb", "camera_offset", "camera_turn")
-_OBJECT_KEYS = ("name", "position", "id", "yaw_deg", "yaw", "grip", "weight")
+_OBJECT_KEYS = ("name", "position", "id", "yaw_deg", "yaw", "quat_wxyz", "rotvec_deg", "grip", "weight")
 _FACTORS = {"grip": (0.001, 10.0), "weight": (0.001, 100.0)}
 """Least and greatest factors of the friction and the mass of a kind [-]: the physics is sound between them."""
+_SHORTEST = 1e-3
+"""Shortest quaternion that still is a rotation [-]; a round figure, since any length but zero is one."""
 _RESERVED_IDS = ("table", "floor", "gripper", "arm", "world")
 _TABLE_X = (0.10, workspace.TABLE_X[1])
 """Towards the robot the table goes on beyond the area that is worked on; large containers may reach there [m]."""
@@ -54,8 +59,9 @@ def load_scene(path: str | Path) -> Scene:
     """Read a scene from a YAML file.
 
     The file has `objects`: a list of mappings with `name` (of the catalogue, or `set/name`), `position` ([x, y],
-    standing on the table, or [x, y, z] of the centre, base frame [m]) and, if wanted, `yaw_deg` (or `yaw` [rad]), `id`,
-    `grip` and `weight` (factors of the friction and the mass of its kind). Optional beside them: `seed`, `name`,
+    on the table, or [x, y, z] of the centre, base frame [m]) and, if wanted, `yaw_deg` (or `yaw` [rad]), how it lies
+    before that turns it (`quat_wxyz`, or a rotation vector `rotvec_deg`), `id`, `grip` and `weight` (factors of the
+    friction and the mass of its kind). Things may touch and lie on each other. Optional beside them: `seed`, `name`,
     `light` ([x, y, z] [m]), `table_rgb` (three numbers 0..1), and what displaces the scene camera: `camera_offset`
     ([x, y, z] [m]) and `camera_turn` (rotation vector [rad]).
 
@@ -82,6 +88,7 @@ def scene_yaml(scene: Scene) -> str:
         "camera_turn": list(scene.camera_jitter_rad),
         "objects": [
             {"name": placed.item, "id": placed.id, "position": list(placed.position_m), "yaw": placed.yaw}
+            | ({} if placed.tilt_wxyz == UPRIGHT else {"quat_wxyz": list(placed.tilt_wxyz)})
             | {key: value for key in _FACTORS if (value := getattr(placed, key)) != 1.0}
             for placed in scene.objects
         ],
@@ -116,15 +123,20 @@ def _scene(document: dict[str, Any], path: Path) -> Scene:
         raise invalid(f"{where}: objects may list {_MAX_OBJECTS} objects, not {len(rows)}.")
     names = [_object_name(row, f"{path.name}, objects {k}", path.name) for k, row in enumerate(rows, start=1)]
     objects: list[PlacedObject] = []
+    places: list[str] = []
     for row, default_id in zip(rows, object_ids(names), strict=True):
         place = f"{path.name}, line {row[_LINE]}"
         placed = _read_object(row, default_id, place)
         for other in objects:
             if other.id == placed.id:
                 raise invalid(f'{place}: the id "{placed.id}" is used twice, ids must be unique.')
-            if _overlap(placed, other):
-                raise invalid(f"{place}: {placed.id} overlaps {other.id}, objects must not touch each other.")
         objects.append(placed)
+        places.append(place)
+    for (later, earlier), depth in sorted(overlaps(objects).items()):
+        raise invalid(
+            f"{places[later]}: {objects[later].id} overlaps {objects[earlier].id} by {1000 * depth:.0f} mm, things may "
+            f"touch and lie on each other, but reach into each other by no more than {1000 * DEEPEST_M:g} mm."
+        )
     seed, name = document.get("seed", 0), document.get("name", path.stem)
     if type(seed) is not int or not 0 <= seed <= _MAX_SEED:
         raise invalid(f"{where}: seed must be a whole number from 0 to 2^63 - 1, not {reprlib.repr(seed)}.")
@@ -161,7 +173,7 @@ def _object_document(placed: PlacedObject) -> dict[str, Any]:
         "yaw_deg": round(math.degrees(placed.yaw), 2),
         "container": asset.container,
         "mass_kg": placed.weight * asset.mass_kg,
-    }
+    } | ({} if placed.tilt_wxyz == UPRIGHT else {"quat_wxyz": [round(v, 6) for v in placed.quat_wxyz.tolist()]})
 
 
 def valid_object_id(text: str) -> bool:
@@ -227,12 +239,15 @@ def _read_object(row: dict[str, Any], default_id: str, where: str) -> PlacedObje
         raise invalid(f"{where}: {object_id} has yaw and yaw_deg, give one of them.")
     (yaw_deg,) = _numbers([row.get("yaw_deg", 0.0)], "yaw_deg", (1,), where)
     (yaw,) = _numbers([row.get("yaw", math.radians(yaw_deg))], "yaw", (1,), where)
-    half = find_asset(row["name"]).size_m[2] / 2
-    z = float(position[2]) if len(position) == 3 else workspace.TABLE_Z + half
-    if not workspace.TABLE_Z + half - 1e-3 <= z <= workspace.TABLE_Z + 0.5:
-        raise invalid(f"{where}: the centre of {object_id} must be from {half:g} to 0.5 m above the table, not {z:g}.")
     grip, weight = (float(_numbers([row.get(key, 1.0)], key, (1,), where, _FACTORS[key])[0]) for key in _FACTORS)
-    placed = PlacedObject(object_id, row["name"], (float(position[0]), float(position[1]), z), float(yaw), grip, weight)
+    x, y = float(position[0]), float(position[1])
+    tilt = _tilt(row, where)
+    placed = PlacedObject(object_id, row["name"], (x, y, 0.0), float(yaw), grip, weight, tilt)
+    half = -placed.heights[0]
+    z = float(position[2]) if len(position) == 3 else workspace.TABLE_Z + half
+    if not workspace.TABLE_Z + half - DEEPEST_M <= z <= workspace.TABLE_Z + 0.5:
+        raise invalid(f"{where}: the centre of {object_id} must be from {half:g} to 0.5 m above the table, not {z:g}.")
+    placed = replace(placed, position_m=(x, y, z))
     outline = footprint(placed)
     for axis, (low, high) in enumerate((_TABLE_X, workspace.TABLE_Y)):
         if outline[:, axis].min() < low or outline[:, axis].max() > high:
@@ -243,20 +258,18 @@ def _read_object(row: dict[str, Any], default_id: str, where: str) -> PlacedObje
     return placed
 
 
-def _overlap(a: PlacedObject, b: PlacedObject) -> bool:
-    apart = abs(a.position_m[2] - b.position_m[2]) >= (a.asset.size_m[2] + b.asset.size_m[2]) / 2 - 1e-3
-    return not apart and gap(footprint(a), footprint(b)) <= 0 and not (_holds(a, b) or _holds(b, a))
-
-
-def _holds(outer: PlacedObject, inner: PlacedObject) -> bool:
-    """True if inner stands inside the container outer."""
-    inside = outer.asset.cavity
-    if inside is None:
-        return False
-    c, s = math.cos(outer.yaw), math.sin(outer.yaw)
-    local = (footprint(inner) - np.asarray(outer.position_m[:2])) @ np.array([[c, -s], [s, c]])
-    bottom = inner.position_m[2] - inner.asset.size_m[2] / 2 - outer.position_m[2]
-    return bottom >= inside.floor_z - 1e-3 and all(inside.contains(point) for point in local)
+def _tilt(row: dict[str, Any], where: str) -> Quaternion:
+    """How a thing lies: `quat_wxyz`, or the rotation vector `rotvec_deg`."""
+    if "quat_wxyz" in row and "rotvec_deg" in row:
+        raise invalid(f"{where}: quat_wxyz and rotvec_deg say the same, give one of them.")
+    if "rotvec_deg" in row:
+        turn = np.radians(_numbers(row["rotvec_deg"], "rotvec_deg", (3,), where))
+        x, y, z, w = Rotation.from_rotvec(turn).as_quat().tolist()
+        return w, x, y, z
+    w, x, y, z = _numbers(row.get("quat_wxyz", list(UPRIGHT)), "quat_wxyz", (4,), where).tolist()
+    if math.hypot(w, x, y, z) < _SHORTEST:
+        raise invalid(f"{where}: quat_wxyz must be a rotation (w, x, y, z), not {[w, x, y, z]}.")
+    return w, x, y, z
 
 
 def _check_keys(mapping: dict[str, Any], allowed: Sequence[str], where: str) -> None:

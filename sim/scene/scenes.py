@@ -15,8 +15,10 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from sim.objects.asset import ObjectAsset
+from sim.objects.primitives import UPRIGHT
 from sim.objects.sets import find_asset
 from tool_nodes import workspace
+from tool_nodes.geometry import matrix_from_quat_wxyz, rotation_z
 from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray
 
@@ -59,6 +61,8 @@ TABLE_RGB = ((0.62, 0.58, 0.53), (0.50, 0.52, 0.55), (0.42, 0.40, 0.39))
 """Colours of table tops, sRGB in [0, 1]; chosen to look at."""
 
 Vector3 = tuple[float, float, float]
+Quaternion = tuple[float, float, float, float]
+"""(w, x, y, z), of any length but zero."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,8 @@ class PlacedObject:
         id: Unique in the scene, e.g. "coconut_water_1".
         item: Name that `find_asset` knows, e.g. "coconut water" or "fruits/mango".
         position_m: Body origin (centre of the bounding box) in the base frame [m].
-        yaw: Rotation about z [rad].
+        yaw: Rotation about the vertical, after `tilt_wxyz` [rad].
+        tilt_wxyz: How it lies, before `yaw` turns it; it stands as its asset does where left out.
         grip: Factor of the friction of its kind, above 0. Where it is not 1, this friction holds against all that
             touches the object, the gripper's pads too, which else have their own.
         weight: Factor of the mass of its kind, above 0.
@@ -81,11 +86,38 @@ class PlacedObject:
     yaw: float
     grip: float = 1.0
     weight: float = 1.0
+    tilt_wxyz: Quaternion = UPRIGHT
 
     @property
     def asset(self) -> ObjectAsset:
         """Its body and its words. Raises ToolError as `find_asset`."""
         return find_asset(self.item)
+
+    @property
+    def quat_wxyz(self) -> FloatArray:
+        """(4,) whole rotation, base frame; as long as `tilt_wxyz`."""
+        c, s = np.cos(self.yaw / 2), np.sin(self.yaw / 2)
+        w, x, y, z = self.tilt_wxyz
+        return np.array([c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w])
+
+    @property
+    def rotation(self) -> FloatArray:
+        """(3, 3) whole rotation, base frame."""
+        return rotation_z(self.yaw) if self.tilt_wxyz == UPRIGHT else matrix_from_quat_wxyz(self.quat_wxyz)
+
+    @property
+    def points(self) -> FloatArray:
+        """(K, 3) points whose convex hull is that of the thing, base frame [m]."""
+        return self.asset.hull_points @ self.rotation.T + np.asarray(self.position_m)
+
+    @property
+    def heights(self) -> tuple[float, float]:
+        """Heights of its lowest and of its highest point, base frame [m]."""
+        z, half = self.position_m[2], self.asset.size_m[2] / 2
+        if self.tilt_wxyz == UPRIGHT:
+            return z - half, z + half
+        heights = self.points[:, 2]
+        return float(heights.min()), float(heights.max())
 
     def add_to(self, spec: mujoco.MjSpec, index: int) -> None:
         """Add a free body named by its id to a MuJoCo specification.
@@ -97,7 +129,7 @@ class PlacedObject:
         body = spec.worldbody.add_body(
             name=self.id,
             pos=np.asarray(self.position_m, dtype=float),
-            quat=[np.cos(self.yaw / 2), 0.0, 0.0, np.sin(self.yaw / 2)],
+            quat=self.quat_wxyz,
         )
         body.add_freejoint()
         self.asset.add_geoms(spec, body, f"object{index}", self.grip, self.weight)
@@ -138,7 +170,9 @@ class Scene:
 
 
 def footprint(placed: PlacedObject) -> FloatArray:
-    """The object's outline on the table, (K, 2) counter-clockwise [m]."""
+    """The object's outline seen from above, (K, 2) counter-clockwise [m]."""
+    if placed.tilt_wxyz != UPRIGHT:
+        return convex_outline(placed.points[:, :2])
     c, s = math.cos(placed.yaw), math.sin(placed.yaw)
     return placed.asset.outline @ np.array([[c, s], [-s, c]]) + np.asarray(placed.position_m[:2])
 

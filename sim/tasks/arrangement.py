@@ -117,7 +117,7 @@ def holds(
         placed.id: ObjectState(
             id=placed.id,
             position_m=np.asarray(placed.position_m),
-            quat_wxyz=np.array([np.cos(placed.yaw / 2), 0.0, 0.0, np.sin(placed.yaw / 2)]),
+            quat_wxyz=placed.quat_wxyz,
             velocity=np.zeros(6),
             touching=frozenset({"table"}),
         )

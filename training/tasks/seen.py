@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sim.camera.ray import jittered, object_of_geom, scene_camera
 from sim.camera.ray_casting import OPAQUE, RayView, RayWorld
 from sim.scene.scenes import PlacedObject, Scene
-from tool_nodes.geometry import invert, pose, project, rotation_z, transform
+from tool_nodes.geometry import invert, pose, project, transform
 from tool_nodes.types import BoolArray, FloatArray
 from training.rewards.shapes import area, convex_hull
 
@@ -98,7 +98,7 @@ class SeenScene:
 
 def T_base_object(placed: PlacedObject) -> FloatArray:
     """(4, 4) true pose of a thing before anything moves."""
-    return pose(rotation_z(placed.yaw), placed.position_m)
+    return pose(placed.rotation, placed.position_m)
 
 
 def surface_points(placed: PlacedObject) -> FloatArray:
