@@ -5,12 +5,10 @@ from __future__ import annotations
 import mujoco
 
 from sim.scene.scenes import Scene
-from tool_nodes import workspace
+from sim.scene.table import add_table
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
 
-TABLE_THICKNESS = 0.04
-"""Thickness of the table top [m]."""
 FLOOR_Z = -0.75
 """Height of the floor in the base frame [m]."""
 
@@ -18,16 +16,7 @@ FLOOR_Z = -0.75
 def build_model(scene: Scene, robot: RobotModel) -> mujoco.MjModel:
     """Compile robot, table and objects into one model."""
     spec = load_robot_spec(robot)
-    x0, x1 = -0.30, workspace.TABLE_X[1]
-    y0, y1 = workspace.TABLE_Y
-    spec.worldbody.add_geom(
-        name="table",
-        type=mujoco.mjtGeom.mjGEOM_BOX,
-        size=[(x1 - x0) / 2, (y1 - y0) / 2, TABLE_THICKNESS / 2],
-        pos=[(x0 + x1) / 2, (y0 + y1) / 2, workspace.TABLE_Z - TABLE_THICKNESS / 2],
-        rgba=[*scene.table_rgb, 1.0],
-        friction=[0.8, 0.005, 0.0001],
-    )
+    add_table(spec, scene.table_rgb)
     spec.worldbody.add_geom(
         name="floor",
         type=mujoco.mjtGeom.mjGEOM_PLANE,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +24,8 @@ SceneName = Annotated[
     str,
     tyro.conf.arg(
         metavar="SCENE",
-        help='Which scene: a seed such as 3, which always gives the same scene; the path of a YAML file; or "example".',
+        help="Which scene: a seed such as 3, which always gives the same scene; clutter, KIND:SEED[:SETS[:NUMBER]], "
+        'such as pile:17 or packed:17:catalogue:8; the path of a YAML file; or "example".',
     ),
 ]
 Seed = Annotated[int, tyro.conf.arg(help="Seeds perception noise, grasp sampling and planning; 0 or more.")]
@@ -58,19 +57,10 @@ def typed(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def named_scene(name: str) -> Scene:
-    """The scene of a seed, of a YAML file, or the example. Raises ToolError INVALID_ARGUMENT."""
-    from sim.scene.files import EXAMPLE_SCENE, load_scene
-    from sim.scene.generator import generate_scene
+    """See `sim.scene.files.named_scene`. Raises ToolError INVALID_ARGUMENT."""
+    from sim.scene import files
 
-    if name == "example":
-        return load_scene(EXAMPLE_SCENE)
-    if re.fullmatch(r"-?[0-9]{1,19}", name):
-        if int(name) < 0:
-            raise invalid(f"A scene seed must be 0 or greater, got {name}.")
-        return generate_scene(int(name))
-    if not os.path.isfile(name):
-        raise invalid(f"There is no scene {name[:200]!r}: give a seed such as 3, the path of a YAML file, or example.")
-    return load_scene(Path(name))
+    return files.named_scene(name)
 
 
 def named_station(

@@ -14,7 +14,6 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
-from scipy.spatial.transform import Rotation
 
 from sim.camera.ray_casting import OPAQUE, TRANSPARENT, Hits, PixelIndex, RayView, RayWorld
 from sim.camera.sensor import STEREO, SensorModel, View, calibrated, measured, unit_of
@@ -83,10 +82,7 @@ def scene_camera(size: tuple[int, int] = workspace.IMAGE_SIZE) -> CameraModel:
 
 def jittered(camera: CameraModel, scene: Scene) -> CameraModel:
     """The camera displaced by the scene's jitter; its calibration knows where it stands."""
-    offset = scene.camera_jitter_m
-    turn = Rotation.from_rotvec(scene.camera_jitter_rad).as_matrix()
-    T = geometry.pose(camera.T_base_camera[:3, :3] @ turn, camera.T_base_camera[:3, 3] + offset)
-    return replace(camera, T_base_camera=T)
+    return replace(camera, T_base_camera=scene.displaced(camera.T_base_camera))
 
 
 def wrist_camera(robot: RobotModel, size: tuple[int, int] = workspace.IMAGE_SIZE) -> CameraModel:

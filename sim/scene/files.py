@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import yaml
@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation
 
 from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from sim.objects.sets import find_asset
+from sim.scene.clutter import CLUTTER, Clutter, clutter_scene
 from sim.scene.generator import generate_scene
 from sim.scene.overlaps import DEEPEST_M, overlaps
 from sim.scene.scenes import TABLE_RGB, UPRIGHT, PlacedObject, Quaternion, Scene, Vector3, footprint, object_ids, triple
@@ -97,7 +98,10 @@ def scene_yaml(scene: Scene) -> str:
 
 
 def named_scene(name: str) -> Scene:
-    """The scene that a user names: a seed such as "3", the path of a YAML file, or "example".
+    """The scene that a user names: a seed such as "3", clutter such as "pile:17", a YAML file's path, or "example".
+
+    Clutter is KIND:SEED, KIND:SEED:SETS or KIND:SEED:SETS:NUMBER, e.g. "pile:17:generated+catalogue:12"; see
+    `sim.scene.clutter.clutter_scene`.
 
     Raises:
         ToolError: INVALID_ARGUMENT with one sentence that says what is allowed.
@@ -109,8 +113,25 @@ def named_scene(name: str) -> Scene:
             raise invalid(f"A scene seed must be 0 or greater, got {name}.")
         return generate_scene(int(name))
     if len(name) > _LONGEST_PATH or not Path(name).is_file():
-        raise invalid(f"There is no scene {name[:200]!r}: give a seed such as 3, the path of a YAML file, or example.")
+        if name.partition(":")[0] in CLUTTER:
+            return _named_clutter(name)
+        raise invalid(
+            f"There is no scene {name[:200]!r}: give a seed such as 3, clutter such as pile:17, the path of a YAML "
+            "file, or example."
+        )
     return load_scene(name)
+
+
+def _named_clutter(name: str) -> Scene:
+    words = name.split(":")
+    numbers = [word for k, word in enumerate(words) if k in (1, 3)]
+    if not 2 <= len(words) <= 4 or not all(re.fullmatch("[0-9]{1,18}", word) for word in numbers):
+        raise invalid(
+            f"{name[:200]!r} is no scene of clutter: give KIND:SEED, KIND:SEED:SETS or KIND:SEED:SETS:NUMBER, such as "
+            f"pile:17:generated+catalogue:10; the kinds are {_listed(CLUTTER)}."
+        )
+    sets = words[2].split("+") if len(words) > 2 else ["generated"]
+    return clutter_scene(cast(Clutter, words[0]), int(words[1]), sets, int(words[3]) if len(words) == 4 else None)
 
 
 def _scene(document: dict[str, Any], path: Path) -> Scene:

@@ -13,12 +13,13 @@ from typing import Literal, cast
 import mujoco
 import numpy as np
 from scipy.spatial import ConvexHull
+from scipy.spatial.transform import Rotation
 
 from sim.objects.asset import ObjectAsset
 from sim.objects.primitives import UPRIGHT
 from sim.objects.sets import find_asset
 from tool_nodes import workspace
-from tool_nodes.geometry import matrix_from_quat_wxyz, rotation_z
+from tool_nodes.geometry import matrix_from_quat_wxyz, pose, rotation_z
 from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray
 
@@ -156,6 +157,11 @@ class Scene:
     camera_jitter_rad: Vector3
     table_rgb: Vector3
     name: str
+
+    def displaced(self, T_base_camera: FloatArray) -> FloatArray:
+        """A camera's nominal pose (4, 4) with the scene's displacement of it."""
+        turn = Rotation.from_rotvec(self.camera_jitter_rad).as_matrix()
+        return pose(T_base_camera[:3, :3] @ turn, T_base_camera[:3, 3] + self.camera_jitter_m)
 
     def find(self, object_id: str) -> PlacedObject:
         """The object with an id. Raises ToolError INVALID_ARGUMENT if there is none."""
