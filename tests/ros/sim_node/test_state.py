@@ -15,10 +15,13 @@ from simulation_interfaces.srv import StepSimulation
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
+from sim.arm import SimArm
 from sim.camera.ray import camera_pose, jittered, scene_camera, wrist_camera
+from sim.camera.sensor import calibrated, device, readings_of
 from tests.gen3 import ARM_JOINTS, GEN3, GRIPPER_JOINT, URDF_PATH
 from tests.ros.sim_node.graph import Graph
 from tests.ros.sim_node.motions import ARM, PARK, arm_goal, swing
+from tool_nodes.camera_names import ZED
 from tool_nodes.ros.messages import nanoseconds, rigid
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -111,3 +114,30 @@ def test_who_comes_late_gets_description_and_fixed_frames(lockstep: Graph) -> No
     }
     lockstep.wait(lambda: all(heard.values()))
     assert heard["/robot_description"][0].data == URDF_PATH.read_text(encoding="utf-8")
+
+
+def test_joint_states_and_camera_poses_are_those_that_the_sensor_of_a_station_reports(
+    start: Callable[..., Graph],
+) -> None:
+    graph = start(lockstep=True, sensor="hard", seed=3)
+    heard, static = graph.hear(JointState, "/joint_states"), graph.hear(TFMessage, "/tf_static", LATCHED)
+    graph.call(StepSimulation, "/step_simulation", steps=5)
+    world = graph.sim.physics.world
+    now = round(world.time * 1e9)
+    state = graph.wait(lambda: next((s for s in heard if nanoseconds(s.header.stamp) == now), None))
+    arm = SimArm(world)
+    arm.readings = readings_of(device("hard", "arm", 3))
+    assert list(state.position[:7]) == list(arm.state().q) != list(world.arm_position)
+    assert abs(GEN3.gripper.opening(state.position[7]) - arm.state().opening_m) < 1e-9
+    frames = graph.wait(lambda: {t.child_frame_id: t for m in static for t in m.transforms})
+    scene = jittered(scene_camera(), world.scene)
+    _, reported = calibrated(device("hard", "scene", 3), scene.K, scene.T_base_camera)
+    assert np.allclose(matrix(frames[ZED["new"].optical_frame]), reported, atol=1e-9)
+    assert not np.allclose(reported, scene.T_base_camera, atol=1e-4)
+    moving = graph.hear(TFMessage, "/tf")
+    graph.call(StepSimulation, "/step_simulation", steps=30)
+    frames = frames | graph.wait(lambda: {t.child_frame_id: t for m in moving for t in m.transforms})
+    wrist = wrist_camera(GEN3)
+    true = camera_pose(world.model, world.data, wrist)
+    _, reported = calibrated(device("hard", "wrist", 3), wrist.K, true)
+    assert np.allclose(pose_in_world(frames, GEN3.wrist_camera_frame), reported, atol=1e-6)

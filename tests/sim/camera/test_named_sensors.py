@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -96,6 +97,22 @@ def test_the_pose_of_a_late_picture_of_the_wrist_is_that_of_now() -> None:
     true = camera_pose(late.world.model, late.world.data, wrist_camera(late.robot, SMALL))
     assert np.linalg.norm(frame.T_base_camera[:3, 3] - true[:3, 3]) < 0.004
     assert late.wrist_camera.capture() is frame
+
+
+@pytest.mark.parametrize("name", ["hard", "random"])
+def test_a_saved_moment_goes_on_with_the_same_late_and_noisy_pictures(name: str) -> None:
+    one, like = station(name, seed=5), station(name)
+    one.world.step(30)
+    one.camera.capture()
+    saved = pickle.loads(pickle.dumps(one.save()))
+    seen = []
+    for going_on in (one, one, like):
+        going_on.restore(saved)
+        going_on.world.command_arm(going_on.robot.park + 0.1)
+        going_on.world.step(40)
+        frames = (going_on.camera.capture(), going_on.wrist_camera.capture())
+        seen.append((*(frame.key for frame in frames), going_on.arm.state().q.tobytes()))
+    assert seen[0] == seen[1] == seen[2]
 
 
 def test_joints_and_jaws_are_read_with_the_steps_of_their_encoders() -> None:
