@@ -44,9 +44,13 @@ HEAVY = {
     "huggingface_hub",
     "zmq",
     "msgpack",
+    "trimesh",
+    "coacd",
+    "networkx",
 }
 ADAPTERS = {
     "bench.serving.on_ray": {"ray"},
+    "sim.objects.reading.coacd_child": {"coacd"},
     "tool_nodes.perception.text.rapid": {"rapidocr"},
     "tool_nodes.serve.calling": {"ray"},
     "tool_nodes.serve.cluster": {"ray"},

@@ -54,7 +54,7 @@ def _wood(half: Triple, middle: Triple) -> ShapePart:
 
 
 class _Fixtures(Mapping[str, ObjectAsset]):
-    """Made when the first one is asked for."""
+    """ReadThing when the first one is asked for."""
 
     @cached_property
     def _assets(self) -> dict[str, ObjectAsset]:

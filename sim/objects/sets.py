@@ -1,7 +1,8 @@
 """Sets of things that scenes can hold, by name: entry points of installed packages, this project's own and anybody's.
 
 An entry of the group `toolhand.objects` is a mapping of names to `ObjectAsset`, `fruits = "my_fruits:OBJECTS"`; a scene
-names a thing of it as `fruits/mango`. A name without a set means a product of `sim/objects/products.yaml`.
+names a thing of it as `fruits/mango`. A name without a set means a product of `sim/objects/products.yaml`. Folders of
+meshes are sets too, see `sim/objects/folders.py`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import cache
 import numpy as np
 
 from sim.objects.asset import ObjectAsset
+from sim.objects.folders import folder_sets, known_sets
 from sim.objects.products import PRODUCTS
 from tool_nodes import registry
 from tool_nodes.catalogue import nearest_names
@@ -21,7 +23,6 @@ _SHOWN = 64
 """Characters of an unknown name that a message repeats."""
 
 
-@cache
 def find_asset(name: str) -> ObjectAsset:
     """The thing of a name: "red box", or "fruits/mango" for the thing "mango" of the set "fruits".
 
@@ -30,7 +31,12 @@ def find_asset(name: str) -> ObjectAsset:
             that cannot be loaded or holds something else.
     """
     set_name, slash, within = name.partition("/")
-    things, where, key = (object_set(set_name), f'the set "{set_name}"', within) if slash else (*_CATALOGUE, name)
+    if not slash:
+        return _thing(PRODUCTS, "the catalogue", name)
+    return _thing(object_set(set_name), f'the set "{set_name}"', within)
+
+
+def _thing(things: Mapping[str, ObjectAsset], where: str, key: str) -> ObjectAsset:
     try:
         thing = things[key]
     except KeyError:
@@ -41,14 +47,20 @@ def find_asset(name: str) -> ObjectAsset:
     return thing
 
 
-_CATALOGUE: tuple[Mapping[str, ObjectAsset], str] = (PRODUCTS, "the catalogue")
+def object_set(name: str) -> Mapping[str, ObjectAsset]:
+    """The set of a name: a folder's in use, or an installed package's. Raises ToolError as `find_asset`."""
+    if ":" in name:
+        raise invalid(f"The name of an object set has no colon, as {name[:_SHOWN]!r} does.")
+    folder = folder_sets().get(name)
+    if folder is not None:
+        return folder
+    return _installed(name)
 
 
 @cache
-def object_set(name: str) -> Mapping[str, ObjectAsset]:
-    """The set of a name, loaded once. Raises ToolError as `find_asset`."""
-    if ":" in name:
-        raise invalid(f"The name of an object set has no colon, as {name[:_SHOWN]!r} does.")
+def _installed(name: str) -> Mapping[str, ObjectAsset]:
+    if folder_sets() and name not in registry.names("object set"):
+        raise invalid(f"There is no object set {name[:_SHOWN]!r}: it must be {' or '.join(known_sets())}.")
     things = registry.load("object set", name)
     if not isinstance(things, Mapping):
         raise unavailable(f"The object set {name!r} must be a mapping of names to ObjectAsset.")

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sim.objects import products
+from sim.objects import products, sets
 from sim.objects.asset import ObjectAsset
 from sim.objects.foreign import drawn
 from sim.objects.primitives import BOX, PrimitiveAsset, ShapePart
 from sim.objects.products import PRODUCTS
-from sim.objects.sets import find_asset, object_set
+from sim.objects.sets import find_asset
 from sim.objects.shapes import shaped
 from sim.scene.files import parse_scene, scene_yaml
 from sim.scene.foreign import foreign_scene
@@ -122,12 +122,12 @@ def test_parts_beyond_the_stated_size_are_refused_instead_of_cut() -> None:
     ],
 )
 def test_a_set_of_something_else_is_unavailable(monkeypatch: pytest.MonkeyPatch, offered: object, said: str) -> None:
-    object_set.cache_clear()
+    sets._installed.cache_clear()
     monkeypatch.setattr(registry, "load", lambda port, name: offered)
     with pytest.raises(ToolError, match=said) as caught:
         find_asset("mine/mug")
     assert caught.value.code is ErrorCode.UNAVAILABLE
-    object_set.cache_clear()
+    sets._installed.cache_clear()
 
 
 @by_name
