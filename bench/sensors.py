@@ -15,13 +15,13 @@ from PIL import Image, ImageDraw, ImageFont
 from agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions, Unprefixed, require_at_least
 from agent_node.console.terminal import AsJson, say
 from bench.grasp.calls import grasp_by_tools
-from bench.grasp.scenes import OF_PRODUCTS, kinds_of, make_scene, sets_of
+from bench.grasp.scenes import sets_of
 from bench.perception.metrics import box_of_corners, format_means, mask_iou, mean_row
 from bench.perception.truth import PictureTruth, true_box, truth_of
 from bench.stats import format_report, machine, publish, rate_row
 from sim.camera.sensor import make_sensor
 from sim.camera.sensors.noise import NoiseTerms
-from sim.objects.products import PRODUCTS
+from sim.scene.clutter import Clutter, clutter_scene
 from sim.station import Station, StationConfig
 from sim.tasks.predicates import THRESHOLDS, judge_pick
 from tool_nodes.geometry import backproject
@@ -55,7 +55,7 @@ class SensorJob:
 
     seed: int
     term: str
-    kind: str
+    kind: Clutter
     sets: tuple[str, ...]
     backends: BackendOptions
     grasps: bool
@@ -80,10 +80,7 @@ class SensorRecord:
 def run_one(job: SensorJob) -> SensorRecord:
     """Segment every visible thing of a scene by a true point, box it, and grasp one of them."""
     backends = replace(job.backends, ports=replace(job.backends.ports, sensor=sensor_name(job)))
-    products = sorted(item.name for item in PRODUCTS.values() if not item.container)
-    item = products[job.seed % len(products)] if job.kind in OF_PRODUCTS else ""
-    scene = make_scene(job.kind, job.seed, job.sets, item)
-    station = Station(scene, StationConfig(**vars(backends), seed=job.seed))
+    station = Station(clutter_scene(job.kind, job.seed, job.sets), StationConfig(**vars(backends), seed=job.seed))
     truth = truth_of(station)
     values = _measure(station, truth)
     return SensorRecord(job, values, _grasped(station, truth, job.seed) if job.grasps else None)
@@ -141,7 +138,7 @@ def _note(records: Sequence[SensorRecord]) -> str:
 def bench_sensors(
     scenes: int = 10,
     first_seed: int = 0,
-    scene: str = "packed",
+    scene: Clutter = "packed",
     objects: str = "generated",
     terms: str = "",
     grasping: bool = False,
@@ -155,7 +152,7 @@ def bench_sensors(
     Args:
         scenes: Scenes, each seen through every sensor.
         first_seed: Seed of the first scene.
-        scene: Kind of scene, as of `bench grasp`.
+        scene: Kind of clutter.
         objects: Sets that the things come from, SET+SET.
         terms: Only these noise terms, with commas.
         grasping: Grasp one thing of each scene, too.
@@ -169,17 +166,13 @@ def bench_sensors(
     began = time.monotonic()
     seeds = range(first_seed, first_seed + scenes)
     sets = sets_of(objects)
-    kinds = kinds_of(scene, sets)
-    if len(kinds) != 1:
-        raise invalid(f"--scene must be one kind of scene, got {scene[:60]!r}.")
-    (kind,) = kinds
-    say(f"{scenes} scenes ({kind}), seeds {seeds[0]}..{seeds[-1]}, sensor {backends.ports.sensor}: {', '.join(rows)}")
-    work = [SensorJob(seed, term, kind, sets, backends, grasping) for seed in seeds for term in rows]
+    say(f"{scenes} scenes ({scene}), seeds {seeds[0]}..{seeds[-1]}, sensor {backends.ports.sensor}: {', '.join(rows)}")
+    work = [SensorJob(seed, term, scene, sets, backends, grasping) for seed in seeds for term in rows]
     records = run_jobs(run_one, work, jobs, crashed, _note)
     document = {
         "bench": "sensors",
         **backends.document(),
-        "scene": kind,
+        "scene": scene,
         "objects": sets,
         "machine": machine(),
         "seeds": list(seeds),

@@ -18,7 +18,7 @@ SIM = replace(AS_DEVICE, perception="sim", ports=PortNames(sensor="hard"))
 
 
 def job(term: str, seed: int = 0) -> SensorJob:
-    return SensorJob(seed, term, "clutter", ("catalogue",), SIM, grasps=False)
+    return SensorJob(seed, term, "packed", ("catalogue",), SIM, grasps=False)
 
 
 def test_the_terms_are_those_of_the_sensor_or_some_of_them() -> None:
