@@ -21,6 +21,13 @@ _MOST_AVERAGED_PX = 7
 _LEAST_SIDE_PX = 3
 """What has changed is so wide and high at the least [px]: edges flicker by less."""
 
+_SURE_SIGMAS = 3.0
+"""What is new, or gone beside the target, differs by more than so many standard deviations of the noise [-]: of all the
+pixels of a picture, unlike of those of the target, some are beyond two."""
+_HOLE_PX = 3.0
+"""Holes of the depth are filled as far as this from what is known [px]: those of single pixels and of glossy spots."""
+_LEAST_HIGH_M = 0.015
+"""What has left the table uncovers something lower by more than this, or the table [m]: half of the smallest thing."""
 ELEVATED_M = 0.008
 """Points higher than this above the table belong to a thing [m]."""
 _HIGHEST_M = 0.35
@@ -39,9 +46,15 @@ _POINT_PX = 3
 """What lies so far around a point was pointed at [px]."""
 _SAME_COLOUR = 30.0
 """Pixels whose colours are nearer than this may show the same thing [grey levels]; a round figure."""
+_SAME_HUE = np.radians(10.0)
+"""Angle between two colours of one surface that is lit from other sides [rad]: 8.5 degrees were seen."""
 _MOVED_SHARE = 0.4
 """What was pointed at was pushed, not lifted, where more of its colour than this is seen in a new place [-]. What comes
 into view behind it in the same colour was up to 0.21 of it, things that were pushed from 0.65 on."""
+_LOST_SHARE = 0.5
+"""What stood beside the target is still there where less than this of its colour has gone [-]; a round figure."""
+_PART_PX = 20
+"""Smaller parts than this are not looked at by themselves [px]: they are less than the least area of another thing."""
 _RIM_PX = 4
 """Pixels that the thing may reach beyond its outline."""
 _ANOTHER_M2 = 2.5e-4
@@ -74,16 +87,24 @@ def what_was_lifted(before: Frame, after: Frame, target: GraspTarget, hand_base:
         target: The thing that was to be lifted.
         hand_base: (3,) where the hand is in the second picture, base frame [m].
     """
-    nearer = _difference(before.depth, after.depth)
-    cloud_before, cloud_after = (_cloud(frame) for frame in (before, after))
-    gone = _opened(_on_table(cloud_before, hand_base) & (nearer < -CHANGED_M))
-    new = _opened(_on_table(cloud_after, hand_base) & (nearer > CHANGED_M))
-    seen = target.mask & _on_table(cloud_before, hand_base)
-    other = _opened(_on_table(cloud_after, hand_base) & (np.abs(nearer) > CHANGED_M))
-    area = (before.depth.astype(float) ** 2) / float(before.K[0, 0] * before.K[1, 1])
+    depths = _filled(before.depth), _filled(after.depth)
+    nearer, noise = _difference(*depths)
+    surely = np.maximum(CHANGED_M, _SURE_SIGMAS * noise)
+    clouds = [_cloud(frame, depth) for frame, depth in zip((before, after), depths, strict=True)]
+    stood, stands = (_on_table(cloud, hand_base) for cloud in clouds)
+    seen = target.mask & stood & np.isfinite(nearer)
+    gone = _opened(stood & (nearer < -CHANGED_M))
+    new, other = _opened(stands & (nearer > surely)), _opened(stands & (np.abs(nearer) > surely))
+    # What has rolled or been turned a little in its place is a little farther away, too: it has not left the table.
+    with np.errstate(invalid="ignore"):
+        high, now = (cloud[..., 2] - workspace.TABLE_Z for cloud in clouds)
+        fell = high - now > np.maximum(_LEAST_HIGH_M, surely)
+        bare = (high > surely) & (now < ELEVATED_M + noise)
+    left = _opened(stood & (nearer < -surely) & (fell | bare))
+    area = np.nan_to_num(depths[0].astype(float)) ** 2 / float(before.K[0, 0] * before.K[1, 1])
     outline = np.asarray(ndimage.binary_dilation(target.mask, iterations=_RIM_PX), bool)
     stays = _still_there(target, seen, gone) or _only_moved(target, seen, gone, other, before, after)
-    beside = _gone_beside(outline, gone, new, area)
+    beside = _gone_beside(outline, left & ~_seen_again(outline, left, stood, stands, before, after), new, area)
     return Lift(gone & outline if stays is None and beside is None else gone, stays, beside)
 
 
@@ -120,6 +141,13 @@ def _coloured(frame: Frame, colour: FloatArray) -> BoolArray:
     return np.asarray(((frame.rgb.astype(float) - colour) ** 2).sum(axis=2) < _SAME_COLOUR**2, bool)
 
 
+def _hued(frame: Frame, colour: FloatArray) -> BoolArray:
+    """Which pixels (H, W) have nearly the hue of a colour (3,), however brightly its face is lit."""
+    rgb = frame.rgb.astype(np.float32)
+    length = np.sqrt((rgb**2).sum(axis=2)) * float(np.linalg.norm(colour))
+    return np.asarray(rgb @ colour.astype(np.float32) > np.cos(_SAME_HUE) * length, bool)
+
+
 def _pixels(target: GraspTarget, shape: tuple[int, ...]) -> list[tuple[int, int]]:
     """(row, column) of what was pointed at."""
     height, width = shape
@@ -152,17 +180,66 @@ def _gone_beside(outline: BoolArray, gone: BoolArray, new: BoolArray, area: Floa
     return _middle(labels == 1 + int(np.argmax(areas)))
 
 
-def _difference(before: NDArray[np.float32], after: NDArray[np.float32]) -> NDArray[np.float32]:
-    """How much nearer (H, W) things are afterwards [m], 0 where not known; averaged as far as the noise demands."""
-    nearer = np.nan_to_num(before - after, posinf=0.0, neginf=0.0)
-    noise = 1.4826 * float(np.median(np.abs(nearer)))
-    side = min(int(np.ceil(noise / (_NOISE_SHARE * CHANGED_M))), _MOST_AVERAGED_PX)
-    return nearer if side <= 1 else np.asarray(ndimage.uniform_filter(nearer, size=side), np.float32)
+def _filled(depth: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Depth (H, W) [m] with holes of a few pixels filled by what is known nearest; the others stay NaN."""
+    unknown = ~np.isfinite(depth)
+    if not unknown.any() or unknown.all():
+        return depth
+    distance, (rows, columns) = ndimage.distance_transform_edt(unknown, return_indices=True)
+    return np.where(distance <= _HOLE_PX, depth[rows, columns], np.float32(np.nan))
 
 
-def _cloud(frame: Frame) -> NDArray[np.float32]:
-    """(H, W, 3) points in the base frame [m]."""
-    return transform(frame.T_base_camera, backproject(frame.depth, frame.K)).reshape(*frame.depth.shape, 3)
+def _seen_again(
+    outline: BoolArray, left: BoolArray, stood: BoolArray, stands: BoolArray, before: Frame, after: Frame
+) -> BoolArray:
+    """Which pixels (H, W) of what has left its place beside the outline show a thing that lies there otherwise now.
+
+    Of its colour as much is seen as before, or nearly so: it has toppled, rolled or turned.
+    """
+    again = np.zeros(left.shape, bool)
+    labels, count = ndimage.label(left & ~outline, structure=np.ones((3, 3)))
+    for label in range(1, count + 1):
+        part = labels == label
+        if int(part.sum()) < _PART_PX:
+            continue
+        colour = np.median(before.rgb[part], axis=0)
+        alike = stood & ~outline & _hued(before, colour)
+        own, _ = ndimage.label(alike, structure=np.ones((3, 3)))
+        its = np.unique(own[part & alike])
+        size = int(np.isin(own, its[its > 0]).sum())
+        lost = int(alike.sum()) - int((stands & _hued(after, colour)).sum())
+        again |= part & (lost < _LOST_SHARE * size)
+    return again
+
+
+def _difference(
+    before: NDArray[np.float32], after: NDArray[np.float32]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """How much nearer (H, W) things are afterwards [m], NaN where not known, and the noise (H, W) of that [m].
+
+    The noise grows with the square of the distance, as that of stereo does. It is averaged as far as it demands.
+    """
+    nearer = before - after
+    known = np.isfinite(nearer)
+    if not known.any():
+        return nearer, np.zeros_like(nearer)
+    square = np.where(known, before, np.float32(np.nan)) ** 2
+
+    def spread(values: NDArray[np.float32]) -> float:
+        return 1.4826 * float(np.median(np.abs(values[known] / square[known])))
+
+    typical = float(np.median(square[known]))
+    side = min(int(np.ceil(spread(nearer) * typical / (_NOISE_SHARE * CHANGED_M))), _MOST_AVERAGED_PX)
+    if side > 1:
+        weight = ndimage.uniform_filter(known.astype(np.float32), size=side)
+        total = ndimage.uniform_filter(np.where(known, nearer, np.float32(0.0)), size=side)
+        nearer = np.where(known, total / np.maximum(weight, 1e-6), np.float32(np.nan)).astype(np.float32)
+    return nearer, (spread(nearer) * np.nan_to_num(square)).astype(np.float32)
+
+
+def _cloud(frame: Frame, depth: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(H, W, 3) points in the base frame [m] at a depth (H, W) [m]."""
+    return transform(frame.T_base_camera, backproject(depth, frame.K)).reshape(*depth.shape, 3)
 
 
 def _on_table(cloud: NDArray[np.float32], hand: FloatArray) -> BoolArray:

@@ -1,0 +1,78 @@
+"""What a lift took from the table, told from painted pictures of a camera that looks straight down."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from tool_nodes.geometry import intrinsics, pose
+from tool_nodes.perception.lifted import Lift, what_was_lifted
+from tool_nodes.types import BoolArray, FloatArray, Frame, GraspTarget
+
+SHAPE = (240, 320)
+HAND = np.array([0.2, 0.5, 0.5])
+RED, GREEN, DARK_GREEN = (200, 40, 40), (90, 190, 80), (60, 160, 40)
+Thing = tuple[tuple[int, int, int, int], float, tuple[int, int, int]]
+"""Rows and columns (first, end, first, end) [px], height [m], colour."""
+TARGET: Thing = (100, 124, 120, 144), 0.05, RED
+NEIGHBOUR: Thing = (100, 124, 148, 172), 0.06, GREEN
+
+
+def mask_of(thing: Thing) -> BoolArray:
+    mask = np.zeros(SHAPE, bool)
+    top, bottom, left, right = thing[0]
+    mask[top:bottom, left:right] = True
+    return mask
+
+
+def picture(*things: Thing, seed: int | None = None) -> Frame:
+    """A table 1 m below the camera; with a seed, the depth has correlated noise of 4 mm and holes."""
+    depth, rgb = np.ones(SHAPE, np.float32), np.full((*SHAPE, 3), 120, np.uint8)
+    for thing in things:
+        _, height, colour = thing
+        depth[mask_of(thing)] = 1.0 - height
+        rgb[mask_of(thing)] = colour
+    if seed is not None:
+        rng = np.random.default_rng(seed)
+        noise = ndimage.uniform_filter(rng.normal(size=SHAPE), 5)
+        depth += (0.004 * noise / noise.std()).astype(np.float32)
+        depth[rng.random(SHAPE) < 0.05] = np.nan
+    T: FloatArray = pose(np.diag([1.0, -1.0, -1.0]), (0.5, 0.0, 1.0))
+    return Frame(rgb, depth, intrinsics(330.0, SHAPE[1], SHAPE[0]), T, 0.0)
+
+
+def looked(before: Frame, after: Frame, pointed: bool = True) -> Lift:
+    middle = ((132.5 / SHAPE[1], 112.5 / SHAPE[0]),) if pointed else ()
+    return what_was_lifted(before, after, GraspTarget(mask_of(TARGET), middle), HAND)
+
+
+def test_a_neighbour_that_has_toppled_was_not_lifted_though_it_is_lit_otherwise_now() -> None:
+    lying: Thing = (100, 124, 150, 180), 0.02, DARK_GREEN
+    lift = looked(picture(TARGET, NEIGHBOUR), picture(lying))
+    assert lift.stays is None
+    assert lift.beside is None
+
+
+def test_a_neighbour_that_is_nowhere_any_more_was_lifted_too() -> None:
+    lift = looked(picture(TARGET, NEIGHBOUR), picture())
+    assert lift.beside is not None
+    x, y = lift.beside
+    assert mask_of(NEIGHBOUR)[int(y * SHAPE[0]), int(x * SHAPE[1])]
+
+
+def test_a_neighbour_that_has_turned_a_little_in_its_place_was_not_lifted() -> None:
+    turned: Thing = NEIGHBOUR[0], NEIGHBOUR[1] - 0.01, RED
+    assert looked(picture(TARGET, NEIGHBOUR), picture(turned)).beside is None
+
+
+@pytest.mark.parametrize("pointed", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_and_holes_of_the_depth_change_no_verdict(seed: int, pointed: bool) -> None:
+    before = picture(TARGET, NEIGHBOUR, seed=seed)
+    gone = looked(before, picture(NEIGHBOUR, seed=seed + 100), pointed)
+    assert gone.stays is None
+    assert gone.beside is None
+    assert looked(before, picture(TARGET, NEIGHBOUR, seed=seed + 200), pointed).stays is not None
+    assert looked(before, picture(TARGET, seed=seed + 300), pointed).stays is not None
+    assert looked(before, picture(seed=seed + 400), pointed).beside is not None
