@@ -210,7 +210,7 @@ class CollisionScene:
         attached: The held object, boxes in the robot's tip frame.
         table_z: Height of the table top in the base frame [m].
         margin: Clearance kept from `boxes` and `points` [m].
-        opening_m: Jaw opening while nothing is attached [m]; None is wide open.
+        opening_m: Jaw opening [m]; where None, the width of what is attached, or wide open.
         points: (N, 3) obstacles that no box was fitted to, in the base frame [m]; N up to MOST_CLOUD_POINTS.
         point_radius: Radius of the ball that each point stands for [m]; greater than 0.
     """
@@ -224,8 +224,8 @@ class CollisionScene:
     point_radius: float = 0.01
 
     def without_attached(self) -> CollisionScene:
-        """The same obstacles with an empty gripper."""
-        return replace(self, attached=())
+        """The same obstacles with an empty gripper, wide open."""
+        return replace(self, attached=(), opening_m=None)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,11 @@ from tool_nodes.types import Box, CollisionScene, FloatArray, Frame, GraspTarget
 
 APPROACH = 0.10
 """Distance from the pre-grasp to the grasp [m]."""
+_SHORT_APPROACH = 0.06
+"""The same where the hand comes aslant or from the side and there is no room for more [m]: fingers are shorter."""
+DOWNWARDS = float(np.cos(np.radians(30.0)))
+"""A hand that points down by more than this, as a cosine, comes from above [-]: its fingers are beside a thing then,
+not below a handle or a rim."""
 _CLOSE_M = 0.002
 """Clearance from what stands about the target where the usual one leaves no way [m]: the noise of the depth, averaged
 over a cell, is less."""
@@ -52,14 +57,13 @@ class GraspScenes:
 
         A parallel gripper is symmetric: the mirror image of the grasp will do as well.
         """
-        poses = T_base_gripper, mirrored(T_base_gripper)
-        back = -APPROACH * T_base_gripper[:3, 2]
+        ways = [(T, back) for back in ways_back(T_base_gripper) for T in (T_base_gripper, mirrored(T_base_gripper))]
         for number, scene in enumerate(self.of(T_base_gripper, frame, target)[0]):
-            if any(self._planner.reachable(T, scene, back) for T in poses):
+            if any(self._planner.reachable(T, scene, back) for T, back in ways):
                 return True
             bare = CollisionScene(table_z=scene.table_z, opening_m=scene.opening_m)
-            if not number and not any(self._planner.reachable(T, bare, back) for T in poses):
-                return False  # whatever stands there
+            if not number:  # whatever stands there
+                ways = [(T, back) for T, back in ways if self._planner.reachable(T, bare, back)]
         return False
 
     def of(
@@ -106,6 +110,12 @@ class GraspScenes:
             while len(self._around) > _KEPT:
                 self._around.popitem(last=False)
         return self._around[key]
+
+
+def ways_back(T_base_gripper: FloatArray) -> tuple[FloatArray, ...]:
+    """Shifts (3,) from a grasp (4, 4) back to its pre-grasp, base frame [m], in the order in which they are tried."""
+    lengths = (APPROACH,) if T_base_gripper[2, 2] < -DOWNWARDS else (APPROACH, _SHORT_APPROACH)
+    return tuple(-length * T_base_gripper[:3, 2] for length in lengths)
 
 
 def mirrored(T_base_gripper: FloatArray) -> FloatArray:

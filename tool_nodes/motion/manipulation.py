@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
 from tool_nodes import workspace
 from tool_nodes.motion.approval import MotionStep
-from tool_nodes.motion.grasp_scenes import APPROACH, GraspScenes, mirrored
+from tool_nodes.motion.grasp_scenes import APPROACH, DOWNWARDS, GraspScenes, mirrored, ways_back
 from tool_nodes.motion.grip import CARRIED_M, EMPTY_OPENING, steady_grip, wrong_object
 from tool_nodes.motion.guard import LIFT_M, Mode, MotionGuard, recorded
 from tool_nodes.motion.moves import GuardedMoves
@@ -98,8 +99,9 @@ class Manipulator(GuardedMoves):
         try:
             self._jaws(self._gripper.max_opening, "the retreat")
             self.held = None
-            self._linear_up(scene, "the retreat", (APPROACH, 0.05))
-            self._park(scene)
+            bare = scene.without_attached()
+            self._linear_up(bare, "the retreat", (APPROACH, 0.05))
+            self._park(bare)
         except ToolError as error:
             if error.code in _NOBODY_MOVES:
                 raise
@@ -143,7 +145,7 @@ class Manipulator(GuardedMoves):
     def _plan_park(self, q: FloatArray) -> ParkPlan:
         self._on_stage("the return from where the arm was left")
         steps: list[MotionStep] = [] if self.held is not None else [self._gripper.max_opening]
-        scene = self._last_scene if self.held is None else replace(self._last_scene, attached=(self.held.box,))
+        scene = self._last_scene if self.held is None else self._carrying(self._last_scene, self.held)
         T = self._kinematics.fk(q)
         # Whatever stands around the hand, straight up leads away from it.
         for height in (LIFT, 0.06, 0.03):
@@ -210,7 +212,7 @@ class Manipulator(GuardedMoves):
 
     def _grasp(self, plan: GraspPlan) -> Grasped:
         legs, scene = plan.legs, plan.scene
-        self._last_scene = scene
+        self._last_scene = scene.without_attached()
         self._jaws(plan.opening_m, "opening")
         self._follow(legs[0], "the move to the pre-grasp")
         self._follow(legs[1], "the approach")
@@ -224,8 +226,9 @@ class Manipulator(GuardedMoves):
             )
         T = self._kinematics.fk(self._arm.state().q)  # closing off the middle pushes the arm aside
         called = plan.target.called if plan.target else ""
-        self.held = replace(held_object(plan.points, T, opening, self._gripper), called=called)
-        carried = replace(scene, attached=(self.held.box,), opening_m=None)
+        eye = plan.frame.T_base_camera[:3, 3]
+        self.held = replace(held_object(plan.points, T, opening, self._gripper, eye), called=called)
+        carried = self._carrying(scene, self.held)
         try:
             # Obstacles are columns: whatever stands around the hand, and touches what it holds, straight up leads away.
             self._linear_up(replace(carried, boxes=()), "the lift", (LIFT, 0.08, 0.05), CARRY_SPEED)
@@ -260,7 +263,10 @@ class Manipulator(GuardedMoves):
         lift = what_was_lifted(plan.frame, self._camera.capture(), plan.target, hand)
         lifted = cloud_in_base(plan.frame)[lift.lifted.reshape(-1)]
         if len(lifted):
-            self.held = replace(held_object(lifted, T_closed, grip.opening_m, self._gripper), called=plan.target.called)
+            eye = plan.frame.T_base_camera[:3, 3]
+            self.held = replace(
+                held_object(lifted, T_closed, grip.opening_m, self._gripper, eye), called=plan.target.called
+            )
         fault = wrong_object(lift, grip)
         if fault is not None:
             self.held = self.held and replace(self.held, called="")
@@ -272,9 +278,9 @@ class Manipulator(GuardedMoves):
         start = self._arm.state().q
         failures = []
         for scene in scenes:
-            for candidate in (T, mirrored(T)):
+            for back, candidate in product(ways_back(T), (T, mirrored(T))):
                 try:
-                    legs = self._approach_and_descend(start, candidate, -APPROACH * candidate[:3, 2], scene)
+                    legs = self._approach_and_descend(start, candidate, back, scene)
                 except ToolError as error:
                     failures.append(error.with_traceback(None))
                     continue
@@ -321,10 +327,11 @@ class Manipulator(GuardedMoves):
         if self._has_lost():
             raise ToolError(ErrorCode.OBJECT_DROPPED, "The object is no longer between the jaws.", "Look again.")
         heights = height_map(frame)
-        scene = CollisionScene(fit_obstacles(frame), (held.box,), workspace.TABLE_Z)
+        scene = self._carrying(CollisionScene(fit_obstacles(frame), table_z=workspace.TABLE_Z), held)
         legs, chosen = self._plan_place(point_base, held, heights, scene)
-        release = min(self._gripper.max_opening, self._arm.state().opening_m + RELEASE)
-        return PlacePlan(legs, chosen, scene, is_cavity(heights, point_base), release, frame)
+        release = self._gripper.clipped(self._arm.state().opening_m + RELEASE)
+        back = self._plan_back(legs[1].q[-1], chosen.T_base_gripper, replace(scene, attached=(), opening_m=release))
+        return PlacePlan(legs, chosen, scene, is_cavity(heights, point_base), release, frame, back)
 
     def run_place(self, plan: PlacePlan) -> None:
         """The second half of `place`: moves. The arm must be where it was when the plan was made."""
@@ -346,9 +353,33 @@ class Manipulator(GuardedMoves):
             self._dropped(bare)
         self._jaws(plan.release_m, "the release")
         self.held = None
-        self._linear_up(bare, "the retreat", (APPROACH, 0.06, 0.03))
+        if plan.back is None:
+            self._linear_up(bare, "the retreat", (APPROACH, 0.06, 0.03))
+        else:
+            self._follow(plan.back, "the retreat")
         self._jaws(self._gripper.max_opening, "opening")
         self._park(bare)
+
+    def _plan_back(self, q: FloatArray, T: FloatArray, scene: CollisionScene) -> Trajectory | None:
+        """The way back along a slanted or level approach to T (4, 4), from the joint positions (n,) there.
+
+        Straight up, a finger in a handle would take the thing along. None where straight up is the way back, or where
+        there is no other.
+        """
+        if T[2, 2] < -DOWNWARDS:
+            return None
+        for back in ways_back(T):
+            before = T.copy()
+            before[:3, 3] += back
+            try:
+                return self._plan(q, LinearGoal(before), scene)
+            except ToolError:
+                continue
+        return None
+
+    def _carrying(self, scene: CollisionScene, held: HeldObject) -> CollisionScene:
+        """The obstacles of a scene, with what is held in the hand."""
+        return replace(scene, attached=(held.box,), opening_m=self._gripper.clipped(held.opening_m))
 
     def _dropped(self, scene: CollisionScene) -> None:
         self._park(scene)

@@ -15,7 +15,7 @@ from tool_nodes.motion.targets import HeldObject
 from tool_nodes.perception.containers import is_cavity, seen_inside
 from tool_nodes.perception.heights import HeightMap, height_map
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from tool_nodes.types import BoolArray, Box, FloatArray, Frame
 
 STEP_TOLERANCE = 0.015
 """Height differences under the object that still count as one surface [m]."""
@@ -108,7 +108,7 @@ def place_candidates(point: FloatArray, held: HeldObject, heights: HeightMap, re
             continue
         for drop, yaw in product(drops, _YAWS):
             R = rotation_z(yaw) @ held.R_base_gripper
-            support = float(point[2]) if into else _support(heights, target, R, held)
+            support = float(point[2]) if into else _support(heights, target, R, held.box)
             if support is None:
                 continue
             offset = R @ held.box.T_parent_box[:3, 3]
@@ -116,14 +116,18 @@ def place_candidates(point: FloatArray, held: HeldObject, heights: HeightMap, re
             yield PlaceCandidate(pose(R, position), np.array([*target[:2], support]))
 
 
-def _support(heights: HeightMap, target: FloatArray, R: FloatArray, held: HeldObject) -> float | None:
-    """Height [m] of the one surface that the object would rest on at a point (3,); None if there is none."""
-    height = footprint_support(heights, target, R, held.box.half_extents)
+def _support(heights: HeightMap, target: FloatArray, R: FloatArray, box: Box) -> float | None:
+    """Height [m] of the one surface that a held box would rest on at a point (3,); None if there is none.
+
+    R (3, 3) is the orientation of the hand.
+    """
+    R_base_box = R @ box.T_parent_box[:3, :3]
+    height = footprint_support(heights, target, R_base_box, box.half_extents)
     if not abs(height - target[2]) <= STEP_TOLERANCE:
         return None
     if height <= workspace.TABLE_Z + STEP_TOLERANCE:
         return workspace.TABLE_Z
-    return height if is_steady(heights, target, R, held.box.half_extents, height) else None
+    return height if is_steady(heights, target, R_base_box, box.half_extents, height) else None
 
 
 def blocked(point: FloatArray, tried: int, failure: ToolError | None) -> ToolError:

@@ -70,6 +70,7 @@ class PlacePlan:
         into: True if it is let go inside of a container.
         release_m: Opening that lets go [m].
         frame: The picture that it was planned on.
+        back: From there back along the approach; None for straight up, which is planned when the hand is there.
     """
 
     legs: Legs
@@ -78,12 +79,13 @@ class PlacePlan:
     into: bool
     release_m: float
     frame: Frame
+    back: Trajectory | None = None
 
     def motion(self) -> PlannedMotion:
         """What would be run, made of the arrays as they are now."""
         return PlannedMotion(
             f"Place the held object at {_where(self.candidate.point)}",
-            (*self.legs, self.release_m),
+            (*self.legs, self.release_m, *(() if self.back is None else (self.back,))),
             self.candidate.T_base_gripper,
             "straight up by at most 120 mm, open, and to the park position",
             self.frame,

@@ -34,9 +34,11 @@ _TABLE, _POINT = "table", "point"
 
 
 def attached_opening(scene: CollisionScene, gripper: GripperModel) -> float:
-    """Jaw opening [m] that the planner assumes: the width of what is attached, else the scene's, else wide open."""
+    """Jaw opening [m] that the planner assumes: the scene's, else the width of what is attached, else wide open."""
+    if scene.opening_m is not None:
+        return scene.opening_m
     if not scene.attached:
-        return gripper.max_opening if scene.opening_m is None else scene.opening_m
+        return gripper.max_opening
     low = min(box.T_parent_box[0, 3] - np.abs(box.T_parent_box[0, :3]) @ box.half_extents for box in scene.attached)
     high = max(box.T_parent_box[0, 3] + np.abs(box.T_parent_box[0, :3]) @ box.half_extents for box in scene.attached)
     return gripper.clipped(high - low)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from tool_nodes import workspace
-from tool_nodes.geometry import backproject, invert, transform
+from tool_nodes.geometry import backproject, invert, pose, rotation_z, transform
 from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, Box, FloatArray, Frame
@@ -23,6 +23,14 @@ _RIM_PX = 3
 """Pixels that a thing may reach beyond its mask."""
 _CELL = 0.01
 """Side of the cells by which what touches between the fingers is joined [m]; a round figure."""
+
+_FEW = 10
+"""Fewer points than this say nothing about what is held [-]; a round figure."""
+_LEAST_HEIGHT = 0.02
+"""Height that a held thing has at the least [m]: that of the flattest that the jaws can close on."""
+_HIDDEN_SHARE = 0.3
+"""Share of its height that a thing may reach further back than what is seen of it [-]: a ball that a camera sees from
+60 degrees above the horizon hides 0.07 of its diameter, a cone that widens downwards more."""
 
 
 def cloud_in_base(frame: Frame) -> NDArray[np.float32]:
@@ -99,7 +107,8 @@ class HeldObject:
     """The grasped thing, in the frame of the gripper.
 
     Attributes:
-        box: Its bounding box; the unseen part down to its support is included.
+        box: Its bounding box, which stood upright when it was grasped, whatever the hand's orientation; the unseen part
+            down to its support is included.
         R_base_gripper: (3, 3) orientation of the gripper when it was grasped.
         bottom_m: Height of the gripper's origin above the thing's lowest point at that orientation [m].
         opening_m: Measured jaw opening after closing [m].
@@ -114,33 +123,52 @@ class HeldObject:
 
 
 def held_object(
-    target: NDArray[np.floating], T_base_gripper: FloatArray, opening_m: float, gripper: GripperModel
+    target: NDArray[np.floating],
+    T_base_gripper: FloatArray,
+    opening_m: float,
+    gripper: GripperModel,
+    eye: FloatArray | None = None,
 ) -> HeldObject:
-    """Box of the grasped thing from its seen points (N, 3) in the base frame.
+    """Box of the grasped thing from its seen points in the base frame.
 
-    Seen points are extruded down to the thing's support. The unseen back is taken to mirror the seen
-    front about the closing line, where grasps are centred.
+    Seen points are extruded down to the thing's support. A thing that is held at a handle, at a rim or at its end
+    reaches to one side; its unseen back is taken to mirror the seen front about the pads, as far as its height hides.
+
+    Args:
+        target: (N, 3) seen points [m].
+        T_base_gripper: (4, 4) the gripper when it closed.
+        opening_m: Measured jaw opening after closing [m].
+        gripper: Model of the gripper.
+        eye: (3,) where the camera is, base frame [m]; every side may have a hidden part where None.
     """
-    T_gripper_base = invert(T_base_gripper)
     target = np.asarray(target, float)
-    if len(target) < 10:
-        held_at = np.array([0.0, 0.0, gripper.hold_depth])
-        target = T_base_gripper[:3, 3] + T_base_gripper[:3, :3] @ held_at + np.zeros((1, 3))
-    lowest = float(np.percentile(target[:, 2], 2))
-    support = workspace.TABLE_Z if lowest < workspace.TABLE_Z + 0.035 else lowest
-    solid = np.vstack([target, np.column_stack([target[:, :2], np.full(len(target), support)])])
-    local = transform(T_gripper_base, solid)
+    R, origin = T_base_gripper[:3, :3], T_base_gripper[:3, 3]
+    pads = origin + R @ np.array([0.0, 0.0, gripper.pad_depth(gripper.clipped(opening_m))])
+    if len(target) < _FEW:
+        target = (origin + R @ np.array([0.0, 0.0, gripper.hold_depth]))[None]
+    lowest, top = np.percentile(target[:, 2], (2, 99))
+    support = workspace.TABLE_Z if lowest < workspace.TABLE_Z + 0.035 else float(lowest)
+    level = R[:, 0] if np.hypot(*R[:2, 0]) > np.hypot(*R[:2, 1]) else R[:, 1]
+    R_base_box = rotation_z(float(np.arctan2(level[1], level[0])))
+    local, held_at = (target - origin) @ R_base_box, (pads - origin) @ R_base_box
     low, high = np.percentile(local, (1, 99), axis=0)
-    half_x = max(opening_m / 2, min(abs(low[0]), abs(high[0])))
-    half_y = np.clip(max(abs(low[1]), abs(high[1])), 0.01, 0.12)
-    half_z = max((high[2] - low[2]) / 2, 0.01)
-    pose = np.eye(4)
-    pose[2, 3] = (low[2] + high[2]) / 2
-    half = np.array([half_x, half_y, half_z])
+    jaws = np.abs(R_base_box.T @ R[:, 0]) * opening_m / 2.0
+    least = np.maximum(np.abs(R_base_box.T @ R[:, 1]) * gripper.pad_half_size[0], jaws)
+    behind = _HIDDEN_SHARE * max(float(top) - support, 0.0)
+    away = np.zeros(3) if eye is None else R_base_box.T @ (pads - eye)
+    for axis in range(2):
+        mirror = 2.0 * held_at[axis] - np.array([high[axis], low[axis]])
+        if away[axis] <= 0.0:
+            low[axis] = min(low[axis], max(mirror[0], low[axis] - behind))
+        if away[axis] >= 0.0:
+            high[axis] = max(high[axis], min(mirror[1], high[axis] + behind))
+    low, high = np.minimum(low, held_at - least), np.maximum(high, held_at + least)
+    low[2], high[2] = support - origin[2], max(float(top), support + _LEAST_HEIGHT) - origin[2]
+    middle = R_base_box @ ((low + high) / 2.0)
     return HeldObject(
-        box=Box(pose, half),
-        R_base_gripper=T_base_gripper[:3, :3].copy(),
-        bottom_m=float(T_base_gripper[2, 3] - support),
+        box=Box(pose(R.T @ R_base_box, R.T @ middle), (high - low) / 2.0),
+        R_base_gripper=R.copy(),
+        bottom_m=float(origin[2] - support),
         opening_m=opening_m,
     )
 

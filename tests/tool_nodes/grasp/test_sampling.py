@@ -166,7 +166,7 @@ def test_neighbours_five_centimetres_away_are_not_touched() -> None:
         for back in (0.0, 0.04, 0.08):
             points = geometry.transform(pose, hand - [0.0, 0.0, back])
             for nx, ny, _ in neighbours:
-                inside = (np.abs(points - [nx, ny, 0.05]) < [0.022, 0.022, 0.047]).all(axis=1)
+                inside = (np.abs(points - [nx, ny, 0.05]) < [0.025, 0.025, 0.05]).all(axis=1)
                 assert not inside.any()
 
 

@@ -3,11 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.gen3 import GEN3
+from tests.gen3 import GEN3, pad_depth
+from tool_nodes.geometry import pose, transform
 from tool_nodes.motion.placing import is_steady, place_candidates
-from tool_nodes.motion.targets import HeldObject, target_mask
-from tool_nodes.perception.obstacles import HeightMap
-from tool_nodes.types import Box
+from tool_nodes.motion.targets import HeldObject, held_object, target_mask
+from tool_nodes.perception.heights import HeightMap
+from tool_nodes.types import Box, FloatArray
 
 TOP = 0.09
 HEIGHT = 0.10
@@ -66,3 +67,65 @@ def test_all_of_a_long_thing_that_is_gripped_near_its_end_belongs_to_the_target(
     T[:3, :3] = np.diag([1.0, -1.0, -1.0])
     T[:3, 3] = (0.5, 0.01, 0.18)
     assert target_mask(cloud, T, GEN3.gripper).all()
+
+
+def slab(x: tuple[float, float], y: tuple[float, float], z: tuple[float, float]) -> FloatArray:
+    """Points (N, 3) of a solid block [m]."""
+    grid = np.meshgrid(*(np.linspace(*limits, 12) for limits in (x, y, z)), indexing="ij")
+    return np.stack(grid, axis=-1).reshape(-1, 3)
+
+
+def looking(approach: tuple[float, float, float], closing: tuple[float, float, float], at: FloatArray) -> FloatArray:
+    """A hand (4, 4) whose pads, open by 3 cm, are at a point, base frame [m]."""
+    z, x = np.array(approach) / np.linalg.norm(approach), np.array(closing, float)
+    R = np.column_stack([x, np.cross(z, x), z])
+    return pose(R, at - pad_depth(0.03) * z)
+
+
+def extent(held: HeldObject, T: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Lowest and highest corner (3,) of what is held, with the hand at T, base frame [m]."""
+    corners = np.array([[i, j, k] for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)]) * held.box.half_extents
+    found = transform(T @ held.box.T_parent_box, corners)
+    return found.min(axis=0), found.max(axis=0)
+
+
+EYE = np.array([0.98, 0.0, 0.88])
+
+
+@pytest.mark.parametrize("approach", [(0.0, 0.0, -1.0), (1.0, 0.0, -1.0), (1.0, 0.0, 0.0)])
+def test_a_tall_thing_is_held_as_an_upright_box_from_above_aslant_and_from_the_side(
+    approach: tuple[float, float, float],
+) -> None:
+    tall = slab((0.485, 0.515), (-0.015, 0.015), (0.0, 0.16))
+    T = looking(approach, (0.0, 1.0, 0.0), np.array([0.5, 0.0, 0.1]))
+    low, high = extent(held_object(tall, T, 0.03, GEN3.gripper, EYE), T)
+    assert low == pytest.approx([0.485, -0.015, 0.0], abs=0.006)
+    assert high == pytest.approx([0.515, 0.015, 0.16], abs=0.006)
+
+
+def test_a_thing_that_is_held_at_its_end_reaches_to_one_side_only() -> None:
+    bar = slab((0.49, 0.51), (0.0, 0.2), (0.0, 0.03))
+    T = looking((0.0, 0.0, -1.0), (1.0, 0.0, 0.0), np.array([0.5, 0.02, 0.015]))
+    low, high = extent(held_object(bar, T, 0.02, GEN3.gripper, EYE), T)
+    assert high[1] == pytest.approx(0.2, abs=0.01)
+    assert low[1] > -0.03
+
+
+def test_a_thing_whose_rim_is_gripped_reaches_beyond_the_jaws() -> None:
+    bowl = slab((0.4, 0.55), (-0.07, 0.07), (0.0, 0.06))
+    T = looking((0.0, 0.0, -1.0), (1.0, 0.0, 0.0), np.array([0.4, 0.0, 0.05]))
+    low, high = extent(held_object(bowl, T, 0.005, GEN3.gripper, EYE), T)
+    assert high[0] == pytest.approx(0.55, abs=0.01)
+    assert low[0] > 0.37
+
+
+@pytest.mark.parametrize("approach", [(1.0, 0.0, -1.0), (1.0, 0.0, 0.0)])
+def test_a_thing_that_is_held_from_the_side_is_set_down_as_it_stood(approach: tuple[float, float, float]) -> None:
+    tall = slab((0.485, 0.515), (-0.015, 0.015), (0.0, 0.16))
+    T = looking(approach, (0.0, 1.0, 0.0), np.array([0.5, 0.0, 0.1]))
+    held_tall = held_object(tall, T, 0.03, GEN3.gripper, EYE)
+    first = next(place_candidates(np.array([0.45, 0.1, 0.0]), held_tall, table_with_a_block(0.0, 0.0), GEN3.reach))
+    low, high = extent(held_tall, first.T_base_gripper)
+    assert (low[:2] + high[:2]) / 2 == pytest.approx([0.45, 0.1], abs=1e-6)
+    assert 0.0 < low[2] < 0.005
+    assert high[2] - low[2] == pytest.approx(0.16, abs=0.005)
