@@ -50,7 +50,12 @@ _TOWERS_M = (0.05, 0.08)
 _FACE_M = 0.01
 """What is so little below the top of a thing belongs to the face that others stand on, and what moved by less is where
 it was [m]; a round figure."""
-_STACK_S = 0.6
+_BORNE_M = 0.002
+"""What is on or in another thing is so far above the table and within the other's outline at least [m]: less than the
+floor of a cup is thick."""
+_STACK_TRIES = 3
+"""Turns in which a thing is put on another one before it is tried elsewhere [-]; a round figure."""
+_STACK_S = 1.5
 """Time in which what was put on something stays there or does not [s]; a round figure."""
 _FIXTURES: dict[Clutter, str] = {"bin": "fixtures/bin", "shelf": "fixtures/shelf"}
 """What stands there beside the things, by kind of clutter."""
@@ -65,6 +70,8 @@ _HIGHEST_M = 0.35
 _HEAP_M, _LEAST_HEAP_M = 0.026, 0.05
 """Half width of the walls that hold a heap of one thing together, growing with the root of their number, and the least
 one [m]: things 4 to 10 cm long lie two or three upon each other in it."""
+_BESIDE_M = 0.15
+"""What rolls further than this from where the walls stood lies beside the heap, and is dropped again [m]."""
 _DROP_INSIDE_M = 0.045
 """Things are dropped so far within the walls [m]: half of one's length."""
 _FALL_S = 0.16
@@ -73,7 +80,9 @@ _DROP_M = 0.015
 """Height from which a thing is let go above what is there [m]."""
 _REST_S = 2.5
 """After this long what still moves is left out [s]."""
-_ROUNDS = 4
+_SHORT_REST_S = 1.0
+"""So long a heap comes to rest before the walls are taken away, and before it is nudged [s]; a round figure."""
+_ROUNDS = 6
 """How often what rolled away is dropped again before it is left out [-]; a round figure."""
 
 _CENTRE_X, _CENTRE_Y = (0.43, 0.51), (-0.12, 0.12)
@@ -130,12 +139,15 @@ def _names(rng: np.random.Generator, seed: int, set_name: str, count: int) -> li
     things = object_set(set_name)
     if hasattr(things, "drawn"):
         return [f"{set_name}/{name}" for name in things.drawn(seed, count)]
-    graspable = [name for name in sorted(things) if things[name].graspable and not things[name].container]
-    if not graspable:
+    names, chosen = sorted(things), []
+    for k in rng.permutation(len(names)):
+        if things[names[k]].graspable and not things[names[k]].container:
+            chosen.append(names[k] if set_name == "catalogue" else f"{set_name}/{names[k]}")
+        if len(chosen) == count:
+            break
+    if not chosen:
         raise invalid(f'The set "{set_name[:60]}" has nothing that a hand could grasp.')
-    order = [graspable[k] for k in rng.permutation(len(graspable))]
-    prefix = "" if set_name == "catalogue" else f"{set_name}/"
-    return [prefix + order[k % len(order)] for k in range(count)]
+    return [chosen[k % len(chosen)] for k in range(count)]
 
 
 class _Place:
@@ -277,7 +289,7 @@ def _heap(table: _Place, fixed: Sequence[PlacedObject] = ()) -> list[PlacedObjec
     """
     x, y = table.centre.tolist()
     room = np.full(2, max(_LEAST_HEAP_M, _HEAP_M * math.sqrt(len(table.things))))
-    inside = room + 2 * _DROP_INSIDE_M
+    inside = room + _BESIDE_M
     for tote in fixed:
         assert tote.asset.cavity is not None
         room = inside = np.array(tote.asset.cavity.half_extents_m)
@@ -290,16 +302,18 @@ def _heap(table: _Place, fixed: Sequence[PlacedObject] = ()) -> list[PlacedObjec
     for attempt in range(_ROUNDS):
         for index in np.flatnonzero(~world.dropped).tolist():
             _drop(table, world, index, np.maximum(room - _DROP_INSIDE_M, 0.0))
-        world.rest(_REST_S)
         if attempt == 0:
+            world.rest(_SHORT_REST_S)
             world.open()
-            world.rest(_REST_S)
+        world.rest(_SHORT_REST_S)
+        world.nudge()
+        still = world.rest(_REST_S)
         for index in np.flatnonzero(world.dropped).tolist():
-            if not stays(world.points(index)):
+            if not still[index] or not stays(world.points(index)):
                 world.take_away(index)
         if world.dropped.all():
             break
-    return _settled(table, {k: world.pose(k) for k in np.flatnonzero(world.dropped).tolist()}, fixed)
+    return _settled(table, {k: world.pose(k) for k in np.flatnonzero(world.dropped).tolist()}, fixed, nudged=False)
 
 
 def _drop(table: _Place, world: Settling, index: int, scatter: FloatArray) -> None:
@@ -366,7 +380,7 @@ def _stacked(table: _Place) -> list[PlacedObject]:
     free = list(poses)
     for k in upper:
         for base in list(free):
-            if _stays_on(table, world, k, base, alone[k]):
+            if any(_stays_on(table, world, k, base, alone[k]) for _ in range(_STACK_TRIES)):
                 free.remove(base)
                 break
         else:
@@ -387,7 +401,10 @@ def _stays_on(table: _Place, world: Settling, index: int, base: int, rest: BodyP
     world.put(index, stand.at((face.min(axis=0) + face.max(axis=0)) / 2, top + 1e-3))
     still = world.rest(_STACK_S)
     as_before = all(np.abs(world.pose(k)[0] - pose[0]).max() < _FACE_M for k, pose in before.items())
-    if still.sum() == len(before) + 1 and as_before and world.points(index)[:, 2].min() > top - _FACE_M:
+    foot, below = world.points(index), world.points(base)
+    borne = foot[:, 2].min() > below[:, 2].min() + _BORNE_M
+    over = gap(convex_outline(foot[:, :2]), convex_outline(below[:, :2])) < -_BORNE_M
+    if still.sum() == len(before) + 1 and as_before and borne and over:
         return True
     world.take_away(index)
     for k, pose in before.items():
