@@ -35,7 +35,7 @@ AS_MEASURED = BackendOptions("pixels", PortNames(sensor=SENSOR))
 
 
 def bench_grasp(
-    objects: str = "foreign",
+    objects: str = "generated",
     scene: str = "",
     n: int = 20,
     first_seed: int = 0,

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
-from typing import Literal
+from pathlib import Path
+from typing import Literal, cast
 
 from bench.grasp.sides import GraspSide
-from sim.objects.foreign import LAYOUTS
+from sim.objects.folders import folder_sets, use_objects
 from sim.objects.products import PRODUCTS
 from sim.objects.sets import object_set
-from sim.scene.foreign import foreign_scene
+from sim.scene.clutter import CLUTTER, Clutter, clutter_scene
 from sim.scene.generator import generate_scene
-from sim.scene.scenes import Scene
+from sim.scene.scenes import PlacedObject, Scene
+from tool_nodes import registry
 from tool_nodes.results import invalid
 
 GraspProtocol = Literal["attempt", "clear"]
@@ -22,6 +25,8 @@ GraspProtocol = Literal["attempt", "clear"]
 CATALOGUE = "catalogue"
 OF_PRODUCTS = ("alone", "clutter")
 """Kinds of scenes in which each product of the catalogue is asked for in turn, with and without others around it."""
+USUAL = ("single", "packed", "pile", "bin")
+"""Kinds of scenes of all other sets where none is named: those that published figures are given for."""
 _KEPT = 4
 """Scenes that are kept, so that the sides of one scene do not make it again [-]."""
 
@@ -55,12 +60,21 @@ class GraspJob:
 
 
 def sets_of(text: str) -> tuple[str, ...]:
-    """The object sets that --objects names.
+    """The object sets that --objects names; folders become sets of this process and of those that it starts.
+
+    Args:
+        text: Names of sets and folders of meshes, several with +.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for an unknown set.
+        ToolError: INVALID_ARGUMENT for an unknown set, one that is named twice, and a folder that holds no meshes.
     """
-    names = tuple(text.split("+"))
+    parts = text.split("+")
+    known = registry.names("object set")
+    folders = [part for part in parts if part and part not in known and (os.sep in part or Path(part).is_dir())]
+    use_objects(os.pathsep.join(folders))
+    names = (*(part for part in parts if part not in folders), *(folder_sets() if folders else ()))
+    if len(set(names)) < len(names):
+        raise invalid(f"--objects names a set twice: {text[:200]}.")
     for name in names:
         object_set(name)
     return names
@@ -73,8 +87,8 @@ def kinds_of(text: str, sets: Sequence[str]) -> list[str]:
         ToolError: INVALID_ARGUMENT for an unknown kind, one named twice, or one that the sets cannot fill.
     """
     of_products = tuple(sets) == (CATALOGUE,)
-    kinds = text.split(",") if text else [*(OF_PRODUCTS if of_products else LAYOUTS)]
-    allowed = [*(OF_PRODUCTS if of_products else ()), *LAYOUTS]
+    kinds = text.split(",") if text else [*(OF_PRODUCTS if of_products else USUAL)]
+    allowed = [*(OF_PRODUCTS if of_products else ()), *CLUTTER]
     for kind in kinds:
         if kind not in allowed:
             only = f"; {' and '.join(OF_PRODUCTS)} need --objects {CATALOGUE} alone" if kind in OF_PRODUCTS else ""
@@ -128,4 +142,9 @@ def make_scene(kind: str, seed: int, sets: tuple[str, ...], item: str) -> Scene:
     """The scene of a job. Raises ToolError as the generator of its kind does."""
     if kind in OF_PRODUCTS:
         return generate_scene(seed, required=(item,), n_objects=1 if kind == "alone" else None)
-    return foreign_scene(seed, "packed" if kind == "packed" else "pile")
+    return clutter_scene(cast(Clutter, kind), seed, sets)
+
+
+def is_asked_for(placed: PlacedObject) -> bool:
+    """True for a thing that is to be grasped: no bin, shelf or other container."""
+    return placed.asset.graspable

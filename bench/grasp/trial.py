@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from bench.grasp.calls import EXECUTE, SEGMENT, middle_of, true_ids
 from bench.grasp.pictures import keep_pictures
 from bench.grasp.records import GraspRecord, RunFolder
-from bench.grasp.scenes import GraspJob
+from bench.grasp.scenes import GraspJob, is_asked_for
 from bench.grasp.watch import Watch
 from bench.perception.metrics import mask_iou
 from sim.scene.scenes import PlacedObject
 from tool_nodes.drawing import RGB
+from tool_nodes.geometry import backproject, transform
 from tool_nodes.perception.prompts import segment_by
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.types import BoolArray, Everything, FloatArray, Frame
@@ -27,6 +28,9 @@ LEAST_PIXELS = 300
 MOST_MASKS = 8
 """Masks, best first, of which each attempt at clearing computes a grasp [-]: more take longer than the motion, and a
 conversation remembers what its last 16 grasps were for."""
+LONGEST_M = 0.25
+"""What is longer than this along x or y of the base frame is a bin or a shelf, and is not asked for when clearing [m]:
+twice the longest thing that the gripper can carry level."""
 FAILURES_RUNNING = 2
 """Attempts in a row that take nothing away after which a scene is left [-]; as in VGN (Breyer et al., CoRL 2020)."""
 _SAME_GRASP_M = 0.02
@@ -36,8 +40,14 @@ _CLOSING_S = 0.6
 
 
 def run_one(job: GraspJob) -> list[GraspRecord]:
-    """Every attempt of a job, judged; kept in the folder of the run where there is one."""
+    """Every attempt of a job, judged; kept in the folder of the run where there is one.
+
+    Raises:
+        ToolError: INTERNAL for a scene that holds nothing; what a backend raises that cannot be made.
+    """
     watch = Watch(job)
+    if not any(map(is_asked_for, watch.station.world.scene.objects)):
+        raise ToolError(ErrorCode.INTERNAL, "This scene holds nothing to grasp.")  # its fault, nobody's failure
     records = [_attempt(watch, job)] if job.protocol == "attempt" else _clear(watch, job)
     if job.out:
         RunFolder(Path(job.out)).keep(job.key, records)
@@ -80,7 +90,7 @@ def _wanted(watch: Watch, job: GraspJob, ids: NDArray[np.int32]) -> int:
         if not (ids == index).any():
             raise ToolError(ErrorCode.OBJECT_NOT_FOUND, "The object is hidden from the camera.")
         return index
-    visible = [k for k in range(len(things)) if int((ids == k).sum()) >= LEAST_PIXELS]
+    visible = [k for k, placed in enumerate(things) if is_asked_for(placed) and (ids == k).sum() >= LEAST_PIXELS]
     if not visible:
         raise ToolError(ErrorCode.OBJECT_NOT_FOUND, "Nothing of the scene is well visible.")
     return int(np.random.default_rng([job.seed, 0xF2]).choice(visible))
@@ -95,7 +105,7 @@ def _clear(watch: Watch, job: GraspJob) -> list[GraspRecord]:
     records: list[GraspRecord] = []
     failed_at: list[FloatArray] = []
     failures = 0
-    while watch.station.world.scene.objects and failures < FAILURES_RUNNING:
+    while any(map(is_asked_for, watch.station.world.scene.objects)) and failures < FAILURES_RUNNING:
         watch.begin()
         code, text = "", ""
         mask: BoolArray | None = None
@@ -140,15 +150,16 @@ def _choose(watch: Watch, failed_at: Sequence[FloatArray]) -> BoolArray:
         The mask (H, W) that the grasp is for.
 
     Raises:
-        ToolError: OBJECT_NOT_FOUND where nothing is outlined; the last error of compute_grasp where no mask has a
+        ToolError: OBJECT_NOT_FOUND where no thing is outlined; the last error of compute_grasp where no mask has a
             grasp.
     """
     frame = watch.look()
     image, ports = watch.session.images[0], watch.station.ports
     found = watch.timed(SEGMENT, lambda: segment_by(ports.segmenter, image, Everything()).value)
     options: list[_Option] = []
-    failure = ToolError(ErrorCode.OBJECT_NOT_FOUND, "The segmenter outlines nothing.")
-    for one in sorted(found, key=lambda one: -one.score)[:MOST_MASKS]:
+    failure = ToolError(ErrorCode.OBJECT_NOT_FOUND, "The segmenter outlines no thing.")
+    things = [one for one in found if _length(frame, one.mask) <= LONGEST_M]
+    for one in sorted(things, key=lambda one: -one.score)[:MOST_MASKS]:
         watch.session.variables["segmentation_mask"] = one.mask
         watch.facts = {"mask_score": float(one.score)}
         try:
@@ -167,6 +178,13 @@ def _choose(watch: Watch, failed_at: Sequence[FloatArray]) -> BoolArray:
     watch.facts, watch.grasp_picture = best.facts, best.picture
     watch.session.variables |= {"segmentation_mask": best.mask, "grasp_pose": best.T_camera_gripper}
     return best.mask
+
+
+def _length(frame: Frame, mask: BoolArray) -> float:
+    """Length of what a mask (H, W) shows, along the longer of the base frame's x and y [m]; 0 without depth."""
+    points = transform(frame.T_base_camera, backproject(frame.depth, frame.K)[mask.reshape(-1)].astype(float))
+    points = points[np.isfinite(points).all(axis=1), :2]
+    return float(np.ptp(np.percentile(points, (2, 98), axis=0), axis=0).max()) if len(points) else 0.0
 
 
 def _under(watch: Watch, mask: BoolArray | None) -> PlacedObject | None:
@@ -200,7 +218,7 @@ def _finish(
         job.kind,
         job.seed,
         attempt,
-        things=len(watch.before.objects),
+        things=sum(map(is_asked_for, world.scene.objects)),
         reported=not code,
         code=code,
         **facts,
@@ -229,10 +247,11 @@ def _finish(
         folder = RunFolder(Path(job.out)).failures
         record = replace(record, pictures=keep_pictures(watch, record, folder, f"{job.key}-{attempt}"))
     if clearing and lifted:
+        gone = sum(is_asked_for(placed) for placed in world.scene.objects if placed.id in lifted)
         left = tuple(placed for placed in world.scene.objects if placed.id not in lifted)
         world.change_objects(replace(world.scene, objects=left))
         world.step(round(_CLOSING_S / world.timestep))
-        record = replace(record, removed=len(lifted))
+        record = replace(record, removed=gone)
     return record
 
 

@@ -1,0 +1,73 @@
+"""Which scenes a grasp benchmark works at: sets, folders, kinds, and what is asked for in each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agent_node.console.options import COLOUR_AND_DEPTH
+from bench.grasp.scenes import USUAL, GraspJob, is_asked_for, jobs_of, kinds_of, make_scene, sets_of
+from bench.grasp.sides import sides_of
+from bench.grasp.trial import run_one
+from sim.scene.clutter import CLUTTER
+from tool_nodes.results import ErrorCode, ToolError
+
+SIDES = sides_of(COLOUR_AND_DEPTH, "gen3", "", control=True, ideal=False)
+
+
+def test_all_sets_have_all_kinds_of_clutter_and_the_catalogue_two_of_its_own() -> None:
+    assert kinds_of("", ("catalogue",)) == ["alone", "clutter"]
+    assert kinds_of("", ("generated",)) == kinds_of("", ("catalogue", "generated")) == list(USUAL)
+    assert kinds_of(",".join(CLUTTER), ("generated",)) == list(CLUTTER)
+    assert kinds_of("pile,alone", ("catalogue",)) == ["pile", "alone"]
+    with pytest.raises(ToolError, match="alone and clutter need --objects catalogue alone") as caught:
+        kinds_of("alone", ("catalogue", "generated"))
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+@pytest.mark.parametrize("text", ["nope", "generated+nope", "generated+generated", "", "no/such/folder", "+"])
+def test_sets_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        sets_of(text)
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_every_side_has_the_same_scenes_next_to_each_other() -> None:
+    jobs = jobs_of(SIDES, ["packed", "pile"], ("generated",), 2, 5)
+    assert [(job.kind, job.seed, job.side.role) for job in jobs] == [
+        (kind, seed, role) for kind in ("packed", "pile") for seed in (5, 6) for role in ("main", "control")
+    ]
+    assert len({job.key for job in jobs}) == len(jobs)
+
+
+def test_what_things_lie_in_is_never_asked_for() -> None:
+    scene = make_scene("bin", 0, ("generated",), "")
+    left = [placed.item for placed in scene.objects if not is_asked_for(placed)]
+    assert left == ["fixtures/bin"]
+
+
+def test_a_generated_thing_is_grasped_where_it_lies_at_rest() -> None:
+    (record,) = run_one(GraspJob(SIDES[0], "single", 2, ("generated",)))
+    assert (record.object_set, record.things) == ("generated", 1)
+    assert record.thing.startswith("generated/")
+    assert record.family
+    assert record.mask_iou is not None
+    assert record.robot_s > 0.0 or record.code
+
+
+CUBE = """v 0 0 0\nv 0.04 0 0\nv 0.04 0.04 0\nv 0 0.04 0\nv 0 0 0.05\nv 0.04 0 0.05\nv 0.04 0.04 0.05\nv 0 0.04 0.05
+f 1 4 3 2\nf 5 6 7 8\nf 1 2 6 5\nf 2 3 7 6\nf 3 4 8 7\nf 4 1 5 8
+"""
+
+
+def test_a_folder_of_meshes_is_a_set_like_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLHAND_OBJECTS_PATH", "")
+    pytest.importorskip("trimesh")
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "cube.obj").write_text(CUBE)
+    assert sets_of(f"generated+{folder}") == ("generated", "mine")
+    (record,) = run_one(GraspJob(SIDES[0], "single", 0, ("mine",)))
+    assert (record.object_set, record.thing) == ("mine", "mine/cube")
+    assert record.success
