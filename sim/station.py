@@ -12,6 +12,7 @@ from sim.camera.following import FollowingCamera
 from sim.camera.ray import CameraModel, CameraState, jittered, scene_camera, wrist_camera
 from sim.camera.sensor import device, make_sensor, readings_of
 from sim.camera.sensors.readings import Readings
+from sim.objects.chosen import choose_sets
 from sim.perception import PerceptionNoise, Truth
 from sim.scene.scenes import Scene
 from sim.world import World, WorldState
@@ -57,6 +58,8 @@ class StationConfig:
         image_size: (width, height) of the pictures of both cameras, each in SIDES_PX [px]; 4:3 keeps the field of view.
         timestep: One of `sim.world.TIMESTEPS_S`; the robot's own, 2 ms, where None [s].
         sleep: Bodies at rest are not computed, see `sim.world.World`: episodes take half as long.
+        objects: Folders that are object sets beside the installed ones, see `sim.objects.chosen.choose_sets`; those
+            in use where empty.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a seed below 0 and for pictures of another size.
@@ -74,6 +77,7 @@ class StationConfig:
     image_size: tuple[int, int] = workspace.IMAGE_SIZE
     timestep: float | None = None
     sleep: bool = False
+    objects: str = ""
 
     def __post_init__(self) -> None:
         if self.seed < 0:
@@ -141,6 +145,7 @@ class Station:
         on_stage: Callable[[str], None] = lambda stage: None,
     ) -> None:
         self.config = config = config or StationConfig()
+        choose_sets(config.objects)
         self.robot = load_robot(config.robot)
         self._names = config.ports.over(config.perception)
         self._guard, self._on_stage, self._wrap_planner = guard, on_stage, wrap_planner

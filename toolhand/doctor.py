@@ -6,6 +6,7 @@ import platform
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from agent_node.console.options import ObjectSets
 from agent_node.console.terminal import AsJson, emit
 from tool_nodes import platforms, registry
 from tool_nodes.extras import install_again
@@ -17,8 +18,16 @@ if TYPE_CHECKING:
     from sim.station import Station
 
 
-def doctor(as_json: AsJson = False) -> int:
-    """Check this installation: versions, camera, physics, tools, one plan, and which backends each port has."""
+_SHOWN = 20
+"""Things of a set that are listed [-]; all with --json."""
+
+
+def doctor(objects: ObjectSets = "", as_json: AsJson = False) -> int:
+    """Check this installation: versions, camera, physics, tools, one plan, and which backends each port has.
+
+    With --objects the things of these sets are listed by the names that scenes give them.
+    """
+    sets = _things(objects)
     findings: dict[str, Any] = {"python": platform.python_version(), "toolhand": version()}
     findings["platform"] = f"{platform.system()} {platform.machine()}"
     if note := platforms.note():
@@ -49,22 +58,37 @@ def doctor(as_json: AsJson = False) -> int:
         problems.append(f"No backend is installed; install toolhand once more: {install_again()}")
     findings["devices"] = [_device_line(device) for device in devices()]
     findings["problems"] = problems
+    if objects:
+        findings["objects"] = sets
     models = [_model(model, backends[model.port]) for model in MODELS]
     if as_json:
         listed = {port: [vars(o) for o in offers] for port, offers in backends.items()}
         emit(findings | {"devices": devices(), "backends": listed, "models": models})
         return 1 if problems else 0
     for name, value in findings.items():
+        if name == "objects":
+            continue
         print(f"{name:17}{'; '.join(value) or 'none' if isinstance(value, list) else value}")
     print("\nBackends by port:")
     for port, offers in backends.items():
         for k, offer in enumerate(offers):
             print(f"{'' if k else port:17}{_described(offer)}")
+    for set_name, names in sets.items():
+        more = f" and {len(names) - _SHOWN} more" * (len(names) > _SHOWN)
+        print(f"\nThings of the object set {set_name}: {', '.join(names[:_SHOWN])}{more}.")
     print("\nReal models (weights by folder or hub name, NAME:WEIGHTS; licences in docs/reference/tools.md):")
     for model in models:
         needs = f"; needs: {model['missing']}" if model["missing"] else ""
         print(f"{model['name']:17}{model['port']}, {model['memory']}{needs}")
     return 1 if problems else 0
+
+
+def _things(objects: str) -> dict[str, list[str]]:
+    """Names of the things of each set. Raises ToolError as `sim.objects.chosen.choose_sets`."""
+    from sim.objects.chosen import choose_sets
+    from sim.objects.sets import object_set
+
+    return {name: list(object_set(name)) for name in choose_sets(objects)}
 
 
 def devices() -> list[dict[str, Any]]:

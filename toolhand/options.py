@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from agent_node.console.options import DEFAULT_BACKENDS, BackendOptions, Suite, Unprefixed
+from agent_node.console.options import DEFAULT_BACKENDS, BackendOptions, ObjectSets, Suite, Unprefixed
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import invalid
 from tool_nodes.robot_names import DEFAULT_ROBOT
@@ -56,10 +56,20 @@ def typed(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if not isinstance(value, DefaultText | DefaultNumber)}
 
 
-def named_scene(name: str) -> Scene:
-    """See `sim.scene.files.named_scene`. Raises ToolError INVALID_ARGUMENT."""
+def named_scene(name: str, objects: str = "") -> Scene:
+    """The scene of a name, see `sim.scene.files.named_scene`, whose things may be of these sets.
+
+    Args:
+        name: What a user types for a scene.
+        objects: Object sets, see `sim.objects.chosen.choose_sets`.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT.
+    """
+    from sim.objects.chosen import choose_sets
     from sim.scene import files
 
+    choose_sets(objects)
     return files.named_scene(name)
 
 
@@ -73,6 +83,7 @@ def named_station(
     role: Literal["operator", "observer"] = "operator",
     ports: PortNames = AS_PRESET,
     robot: str = DEFAULT_ROBOT,
+    objects: str = "",
 ) -> Station:
     """A simulated station as the command line describes it. Raises ToolError INVALID_ARGUMENT."""
     from sim.station import Station, StationConfig
@@ -86,8 +97,9 @@ def named_station(
         suites=parse_suites(suite),
         role=role,
         robot=robot,
+        objects=objects,
     )
-    return Station(named_scene(scene), config, guard=guard)
+    return Station(named_scene(scene, objects), config, guard=guard)
 
 
 @dataclass(frozen=True)
@@ -109,12 +121,13 @@ class StationOptions:
     station: StationChoice = "sim"
     data: Path | None = None
     frame: int = 0
+    objects: ObjectSets = ""
 
     def __post_init__(self) -> None:
         if self.station == "sim" and (self.data is not None or self.frame):
             raise invalid("--data and --frame belong to the mock robot.", "Give --station mock with them.")
-        if self.station == "mock" and self.scene != "example":
-            raise invalid("The mock robot has no scenes.", "Give --frame and --data.")
+        if self.station == "mock" and (self.scene != "example" or self.objects):
+            raise invalid("The mock robot has no scenes and no objects.", "Give --frame and --data.")
 
     def make(
         self,
@@ -137,10 +150,16 @@ class StationOptions:
         from sim.station import Station, StationConfig
         from tool_nodes.tools.suites import parse_suites
 
-        config = StationConfig(**vars(self.backends), seed=self.seed, suites=parse_suites(self.suite), role=role)
+        config = StationConfig(
+            **vars(self.backends),
+            seed=self.seed,
+            suites=parse_suites(self.suite),
+            role=role,
+            objects=self.objects,
+        )
         if self.station == "mock":
             return MockStation(read_dataset(self.data or SHIPPED).frame(self.frame), config)
-        return Station(named_scene(self.scene), config, guard=guard, on_stage=on_stage)
+        return Station(named_scene(self.scene, self.objects), config, guard=guard, on_stage=on_stage)
 
 
 DEFAULT_STATION = StationOptions()

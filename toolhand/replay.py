@@ -49,7 +49,7 @@ def replay(
         run: Folder of the run, or its run.mcap.
         speed: How much faster than the run's own time, e.g. 2; all at once where it is not given.
         again: Carry it out once more in the simulator with the recorded words, and compare what comes of it.
-        trusted: With --again: the run is your own, and the models, servers and robot folders that it names are used.
+        trusted: With --again: the run is your own, and the models, servers and folders that it names are used.
     """
     if speed is not None and not (math.isfinite(speed) and 0.0 < speed <= MAX_SPEED):
         raise invalid(f"speed must be above 0, at most {MAX_SPEED:.0f}, got {speed}.")
@@ -171,6 +171,7 @@ def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
         role=about["role"],
         ports=about["ports"],
         robot=about["robot"],
+        objects=about["objects"],
     )
     narrator = Narrator(as_json)
     narrator.header(record.task, record.result)
@@ -210,6 +211,7 @@ def _simulated(result: Mapping[str, Any]) -> dict[str, Any]:
         "approval": result.get("approval", "auto"),
         "role": result.get("role", "operator"),
         "robot": result.get("robot", DEFAULT_ROBOT),
+        "objects": result.get("objects", ""),
     }
     numbers = ("seed", "budget")
     wrong = [key for key, value in about.items() if type(value) is not (int if key in numbers else str)]
@@ -240,6 +242,8 @@ def _require_at_home(about: Mapping[str, Any]) -> None:
     ]
     if about["robot"] != DEFAULT_ROBOT and not _ROBOT.fullmatch(about["robot"]):
         named.append(f"the robot {about['robot'][:60]!r}")
+    if about["objects"]:
+        named.append(f"the object sets {about['objects'][:60]!r}")
     if named:
         raise invalid(
             f"The record names {' and '.join(named)[:300]}, which may lead anywhere.",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from agent_node.console.options import POLICY
+from agent_node.console.options import POLICY, ObjectSets
 from agent_node.console.terminal import AsJson, emit, say
 from tool_nodes import registry
 from tool_nodes.results import invalid
@@ -96,6 +96,7 @@ def rollouts_branch(
     after: int = 2,
     n: int = 8,
     policy: Annotated[str | None, POLICY] = None,
+    objects: ObjectSets = "",
 ) -> int:
     """Play the first turns of a collected group once more, and go on from that state several times.
 
@@ -117,7 +118,12 @@ def rollouts_branch(
         )
     if named := [name for name in (plan.planner, plan.sensor) if ":" in name and not _own_sensor(name)]:
         raise invalid(f"The plan names {named[0][:60]!r}, which may lead anywhere: its rollouts are not gone on with.")
-    plan = plan if policy is None else replace(plan, policy=policy)
+    if plan.objects and not objects:
+        raise invalid(
+            f"The plan names the object sets {plan.objects[:60]!r}, which may lead anywhere.",
+            "Give them with --objects if the plan is your own.",
+        )
+    plan = replace(plan, policy=plan.policy if policy is None else policy, objects=objects or plan.objects)
     records = branch(plan, group, after, out, n, lambda record: say(f"{record.id}: reward {record.total:.2f}"))
     done = sum(record.true_success for record in records)
     say(f"Wrote {out}: {len(records)} rollouts from one state after {after} turns, {done} of them done.")

@@ -8,7 +8,16 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from agent_node.console.options import PackagePath, Perception, PolicySpec, PortOptions, ProtocolName, RobotName, Suite
+from agent_node.console.options import (
+    ObjectSets,
+    PackagePath,
+    Perception,
+    PolicySpec,
+    PortOptions,
+    ProtocolName,
+    RobotName,
+    Suite,
+)
 from agent_node.console.terminal import AsJson
 from agent_node.policies.options import ModelSettings
 from sim.ros.graph import Transport
@@ -56,6 +65,7 @@ class RunCommand:
 
     text: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")]
     scene: SceneName = DefaultText("example")
+    objects: ObjectSets = ""
     perception: Perception = DefaultText(DEFAULT_PRESET)
     ports: PortOptions = AS_PRESET
     policy: PolicySpec = DefaultText("scripted")
@@ -108,4 +118,5 @@ class RunCommand:
             return None
         options = self.options()
         asked = typed({name: options[name] for name in OF_A_GRAPH}) | {"ports": self.ports.chosen}
+        asked |= {"objects": self.objects} if self.objects else {}
         return asked if self.runs_dir == RUNS_DIR else asked | {"runs_dir": str(self.runs_dir)}

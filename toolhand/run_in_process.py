@@ -58,6 +58,7 @@ def run_in_process(
         role=command.role,
         ports=command.ports,
         robot=command.robot,
+        objects=command.objects,
     )
     form = load_protocol(command.protocol)
     options = PolicyOptions(**asdict(command.model), seed=command.seed, turns=command.turns, stopped=interrupt.is_hit)

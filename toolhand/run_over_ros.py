@@ -19,6 +19,7 @@ from agent_node.episode import summarize as summarize_episode
 from agent_node.runs.folder import Unwritten, write_json
 from agent_node.runs.report import complete_report
 from sim.animation import animate
+from sim.objects.chosen import absolute_sets
 from sim.ros.graph import started_graph
 from sim.station import StationConfig
 from tool_nodes.motion.robot_model import load_robot
@@ -49,7 +50,7 @@ def run_over_ros(
         ToolError: UNAVAILABLE where there is no graph and none can be started; INVALID_ARGUMENT where one runs that is
             not what was asked for.
     """
-    stations.named_scene(command.scene)
+    stations.named_scene(command.scene, command.objects)
     command.ports.require_known(command.perception)
     load_robot(command.robot)
     asked = command.asked_of_a_graph
@@ -61,6 +62,7 @@ def run_over_ros(
 
     arguments = {
         "scene": command.scene,
+        "objects": absolute_sets(command.objects),
         "perception": command.perception,
         "policy": command.policy,
         "seed": str(command.seed),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from agent_node.console.options import SensorName
+from agent_node.console.options import ObjectSets, SensorName
 from agent_node.console.terminal import AsJson, emit, save_png
 from tool_nodes.port_names import DEFAULT_SENSOR, PortNames
 from toolhand import options
@@ -24,6 +24,7 @@ def scene(
     image: PngFile = None,
     view: Literal["scene", "wrist", "overview"] = "scene",
     sensor: SensorName = DEFAULT_SENSOR,
+    objects: ObjectSets = "",
     as_json: AsJson = False,
 ) -> int:
     """Show a scene: what stands on the table, where, and how large it is; --image writes a picture of it.
@@ -33,7 +34,7 @@ def scene(
     """
     from sim.scene.files import scene_document
 
-    chosen = options.named_scene(scene)
+    chosen = options.named_scene(scene, objects)
     if image is not None:
         save_png(image, _picture(chosen, view, sensor))
     document = scene_document(chosen)

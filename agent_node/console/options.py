@@ -101,6 +101,14 @@ PackagePath = Annotated[
         "them the ament index is asked.",
     ),
 ]
+ObjectSets = Annotated[
+    str,
+    tyro.conf.arg(
+        metavar="SETS",
+        help="Object sets, separated as in PATH: folders of meshes or URDF files, and "
+        f"{installed('object set', {})}. A scene file names a thing of one as SET/THING.",
+    ),
+]
 Size = tuple[int, int]
 """(width, height) of a picture [px]."""
 

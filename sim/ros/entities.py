@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,7 @@ from simulation_interfaces.srv import (
     SpawnEntity,
 )
 
+from sim.objects.folders import folder_sets
 from sim.objects.products import PRODUCTS
 from sim.objects.sets import find_asset
 from sim.ros.services import RefusedError, Services, put_uri, resource_of
@@ -45,6 +47,8 @@ FAR = 5.0
 
 MAX_ENTITIES = 40
 """Entities of the world; bounds the time of a step."""
+MAX_SPAWNABLES = 200
+"""Things of folders that are listed as spawnable [-]: their meshes are read for that, some milliseconds each."""
 _MAX_FILTER = 200
 """Longest regular expression of a filter [characters]; a round figure."""
 _MAX_REPEATS = 3
@@ -141,7 +145,7 @@ class Entities:
         response.info = EntityInfo(category=category, description=world.scene.find(request.entity).item)
 
     def _spawnables(self, world: World, request: Any, response: Any) -> None:
-        response.spawnables = [_spawnable(name) for name in sorted(PRODUCTS)]
+        response.spawnables = [_spawnable(name) for name in spawnable_names()]
 
 
 def _item(uri: str) -> str:
@@ -165,6 +169,12 @@ def uri_of(name: str) -> str:
     if name in PRODUCTS and "_" not in name:
         return URI_PREFIX + name.replace(" ", "_")
     return URI_PREFIX + quote(name)
+
+
+def spawnable_names() -> list[str]:
+    """What is listed as spawnable: the products, and the things of folders in use; of other sets any is spawned too."""
+    of_folders = (f"{name}/{thing}" for name, things in folder_sets().items() for thing in things)
+    return [*sorted(PRODUCTS), *itertools.islice(of_folders, MAX_SPAWNABLES)]
 
 
 def _spawnable(name: str) -> Spawnable:

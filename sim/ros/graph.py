@@ -80,6 +80,10 @@ def lockstep_graph(config: StationConfig, scene: Scene | None = None, lockstep: 
             "robot": config.robot,
             **config.ports.chosen,
         }
+        if config.objects:
+            from sim.objects.chosen import absolute_sets
+
+            arguments["objects"] = absolute_sets(config.objects)
         if scene is not None:
             file = Path(folder) / "scene.yaml"
             file.write_text(scene_yaml(scene), encoding="utf-8")

@@ -11,6 +11,7 @@ from rcl_interfaces.srv import GetParameters
 from rclpy.parameter import parameter_value_to_python
 from simulation_interfaces.srv import GetCurrentWorld
 
+from sim.objects.chosen import absolute_sets
 from sim.scene.files import named_scene, scene_yaml
 from tool_nodes.motion.robot_model import find_robot
 from tool_nodes.port_names import OF_THE_ROBOT, PortNames
@@ -24,7 +25,7 @@ _PARAMETERS = {
     "grasping": ("grasps",),
     "text_reading": ("reader",),
     "motion": ("robot", "approval", "planner"),
-    "sim": ("sensor",),
+    "sim": ("sensor", "objects"),
     "agent": ("policy", "protocol", "suites", "role", "turns", "runs_dir"),
 }
 """Node to its parameters that say what a command meets there."""
@@ -100,7 +101,7 @@ class RunningGraph:
             if has is None:
                 yield name, value, f"no simulated {name}" if name == "scene" else f"no node that tells its {name}"
             elif not self._same(name, value, has):
-                yield name, value, f"{name} {has}"
+                yield name, value, f"{name} {has}" if has != "" else f"no {name}"
 
     def _same(self, name: str, asked: Any, has: Any) -> bool:
         match name:
@@ -108,6 +109,8 @@ class RunningGraph:
                 return scene_yaml(named_scene(asked)) == self._scene_yaml
             case "robot":
                 return asked == has or _robot_folder(asked) == _robot_folder(str(has))
+            case "objects":
+                return absolute_sets(asked) == absolute_sets(str(has))
             case "suite":
                 return _words(asked) == _words(str(has))
             case "runs_dir":

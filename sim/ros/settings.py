@@ -11,6 +11,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from sim.camera.ray import AUTO
+from sim.objects.chosen import choose_sets
 from sim.ros.controllers import GRIPPER_ACTIONS
 from sim.ros.state import JOINT_STATES
 from sim.scene.files import named_scene, parse_scene
@@ -57,6 +58,7 @@ class Settings:
         robot: Which robot, or the folder of its files.
         scene: "example", a seed, or the path of a YAML file.
         scene_yaml: Text of a scene file; wins over `scene` unless it is empty.
+        objects: Folders that are object sets beside the installed ones, separated as in PATH; counts at the start.
         seed: Seed of the cameras' sensors; counts from the next world on.
         real_time_factor: Simulated seconds per second; 0 is as fast as possible.
         lockstep: True: time passes only by step_simulation and simulate_steps.
@@ -75,6 +77,7 @@ class Settings:
     robot: str = DEFAULT_ROBOT
     scene: str = "example"
     scene_yaml: str = ""
+    objects: str = ""
     seed: int = 0
     real_time_factor: float = 1.0
     lockstep: bool = False
@@ -95,7 +98,8 @@ class Settings:
         return self.image_width, self.image_height
 
     def first_scene(self) -> Scene:
-        """The scene to begin with. Raises ToolError INVALID_ARGUMENT."""
+        """The scene to begin with; its object sets are known from now on. Raises ToolError INVALID_ARGUMENT."""
+        choose_sets(self.objects)
         return parse_scene(self.scene_yaml, "scene_yaml") if self.scene_yaml else named_scene(self.scene)
 
 

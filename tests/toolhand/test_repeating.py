@@ -22,6 +22,7 @@ DEFAULTS: dict[str, Any] = {option.name: option.default for option in fields(Run
 OTHER: dict[str, Any] = {
     "text": 'don\'t "drop" it; $HOME `ls`',
     "scene": "my scenes/3.yaml",
+    "objects": "my things:generated",
     "perception": "pixels",
     "ports": PortNames(segmenter="drawings"),
     "policy": "openai:m@http://127.0.0.1:1/v1",

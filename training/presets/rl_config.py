@@ -146,6 +146,7 @@ def agent_document(plan: RolloutPlan, recipe: TrainingRecipe, stage: RlStage) ->
         "perception": plan.perception,
         "planner": plan.planner,
         "sensor": plan.sensor,
+        "objects": plan.objects,
         "image_size": list(plan.image_size),
         "timestep": plan.timestep,
         "difficulty": plan.difficulty,

@@ -10,6 +10,7 @@ from agent_node.console.options import require_at_least
 from agent_node.policies.registry import make_policy
 from agent_node.policy import Policy
 from agent_node.protocol import load_protocol
+from sim.objects.chosen import choose_sets
 from tool_nodes import plain_json
 from tool_nodes.files import read_file
 from tool_nodes.results import ToolError, invalid
@@ -69,6 +70,7 @@ def branch(
     require_at_least(2, n=count)
     if folder.exists() and any(folder.iterdir()):
         raise invalid(f"{folder} holds something already: choose a new folder.")
+    choose_sets(plan.objects)
     environment = plan.environment()
     snapshot, labels = _snapshot(environment, plan, group, after)
     store = PictureStore(folder)

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sim.objects.chosen import choose_sets
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.tools.suites import require_installed
 from training.pool.workers import JobEnd, Workers
@@ -112,6 +113,7 @@ def collect(
             extra that is not installed; EXECUTION_FAILED for a stop by StopRules. What is whole is kept, and said.
     """
     config = plan.config
+    choose_sets(plan.objects)
     require_installed(config.suites, config.perception, config.ports)
     workers = _workers(pool.on)(_maker(plan, folder), pool.workers, pool.deadline_s, pool.tries)
     with workers, claimed(folder, plan):

@@ -7,7 +7,15 @@ from typing import Annotated, Literal
 
 import tyro
 
-from agent_node.console.options import Perception, PictureSize, PlannerName, PolicySpec, SensorName, listed
+from agent_node.console.options import (
+    ObjectSets,
+    Perception,
+    PictureSize,
+    PlannerName,
+    PolicySpec,
+    SensorName,
+    listed,
+)
 from agent_node.conversation_settings import TURN_BUDGET
 from sim.world import TIMESTEPS_S
 from tool_nodes.port_names import DEFAULT_PLANNER, DEFAULT_PRESET, DEFAULT_SENSOR
@@ -39,6 +47,7 @@ class RolloutOptions:
     perception: Perception = DEFAULT_PRESET
     planner: PlannerName = DEFAULT_PLANNER
     sensor: SensorName = DEFAULT_SENSOR
+    objects: ObjectSets = ""
     image_size: Annotated[PictureSize, tyro.conf.arg(name="size")] = (320, 240)
     timestep: Annotated[
         float, tyro.conf.arg(help=f"Time step of the physics [s]: {', '.join(f'{step:g}' for step in TIMESTEPS_S)}.")

@@ -167,6 +167,7 @@ class RolloutPlan(RolloutOptions):
             image_size=self.image_size,
             timestep=self.timestep,
             sleep=True,
+            objects=self.objects,
         )
         return world_named(self.world).config(config) if self.world else Difficulty(self.difficulty).config(config)
 
@@ -342,7 +343,7 @@ def _require_same(path: Path, plan: RolloutPlan) -> None:
     ours = plan.document()
     if isinstance(there, dict):
         # Plans of before named none of them.
-        there = {"world": "", "planner": DEFAULT_PLANNER, "sensor": DEFAULT_SENSOR} | _renamed(there)
+        there = {"world": "", "planner": DEFAULT_PLANNER, "sensor": DEFAULT_SENSOR, "objects": ""} | _renamed(there)
         tasks = there.get("tasks")
         if isinstance(tasks, list) and tasks and isinstance(tasks[0], dict) and (why := other_version(tasks[0])):
             raise invalid(f"{path.parent} holds rollouts of another plan: {why}")

@@ -13,6 +13,7 @@ from agent_node.agent import next_turn
 from agent_node.policies.registry import make_policy
 from agent_node.policy import Policy
 from agent_node.protocol import load_protocol
+from sim.objects.chosen import choose_sets
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from training.env.failures import ran_out_of_time
 from training.env.session import EpisodeSession
@@ -44,6 +45,7 @@ def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], Rollo
         plan: Plan of the collection.
         folder: Folder of the collection: pictures and long texts are written there.
     """
+    choose_sets(plan.objects)
     environment = plan.environment()
     store = PictureStore(folder)
     task_of_group = functools.lru_cache(2)(plan.task)

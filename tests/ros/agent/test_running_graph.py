@@ -55,6 +55,7 @@ def run(*options: str) -> int:
         (("--pointer", "sim"), "pointer sim", "pointer pixels"),
         (("--sensor", "stereo"), "sensor stereo", "sensor ideal"),
         (("--seed", "1"), "seed 1", "seed 0"),
+        (("--objects", "generated"), "objects generated", "no objects"),
         (("--suite", "all"), "suite all", "suite spacetools"),
         (("--turns", "5"), "turns 5", "turns 24"),
         (("--runs-dir", "mine"), "runs_dir mine", "runs_dir /"),
