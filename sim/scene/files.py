@@ -20,7 +20,18 @@ from sim.objects.sets import find_asset
 from sim.scene.clutter import CLUTTER, Clutter, clutter_scene
 from sim.scene.generator import generate_scene
 from sim.scene.overlaps import DEEPEST_M, overlaps
-from sim.scene.scenes import TABLE_RGB, UPRIGHT, PlacedObject, Quaternion, Scene, Vector3, footprint, object_ids, triple
+from sim.scene.scenes import (
+    LONGEST_ID,
+    TABLE_RGB,
+    UPRIGHT,
+    PlacedObject,
+    Quaternion,
+    Scene,
+    Vector3,
+    footprint,
+    object_ids,
+    triple,
+)
 from tool_nodes import workspace
 from tool_nodes.files import read_file
 from tool_nodes.motion.robot_model import ROBOTS, load_robot
@@ -46,8 +57,6 @@ _MAX_OBJECTS = 100
 """Objects of a scene: more than find room on the table beside each other."""
 _LIMITS = Limits(size=100_000, depth=8, nodes=10_000)
 """Limits of a scene file. The simulator reads one that is sent to it while its physics wait."""
-_MAX_ID = 64
-"""Longest id of an object [characters]: a line of a report holds it."""
 _MAX_NAME = 200
 """Longest name of a scene [characters]: a line or two of a report hold it."""
 _LONGEST_PATH = 4096
@@ -199,7 +208,7 @@ def _object_document(placed: PlacedObject) -> dict[str, Any]:
 
 def valid_object_id(text: str) -> bool:
     """True if an object may have this id: letters, digits and underscores, no word with a meaning, no link's name."""
-    plain = len(text) <= _MAX_ID and text.replace("_", "a").isalnum()
+    plain = len(text) <= LONGEST_ID and text.replace("_", "a").isalnum()
     return plain and text not in _RESERVED_IDS and text not in _robot_links()
 
 
@@ -250,8 +259,8 @@ def _read_object(row: dict[str, Any], default_id: str, where: str) -> PlacedObje
     object_id = row.get("id", default_id)
     if not isinstance(object_id, str) or not valid_object_id(object_id):
         raise invalid(
-            f"{where}: id must be at most {_MAX_ID} letters, digits and underscores, no link of the robot and none of "
-            f"{_listed(_RESERVED_IDS)}, not {reprlib.repr(object_id)}."
+            f"{where}: id must be at most {LONGEST_ID} letters, digits and underscores, no link of the robot and none "
+            f"of {_listed(_RESERVED_IDS)}, not {reprlib.repr(object_id)}."
         )
     if "position" not in row:
         raise invalid(f"{where}: {object_id} needs a position, [x, y] or [x, y, z] in metres.")
@@ -296,7 +305,7 @@ def _tilt(row: dict[str, Any], where: str) -> Quaternion:
 def _check_keys(mapping: dict[str, Any], allowed: Sequence[str], where: str) -> None:
     for key in mapping:
         if key != _LINE and key not in allowed:
-            raise invalid(f'{where}: "{key[:_MAX_ID]}" is not allowed here, the keys are {_listed(allowed)}.')
+            raise invalid(f'{where}: "{key[:LONGEST_ID]}" is not allowed here, the keys are {_listed(allowed)}.')
 
 
 def _numbers(

@@ -241,12 +241,18 @@ def in_cones(offset: FloatArray) -> FloatArray:
     return cast(FloatArray, along >= math.cos(_CONE) * np.linalg.norm(offset, axis=1))
 
 
+LONGEST_ID = 64
+"""Longest id of an object [characters]: a line of a report holds it."""
+_NUMBER = 5
+"""Characters that the number at the end of an id may take, with its underscore [-]."""
+
+
 def object_ids(items: Sequence[str]) -> list[str]:
     """One id per item, e.g. "red_box_1": counted from 1 per name, in order; of "fruits/mango" the name is "mango"."""
     seen: Counter[str] = Counter()
     ids = []
     for item in items:
-        name = re.sub(r"\W", "_", item.partition("/")[2] or item)
+        name = re.sub(r"\W", "_", item.partition("/")[2] or item)[: LONGEST_ID - _NUMBER]
         seen[name] += 1
         ids.append(f"{name}_{seen[name]}")
     return ids

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sim.scene.scenes
-from sim.scene.files import load_scene, named_scene, parse_scene, scene_document
+from sim.scene.files import load_scene, named_scene, parse_scene, scene_document, valid_object_id
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import (
     FREE_CLEARANCE,
@@ -21,6 +21,7 @@ from sim.scene.scenes import (
     distances,
     footprint,
     gap,
+    object_ids,
 )
 from tests.sim.scene.free_sides import free_side
 from tool_nodes.results import ErrorCode, ToolError
@@ -303,3 +304,10 @@ def test_a_scene_that_would_take_all_memory_or_time_is_refused_in_one_short_sent
 def test_a_name_too_long_for_a_file_is_no_scene() -> None:
     with pytest.raises(ToolError, match="There is no scene"):
         named_scene("x" * 5000)
+
+
+def test_every_name_of_a_thing_makes_an_id_that_is_allowed() -> None:
+    names = ["folder/" + "long-" * 30, "folder/" + "long-" * 30, "folder/é 100%", "folder/é-100%", "red box"]
+    ids = object_ids(names)
+    assert len(set(ids)) == len(names)
+    assert all(valid_object_id(name) for name in ids)
