@@ -11,7 +11,17 @@ import pytest
 import bench.manipulation
 from agent_node.console.options import BackendOptions
 from agent_node.policies.options import ModelSettings
-from bench.manipulation import EpisodeJob, EpisodeOptions, EpisodeRecord, bench_manipulation, crashed, rows_of, run_one
+from bench.manipulation import (
+    ClutterJob,
+    EpisodeJob,
+    EpisodeOptions,
+    EpisodeRecord,
+    bench_manipulation,
+    crashed,
+    rows_of,
+    run_one,
+    run_scene,
+)
 from sim.tasks.sentences import PAPER_SENTENCES
 from sim.world import World
 from tool_nodes.port_names import PortNames
@@ -182,3 +192,46 @@ def test_the_text_for_people_has_a_line_for_each_code_failure_and_timing(capsys:
     for timing in ("time_to_first_motion", "planning", "camera 640x480"):
         assert f"\n{timing} " in captured.out
     assert "4 episodes, seeds 0..0, perception sim" in captured.err
+
+
+# ---- Things of any set in clutter ----
+
+
+def test_a_scene_of_clutter_is_asked_for_what_words_single_out_in_it() -> None:
+    options = EpisodeOptions(BackendOptions("sim", PortNames(sensor="clean")), fast=True)
+    (record,) = run_scene(ClutterJob("single", 50, "generated", options))
+    assert (record.seed, record.category, record.scored) == (50, "pick", True)
+    assert record.text.endswith(("object", "object, please"))
+
+
+def test_the_document_names_sets_clutter_and_sensor_and_counts_scenes_that_crashed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fake_scene(job: ClutterJob) -> list[EpisodeRecord]:
+        if job.seed == 1:
+            raise KeyError("x")
+        return [replace(record, seed=job.seed) for record in (DONE, HALF)]
+
+    monkeypatch.setattr(bench.manipulation, "run_scene", fake_scene)
+    options = EpisodeOptions(BackendOptions("pixels", PortNames(sensor="realsense_d435")))
+    assert bench_manipulation(options, "pile", "generated+catalogue", seeds=2, as_json=True) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["scene"], document["objects"]) == ("pile", "generated+catalogue")
+    assert document["ports"]["sensor"] == "realsense_d435"
+    named = {row["name"]: row for row in document["rows"]}
+    assert (named["all"]["success"], named["all"]["n"]) == (1, 2)
+    assert (document["unscored"], document["error_codes"]) == (1, {"INTERNAL": 1})
+
+
+@pytest.mark.parametrize(
+    ("scene", "objects", "said"),
+    [
+        ("heap", "", "--scene must be single or packed or touching"),
+        ("", "nowhere", "objects must name folders of meshes, got 'nowhere'"),
+        ("pile", "nowhere", "objects must name folders of meshes, got 'nowhere'"),
+    ],
+)
+def test_clutter_and_sets_that_are_none_are_refused(scene: str, objects: str, said: str) -> None:
+    with pytest.raises(ToolError, match=said) as caught:
+        bench_manipulation(scene=scene, objects=objects)
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
