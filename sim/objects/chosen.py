@@ -8,6 +8,10 @@ from pathlib import Path
 from sim.objects.folders import plain_name, use_objects
 from sim.objects.sets import object_set
 from tool_nodes import registry
+from tool_nodes.results import invalid
+
+_SHOWN = 200
+"""Characters of an unknown name that a message repeats."""
 
 
 def choose_sets(text: str) -> tuple[str, ...]:
@@ -26,6 +30,11 @@ def choose_sets(text: str) -> tuple[str, ...]:
     if not text:
         return ()
     installed, parts = registry.names("object set"), _parts(text)
+    for part in parts:
+        if part not in installed and not os.path.isdir(part):
+            raise invalid(
+                f"There is no object set {part[:_SHOWN]!r}: it must be a folder of meshes, or {' or '.join(installed)}."
+            )
     use_objects(os.pathsep.join(part for part in parts if part not in installed))
     names = tuple(part if part in installed else plain_name(Path(part).resolve().name) for part in parts)
     for name in names:

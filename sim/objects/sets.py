@@ -17,7 +17,7 @@ from sim.objects.folders import folder_sets, known_sets
 from sim.objects.products import PRODUCTS
 from tool_nodes import registry
 from tool_nodes.catalogue import nearest_names
-from tool_nodes.results import invalid, unavailable
+from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 
 _SHOWN = 64
 """Characters of an unknown name that a message repeats."""
@@ -59,9 +59,16 @@ def object_set(name: str) -> Mapping[str, ObjectAsset]:
 
 @cache
 def _installed(name: str) -> Mapping[str, ObjectAsset]:
-    if folder_sets() and name not in registry.names("object set"):
-        raise invalid(f"There is no object set {name[:_SHOWN]!r}: it must be {' or '.join(known_sets())}.")
-    things = registry.load("object set", name)
+    try:
+        things = registry.load("object set", name)
+    except ToolError as error:
+        if error.code is not ErrorCode.INVALID_ARGUMENT or name in registry.names("object set"):
+            raise
+        known = " or ".join(known_sets())
+        raise invalid(
+            f"There is no object set {name[:_SHOWN]!r}: it must be {known}.",
+            "Folders of meshes are named with --objects.",
+        ) from error
     if not isinstance(things, Mapping):
         raise unavailable(f"The object set {name!r} must be a mapping of names to ObjectAsset.")
     return things

@@ -227,8 +227,8 @@ def test_the_document_names_sets_clutter_and_sensor_and_counts_scenes_that_crash
     ("scene", "objects", "said"),
     [
         ("heap", "", "--scene must be single or packed or touching"),
-        ("", "nowhere", "objects must name folders of meshes, got 'nowhere'"),
-        ("pile", "nowhere", "objects must name folders of meshes, got 'nowhere'"),
+        ("", "nowhere", "There is no object set 'nowhere': it must be a folder"),
+        ("pile", "nowhere", "There is no object set 'nowhere': it must be a folder"),
     ],
 )
 def test_clutter_and_sets_that_are_none_are_refused(scene: str, objects: str, said: str) -> None:

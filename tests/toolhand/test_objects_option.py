@@ -70,7 +70,7 @@ def test_a_thing_of_a_folder_is_picked_up_judged_and_reported(
     assert "names the object sets 'My_Things'" in " ".join(again.err.split())
     gone = cli("replay", document["run_dir"], "--again", "--trusted")
     assert gone.status == 2
-    assert "objects must name folders of meshes, got 'My_Things'" in gone.err
+    assert "There is no object set 'My_Things': it must be a folder" in gone.err
 
 
 def test_a_recorded_run_with_things_of_a_folder_is_carried_out_again_to_the_same_end(cli: Cli, folder: Path) -> None:
@@ -107,10 +107,10 @@ def test_doctor_lists_the_things_of_a_folder_by_the_names_that_scenes_give_them(
 @pytest.mark.parametrize(
     ("objects", "said"),
     [
-        ("nowhere", "objects must name folders of meshes, got 'nowhere'."),
+        ("nowhere", "There is no object set 'nowhere': it must be a folder of meshes, or"),
         ("empty", "The folder 'empty' holds no things"),
-        ("scene.yaml", "objects must name folders of meshes, got 'scene.yaml'."),
-        ("My_Things:", "objects must name folders of meshes, got ''."),
+        ("scene.yaml", "There is no object set 'scene.yaml': it must be a folder of meshes, or"),
+        ("My_Things:", "There is no object set '': it must be a folder of meshes, or"),
         ("sealed", "sealed"),
     ],
 )

@@ -42,5 +42,5 @@ def test_things_of_a_folder_stand_in_the_scene_have_labels_and_are_spawned(
 
 @pytest.mark.parametrize("objects", ["nowhere", ":"])
 def test_a_folder_that_is_none_ends_the_start_in_one_sentence(start: Callable[..., Graph], objects: str) -> None:
-    with pytest.raises(ToolError, match=r"^objects must name folders of meshes"):
+    with pytest.raises(ToolError, match=r"^There is no object set .*: it must be a folder of meshes, or"):
         start(lockstep=True, objects=objects)
