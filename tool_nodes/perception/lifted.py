@@ -48,6 +48,8 @@ _SAME_COLOUR = 30.0
 """Pixels whose colours are nearer than this may show the same thing [grey levels]; a round figure."""
 _SAME_HUE = np.radians(10.0)
 """Angle between two colours of one surface that is lit from other sides [rad]: 8.5 degrees were seen."""
+_LIT = 1.6
+"""Ratio of the brightness of two colours of one surface that is lit from other sides [-]: 1.3 was seen."""
 _MOVED_SHARE = 0.4
 """What was pointed at was pushed, not lifted, where more of its colour than this is seen in a new place [-]. What comes
 into view behind it in the same colour was up to 0.21 of it, things that were pushed from 0.65 on."""
@@ -92,7 +94,11 @@ def what_was_lifted(before: Frame, after: Frame, target: GraspTarget, hand_base:
     surely = np.maximum(CHANGED_M, _SURE_SIGMAS * noise)
     clouds = [_cloud(frame, depth) for frame, depth in zip((before, after), depths, strict=True)]
     stood, stands = (_on_table(cloud, hand_base) for cloud in clouds)
-    seen = target.mask & stood & np.isfinite(nearer)
+    # What has come to lie where the target was seen, of clearly another colour, says nothing about it.
+    with np.errstate(invalid="ignore"):
+        covered = (nearer > -CHANGED_M) & _another_surface(before, after)
+    own = target.mask & stood
+    seen = own & np.isfinite(nearer) & ~covered
     gone = _opened(stood & (nearer < -CHANGED_M))
     new, other = _opened(stands & (nearer > surely)), _opened(stands & (np.abs(nearer) > surely))
     # What has rolled or been turned a little in its place is a little farther away, too: it has not left the table.
@@ -103,16 +109,21 @@ def what_was_lifted(before: Frame, after: Frame, target: GraspTarget, hand_base:
     left = _opened(stood & (nearer < -surely) & (fell | bare))
     area = np.nan_to_num(depths[0].astype(float)) ** 2 / float(before.K[0, 0] * before.K[1, 1])
     outline = np.asarray(ndimage.binary_dilation(target.mask, iterations=_RIM_PX), bool)
-    stays = _still_there(target, seen, gone) or _only_moved(target, seen, gone, other, before, after)
+    stays = _still_there(target, own, seen, gone) or _only_moved(target, seen, gone, other, before, after)
     beside = _gone_beside(outline, left & ~_seen_again(outline, left, stood, stands, before, after), new, area)
     return Lift(gone & outline if stays is None and beside is None else gone, stays, beside)
 
 
-def _still_there(target: GraspTarget, seen: BoolArray, gone: BoolArray) -> tuple[float, float] | None:
+def _still_there(target: GraspTarget, own: BoolArray, seen: BoolArray, gone: BoolArray) -> tuple[float, float] | None:
+    """Where the target still stands; the whole of it decides where most of what was pointed at is out of sight."""
+    told = False
     for point, at in zip(target.points, _pixels(target, seen.shape), strict=True):
+        if not _mostly(seen[_window(at)], own[_window(at)]) or not own[_window(at)].any():
+            continue
+        told = True
         if not _mostly(gone[_window(at)], seen[_window(at)], _POINT_GONE_SHARE):
             return point
-    if target.points or _mostly(gone, seen):
+    if told or _mostly(gone, seen):
         return None
     return _middle(seen & ~gone)
 
@@ -142,10 +153,23 @@ def _coloured(frame: Frame, colour: FloatArray) -> BoolArray:
 
 
 def _hued(frame: Frame, colour: FloatArray) -> BoolArray:
-    """Which pixels (H, W) have nearly the hue of a colour (3,), however brightly its face is lit."""
-    rgb = frame.rgb.astype(np.float32)
-    length = np.sqrt((rgb**2).sum(axis=2)) * float(np.linalg.norm(colour))
-    return np.asarray(rgb @ colour.astype(np.float32) > np.cos(_SAME_HUE) * length, bool)
+    """Which pixels (H, W) may show a surface of a colour (3,), however brightly it is lit there."""
+    return _one_surface(frame.rgb.astype(np.float32), colour.astype(np.float32))
+
+
+def _one_surface(first: NDArray[np.float32], second: NDArray[np.float32]) -> BoolArray:
+    """Which colours (..., 3) and (..., 3) may be those of one surface, lit from other sides."""
+    dark, light = (np.sqrt((colours**2).sum(axis=-1)) + 1.0 for colours in (first, second))
+    ratio = np.maximum(dark, light) / np.minimum(dark, light)
+    hue = (first * second).sum(axis=-1) > np.cos(_SAME_HUE) * (dark - 1.0) * (light - 1.0)
+    return np.asarray(hue & (ratio < _LIT), bool)
+
+
+def _another_surface(before: Frame, after: Frame) -> BoolArray:
+    """Which pixels (H, W) surely show another surface in the second picture."""
+    first, second = (frame.rgb.astype(np.float32) for frame in (before, after))
+    far = ((first - second) ** 2).sum(axis=2) > (2.0 * _SAME_COLOUR) ** 2
+    return far & ~_one_surface(first, second)
 
 
 def _pixels(target: GraspTarget, shape: tuple[int, ...]) -> list[tuple[int, int]]:

@@ -67,6 +67,14 @@ def test_a_neighbour_that_has_turned_a_little_in_its_place_was_not_lifted() -> N
 
 
 @pytest.mark.parametrize("pointed", [True, False])
+def test_a_neighbour_that_has_fallen_to_where_the_target_was_does_not_stand_for_it(pointed: bool) -> None:
+    before = picture(TARGET, NEIGHBOUR)
+    fallen: Thing = (104, 128, 126, 150), 0.07, DARK_GREEN
+    assert looked(before, picture(fallen), pointed).stays is None
+    assert looked(before, picture(TARGET, fallen), pointed=False).stays is not None
+
+
+@pytest.mark.parametrize("pointed", [True, False])
 @pytest.mark.parametrize("seed", range(5))
 def test_noise_and_holes_of_the_depth_change_no_verdict(seed: int, pointed: bool) -> None:
     before = picture(TARGET, NEIGHBOUR, seed=seed)
