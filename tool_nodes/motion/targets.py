@@ -135,13 +135,14 @@ def held_object(
     reaches to one side; its unseen back is taken to mirror the seen front about the pads, as far as its height hides.
 
     Args:
-        target: (N, 3) seen points [m].
+        target: (N, 3) points of the thing [m]; those of pixels without depth are NaN, and count as not seen.
         T_base_gripper: (4, 4) the gripper when it closed.
         opening_m: Measured jaw opening after closing [m].
         gripper: Model of the gripper.
         eye: (3,) where the camera is, base frame [m]; every side may have a hidden part where None.
     """
     target = np.asarray(target, float)
+    target = target[np.isfinite(target).all(axis=1)]
     R, origin = T_base_gripper[:3, :3], T_base_gripper[:3, 3]
     pads = origin + R @ np.array([0.0, 0.0, gripper.pad_depth(gripper.clipped(opening_m))])
     if len(target) < _FEW:

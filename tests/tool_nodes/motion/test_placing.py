@@ -103,6 +103,15 @@ def test_a_tall_thing_is_held_as_an_upright_box_from_above_aslant_and_from_the_s
     assert high == pytest.approx([0.515, 0.015, 0.16], abs=0.006)
 
 
+def test_pixels_without_depth_count_as_not_seen_of_what_is_held() -> None:
+    tall = slab((0.485, 0.515), (-0.015, 0.015), (0.0, 0.16))
+    T = looking((0.0, 0.0, -1.0), (0.0, 1.0, 0.0), np.array([0.5, 0.0, 0.1]))
+    holes = np.vstack([tall, np.full((40, 3), np.nan)])
+    whole, pierced = (held_object(points, T, 0.03, GEN3.gripper, EYE) for points in (tall, holes))
+    assert np.array_equal(whole.box.T_parent_box, pierced.box.T_parent_box)
+    assert np.array_equal(whole.box.half_extents, pierced.box.half_extents)
+
+
 def test_a_thing_that_is_held_at_its_end_reaches_to_one_side_only() -> None:
     bar = slab((0.49, 0.51), (0.0, 0.2), (0.0, 0.03))
     T = looking((0.0, 0.0, -1.0), (1.0, 0.0, 0.0), np.array([0.5, 0.02, 0.015]))
