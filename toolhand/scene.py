@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
 from agent_node.console.options import ObjectSets, SensorName
-from agent_node.console.terminal import AsJson, emit, save_png
+from agent_node.console.terminal import AsJson, chosen_by_the_user, emit, save_png
 from tool_nodes.port_names import DEFAULT_SENSOR, PortNames
+from tool_nodes.results import invalid
 from toolhand import options
 from toolhand.options import PngFile, SceneName
 
@@ -25,18 +27,22 @@ def scene(
     view: Literal["scene", "wrist", "overview"] = "scene",
     sensor: SensorName = DEFAULT_SENSOR,
     objects: ObjectSets = "",
+    save: Annotated[Path | None, tyro.conf.arg(metavar="YAML")] = None,
     as_json: AsJson = False,
 ) -> int:
     """Show a scene: what stands on the table, where, and how large it is; --image writes a picture of it.
 
     Args:
         view: Which picture: of the scene camera, of the camera on the wrist, or a spectator's.
+        save: Write the scene to this YAML file, which gives it back to the last bit.
     """
-    from sim.scene.files import scene_document
+    from sim.scene.files import scene_document, scene_yaml
 
     chosen = options.named_scene(scene, objects)
     if image is not None:
         save_png(image, _picture(chosen, view, sensor))
+    if save is not None:
+        _save(save, scene_yaml(chosen))
     document = scene_document(chosen)
     if as_json:
         emit(document)
@@ -47,6 +53,15 @@ def scene(
         size = " x ".join(f"{s:.3f}" for s in entry["size_m"])
         print(f"{entry['name']:24}{entry['kind']:10}{entry['colour']:14}{x:7.3f}{y:7.3f}   {size}")
     return 0
+
+
+def _save(path: Path, text: str) -> None:
+    from agent_node.runs.folder import write_atomically
+
+    if path.is_dir():
+        raise invalid(f"Cannot write {path}: it is a folder.", "Name a YAML file.")
+    with chosen_by_the_user():
+        write_atomically(path, text.encode())
 
 
 def _picture(scene: Scene, view: str, sensor: str) -> NDArray[np.uint8]:

@@ -16,6 +16,8 @@ import yaml
 from scipy.spatial.transform import Rotation
 
 from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
+from sim.objects.mesh_items import MESH_NUMBERS, mesh_item, mesh_of_item
+from sim.objects.reading.notes import AXES
 from sim.objects.sets import find_asset
 from sim.scene.clutter import CLUTTER, Clutter, clutter_scene
 from sim.scene.generator import generate_scene
@@ -44,11 +46,15 @@ EXAMPLE_SCENE = Path(__file__).with_name("example_scene.yaml")
 
 _LINE = "__line__"
 _SCENE_KEYS = ("objects", "seed", "name", "light", "table_rgb", "camera_offset", "camera_turn")
-_OBJECT_KEYS = ("name", "position", "id", "yaw_deg", "yaw", "quat_wxyz", "rotvec_deg", "grip", "weight")
+_MESH_KEYS = ("mesh", "up", *MESH_NUMBERS)
+"""What says that a thing is made of a mesh file, and how."""
+_OBJECT_KEYS = ("name", "position", "id", "yaw_deg", "yaw", "quat_wxyz", "rotvec_deg", "grip", "weight", *_MESH_KEYS)
 _FACTORS = {"grip": (0.001, 10.0), "weight": (0.001, 100.0)}
 """Least and greatest factors of the friction and the mass of a kind [-]: the physics is sound between them."""
 _SHORTEST = 1e-3
 """Shortest quaternion that still is a rotation [-]; a round figure, since any length but zero is one."""
+_MESH_SPAN = (1e-6, 1e5)
+"""Least and greatest value of what is said of a mesh [SI]: from a mesh in micrometres to more than any density."""
 _RESERVED_IDS = ("table", "floor", "gripper", "arm", "world")
 _TABLE_X = (0.10, workspace.TABLE_X[1])
 """Towards the robot the table goes on beyond the area that is worked on; large containers may reach there [m]."""
@@ -68,7 +74,8 @@ _MAX_SEED = 2**63 - 1
 def load_scene(path: str | Path) -> Scene:
     """Read a scene from a YAML file.
 
-    The file has `objects`: a list of mappings with `name` (of the catalogue, or `set/name`), `position` ([x, y],
+    The file has `objects`: a list of mappings with `name` (of the catalogue, or `set/name`; or `mesh`, the path of a
+    mesh from the scene's folder, with `scale`, `up`, `mass`, `density` and `friction`), `position` ([x, y],
     on the table, or [x, y, z] of the centre, base frame [m]) and, if wanted, `yaw_deg` (or `yaw` [rad]), how it lies
     before that turns it (`quat_wxyz`, or a rotation vector `rotvec_deg`), `id`, `grip` and `weight` (factors of the
     friction and the mass of its kind). Things may touch and lie on each other. Optional beside them: `seed`, `name`,
@@ -97,7 +104,8 @@ def scene_yaml(scene: Scene) -> str:
         "camera_offset": list(scene.camera_jitter_m),
         "camera_turn": list(scene.camera_jitter_rad),
         "objects": [
-            {"name": placed.item, "id": placed.id, "position": list(placed.position_m), "yaw": placed.yaw}
+            (mesh_of_item(placed.item) or {"name": placed.item})
+            | {"id": placed.id, "position": list(placed.position_m), "yaw": placed.yaw}
             | ({} if placed.tilt_wxyz == UPRIGHT else {"quat_wxyz": list(placed.tilt_wxyz)})
             | {key: value for key in _FACTORS if (value := getattr(placed, key)) != 1.0}
             for placed in scene.objects
@@ -151,12 +159,13 @@ def _scene(document: dict[str, Any], path: Path) -> Scene:
         raise invalid(f"{where}: objects must be a list with at least one object.")
     if len(rows) > _MAX_OBJECTS:
         raise invalid(f"{where}: objects may list {_MAX_OBJECTS} objects, not {len(rows)}.")
-    names = [_object_name(row, f"{path.name}, objects {k}", path.name) for k, row in enumerate(rows, start=1)]
+    items = [_item(row, f"{path.name}, objects {k}", path) for k, row in enumerate(rows, start=1)]
+    names = [find_asset(item).name if mesh_of_item(item) else item for item in items]
     objects: list[PlacedObject] = []
     places: list[str] = []
-    for row, default_id in zip(rows, object_ids(names), strict=True):
+    for row, item, default_id in zip(rows, items, object_ids(names), strict=True):
         place = f"{path.name}, line {row[_LINE]}"
-        placed = _read_object(row, default_id, place)
+        placed = _read_object(row, item, default_id, place)
         for other in objects:
             if other.id == placed.id:
                 raise invalid(f'{place}: the id "{placed.id}" is used twice, ids must be unique.')
@@ -240,12 +249,17 @@ def _document(raw: str | bytes, name: str) -> dict[str, Any]:
     return document
 
 
-def _object_name(row: Any, where: str, file: str) -> str:
+def _item(row: Any, where: str, path: Path) -> str:
+    """The name of the thing of a row, as `PlacedObject.item` has it."""
     if not isinstance(row, dict):
         raise invalid(f"{where}: an object must be a mapping with {_listed(_OBJECT_KEYS)}, not {reprlib.repr(row)}.")
-    where = f"{file}, line {row[_LINE]}"
+    where = f"{path.name}, line {row[_LINE]}"
     _check_keys(row, _OBJECT_KEYS, where)
     name = row.get("name")
+    if said := [key for key in _MESH_KEYS if key in row]:
+        if name is not None or not isinstance(row.get("mesh"), str):
+            raise invalid(f"{where}: {said[0]} belongs to a thing that has mesh, the path of a file, and no name.")
+        name = _mesh(row, where, path)
     if not isinstance(name, str):
         raise invalid(f'{where}: an object needs a name from the catalogue, such as "red box", or set/name.')
     try:
@@ -255,7 +269,21 @@ def _object_name(row: Any, where: str, file: str) -> str:
     return name
 
 
-def _read_object(row: dict[str, Any], default_id: str, where: str) -> PlacedObject:
+def _mesh(row: dict[str, Any], where: str, path: Path) -> str:
+    said: dict[str, Any] = {
+        key: float(_numbers([row[key]], key, (1,), where, _MESH_SPAN)[0]) for key in MESH_NUMBERS if key in row
+    }
+    if "up" in row:
+        said["up"] = row["up"]
+        if row["up"] not in AXES:
+            raise invalid(f"{where}: up must be one of {', '.join(AXES)}, not {reprlib.repr(row['up'])}.")
+    try:
+        return mesh_item(path.parent / row["mesh"][:_LONGEST_PATH], said)
+    except ToolError as error:
+        raise ToolError(error.code, f"{where}: {error.message}", error.hint) from error
+
+
+def _read_object(row: dict[str, Any], item: str, default_id: str, where: str) -> PlacedObject:
     object_id = row.get("id", default_id)
     if not isinstance(object_id, str) or not valid_object_id(object_id):
         raise invalid(
@@ -272,7 +300,7 @@ def _read_object(row: dict[str, Any], default_id: str, where: str) -> PlacedObje
     grip, weight = (float(_numbers([row.get(key, 1.0)], key, (1,), where, _FACTORS[key])[0]) for key in _FACTORS)
     x, y = float(position[0]), float(position[1])
     tilt = _tilt(row, where)
-    placed = PlacedObject(object_id, row["name"], (x, y, 0.0), float(yaw), grip, weight, tilt)
+    placed = PlacedObject(object_id, item, (x, y, 0.0), float(yaw), grip, weight, tilt)
     half = -placed.heights[0]
     z = float(position[2]) if len(position) == 3 else workspace.TABLE_Z + half
     if not workspace.TABLE_Z + half - DEEPEST_M <= z <= workspace.TABLE_Z + 0.5:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sim.scene.scenes
-from sim.scene.files import load_scene, named_scene, parse_scene, scene_document, valid_object_id
+from sim.scene.files import load_scene, named_scene, parse_scene, scene_document, scene_yaml, valid_object_id
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import (
     FREE_CLEARANCE,
@@ -23,7 +23,11 @@ from sim.scene.scenes import (
     gap,
     object_ids,
 )
+from sim.snapshot import ObjectState, Snapshot
+from sim.tasks.predicates import judge_pick
+from sim.world import World
 from tests.sim.scene.free_sides import free_side
+from tool_nodes.geometry import matrix_from_quat_wxyz
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.workspace import within_reach
 
@@ -311,3 +315,80 @@ def test_every_name_of_a_thing_makes_an_id_that_is_allowed() -> None:
     ids = object_ids(names)
     assert len(set(ids)) == len(names)
     assert all(valid_object_id(name) for name in ids)
+
+
+def test_a_thing_lies_at_any_rotation_and_a_file_gives_it_back_to_the_last_bit() -> None:
+    text = (
+        "objects:\n- {name: cola, position: [0.4, 0.1], rotvec_deg: [90, 0, 0], yaw_deg: 30}\n"
+        "- {name: rice box, position: [0.5, -0.2], quat_wxyz: [2, 0.5, -1, 0.3]}\n"
+    )
+    scene = parse_scene(text)
+    assert parse_scene(scene_yaml(scene)) == scene
+    cola, box = scene.objects
+    assert cola.position_m[2] == pytest.approx(cola.asset.size_m[0] / 2, abs=1e-3)
+    assert np.abs(cola.rotation @ [0, 0, 1])[2] < 1e-9
+    assert box.heights[0] == pytest.approx(0.0, abs=1e-9)
+    assert footprint(cola).max(axis=0)[0] - footprint(cola).min(axis=0)[0] > 0.06
+
+
+def test_a_thing_in_the_physics_lies_as_its_scene_says() -> None:
+    scene = parse_scene("objects: [{name: cola, position: [0.4, 0.1], rotvec_deg: [90, 0, 0], yaw_deg: 30}]")
+    state = World(scene).snapshot().objects["cola_1"]
+    R = matrix_from_quat_wxyz(state.quat_wxyz)
+    assert np.abs(R - scene.objects[0].rotation).max() < 0.02
+
+
+def test_a_lying_thing_is_judged_lifted_when_its_own_height_rises_in_the_hand() -> None:
+    scene = parse_scene("objects: [{name: cola, position: [0.4, 0.1], rotvec_deg: [90, 0, 0]}]")
+    before = Snapshot(0.0, {"cola_1": state_of(scene, 0.0, frozenset({"table"}))})
+    for raised, touching, good in ((0.06, "gripper", True), (0.04, "gripper", False), (0.06, "table", False)):
+        held = state_of(scene, raised, frozenset({touching}))
+        history = [Snapshot(t, {"cola_1": held}) for t in np.arange(0.0, 2.1, 0.1)]
+        assert judge_pick(before, history, ("cola_1",)) is good
+
+
+def state_of(scene: Scene, raised: float, touching: frozenset[str]) -> ObjectState:
+    placed = scene.objects[0]
+    position = np.add(placed.position_m, (0.0, 0.0, raised))
+    return ObjectState(placed.id, position, placed.quat_wxyz, np.zeros(6), touching)
+
+
+CUBE = "".join(f"v {x} {y} {z}\n" for x in (-20, 20) for y in (-30, 30) for z in (-40, 40)) + (
+    "f 1 2 4 3\nf 5 7 8 6\nf 1 5 6 2\nf 3 4 8 7\nf 1 3 7 5\nf 2 6 8 4\n"
+)
+
+
+def test_a_scene_file_names_a_mesh_beside_it(tmp_path: Path) -> None:
+    pytest.importorskip("trimesh")
+    (tmp_path / "my mug.obj").write_text(CUBE)
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "objects: [{mesh: my mug.obj, scale: 0.001, mass: 0.2, position: [0.45, 0.1], rotvec_deg: [0, 90, 0]}]"
+    )
+    scene = load_scene(path)
+    (placed,) = scene.objects
+    assert placed.id == "my_mug_1"
+    assert placed.asset.size_m == pytest.approx((0.04, 0.06, 0.08))
+    assert placed.asset.mass_kg == pytest.approx(0.2)
+    assert placed.position_m[2] == pytest.approx(0.02)
+    assert parse_scene(scene_yaml(scene)) == scene
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("mesh: none.obj", "mesh must name a file of"),
+        ("mesh: 3", "the path of a file"),
+        ("mesh: none.obj, name: cola", "and no name"),
+        ("name: cola, scale: 2", "scale belongs to a thing that has mesh"),
+        ("mesh: none.obj, up: w", "up must be one of"),
+        ("mesh: none.obj, scale: 0", "scale must be 1 finite number"),
+        ("name: cola, quat_wxyz: [0, 0, 0, 0]", "quat_wxyz must be a rotation"),
+        ("name: cola, quat_wxyz: [1, 0, 0]", "quat_wxyz must be 4"),
+        ("name: cola, quat_wxyz: [1, 0, 0, 0], rotvec_deg: [0, 0, 0]", "give one of them"),
+    ],
+)
+def test_wrong_meshes_and_rotations_are_one_sentence(row: str, said: str) -> None:
+    with pytest.raises(ToolError, match=said) as caught:
+        parse_scene(f"objects: [{{{row}, position: [0.45, 0.1]}}]")
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
