@@ -25,6 +25,8 @@ TRANSPARENT: Final = 1
 
 _HIDDEN = 5
 """Group of the geoms that no ray meets; MuJoCo has groups 0 to 5."""
+_OVERLAP_M = 1e-3
+"""How far a label may stand off the solid that bears it [m]; what is seen farther out counts for itself."""
 _DEFAULT_RGBA = np.array([0.5, 0.5, 0.5, 1.0])
 """MuJoCo's colour of a geom that was given none."""
 _WOOD = np.array([0.80, 0.71, 0.60])
@@ -109,7 +111,28 @@ class RayWorld:
         self.model.geom_group[:] = _HIDDEN
         for group, geoms in self.geoms.items():
             self.model.geom_group[geoms] = group
+        self._widen_bodies(np.concatenate([*self.geoms.values()]))
         self.rgba = np.column_stack([linear_light(rgba[:, :3]), rgba[:, 3]]).astype(np.float32)
+
+    def _widen_bodies(self, visible: NDArray[np.intp]) -> None:
+        """Let the box by which MuJoCo passes over a body hold what is seen of it: it holds only what touches."""
+        model = self.model
+        for body in np.unique(model.geom_bodyid[visible]):
+            root = int(model.body_bvhadr[body])
+            if root < 0:
+                continue
+            geoms = visible[model.geom_bodyid[visible] == body]
+            R, R_inertia = (np.zeros((len(geoms), 9)), np.zeros(9))
+            for row, geom in zip(R, geoms, strict=True):
+                mujoco.mju_quat2Mat(row, model.geom_quat[geom])
+            mujoco.mju_quat2Mat(R_inertia, model.body_iquat[body])
+            boxes = model.geom_aabb[geoms, None, :3] + model.geom_aabb[geoms, None, 3:] * _CORNERS
+            corners = boxes @ R.reshape(-1, 3, 3).transpose(0, 2, 1) + model.geom_pos[geoms, None]
+            corners = ((corners - model.body_ipos[body]) @ R_inertia.reshape(3, 3)).reshape(-1, 3)
+            centre, half = model.bvh_aabb[root, :3], model.bvh_aabb[root, 3:]
+            low, high = np.minimum(corners.min(axis=0), centre - half), np.maximum(corners.max(axis=0), centre + half)
+            if (high - low > 2 * (half + _OVERLAP_M)).any():
+                model.bvh_aabb[root] = np.concatenate([(low + high) / 2, (high - low) / 2])
 
     def refresh(self, source: mujoco.MjData) -> None:
         """Take over the positions of another state."""

@@ -17,6 +17,7 @@ _CUT_MARGIN_M = 0.004
 """Nearest that a border between colours comes to the end of a thing [m]: what a camera at one metre still resolves."""
 
 _X, _Y, _Z = np.eye(3)
+"""Axes of the body frame, unit vectors (3,)."""
 
 
 @dataclass(frozen=True)

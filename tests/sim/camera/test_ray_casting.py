@@ -1,0 +1,33 @@
+"""Which pixel sees which geom."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from sim.camera.ray_casting import OPAQUE, RayView, RayWorld
+from tool_nodes import geometry
+
+
+def test_what_is_seen_but_not_touched_is_seen_whole() -> None:
+    """MuJoCo passes over a body by a box about what touches of it."""
+    spec = mujoco.MjSpec()
+    body = spec.worldbody.add_body(pos=[0, 0, 0.3], quat=[0.9, 0.1, 0.3, 0.2])
+    body.add_freejoint()
+    body.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.02] * 3, pos=[0.01, 0, 0], group=3)
+    wide = {"size": [0.1, 0.02, 0.02], "pos": [0.05, 0, 0], "contype": 0, "conaffinity": 0, "mass": 0.0}
+    body.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, **wide, rgba=[1, 0, 0, 1])
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    world = RayWorld(model)
+    world.refresh(data)
+    view = RayView(geometry.intrinsics(100.0, 96, 96), (96, 96))
+    view.place(geometry.look_at(np.array([0.0, -0.5, 0.6]), np.array([0.0, 0.0, 0.3])))
+    pixels, hits = world.cast(view, OPAQUE)
+    mujoco.mj_kinematics(model, data)
+    one = np.zeros(1, dtype=np.int32)
+    groups = np.array([1, 0, 0, 0, 0, 0], dtype=np.uint8)
+    seen = [mujoco.mj_ray(model, data, view.origin, ray.astype(float), groups, True, -1, one) >= 0 for ray in view.rays]
+    assert np.array_equal(pixels, np.flatnonzero(seen))
+    assert len(pixels) > 200
+    assert set(hits.geom.tolist()) == {1}
