@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,10 @@ from numpy.typing import NDArray
 
 from sim.objects import products, sets
 from sim.objects.asset import ObjectAsset
-from sim.objects.foreign import drawn
 from sim.objects.primitives import BOX, PrimitiveAsset, ShapePart
 from sim.objects.products import PRODUCTS
 from sim.objects.sets import find_asset
 from sim.objects.shapes import shaped
-from sim.scene.files import parse_scene, scene_yaml
-from sim.scene.foreign import foreign_scene
 from sim.scene.scenes import PlacedObject
 from tool_nodes import registry
 from tool_nodes.catalogue import load_catalogue
@@ -81,15 +77,9 @@ def test_the_robot_may_know_what_the_world_does_not_hold(tmp_path: Path) -> None
         find_asset("dragon fruit")
 
 
-def test_a_foreign_thing_is_the_same_by_its_name() -> None:
-    scene = foreign_scene(7, "pile")
-    assert parse_scene(scene_yaml(scene)) == scene == pickle.loads(pickle.dumps(scene))
-    for placed, thing in zip(scene.objects, drawn(7, "pile")[0], strict=True):
-        assert model_bytes(placed.asset) == model_bytes(thing)
-    with pytest.raises(ToolError, match='"pile-7-9" is not in the set "foreign"'):
-        find_asset("foreign/pile-7-9")
+def test_the_name_of_a_set_has_no_colon() -> None:
     with pytest.raises(ToolError, match="has no colon"):
-        find_asset("foreign:big/pile-7-2")
+        find_asset("generated:big/7")
 
 
 @pytest.mark.parametrize(
