@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from agent_node.console.options import PictureSize, SensorName, require_at_least
 from agent_node.console.terminal import AsJson, say
 from bench.perception.calibration import Rating, calibration, format_calibration, save_plot
+from bench.perception.masks import bench_masks
 from bench.perception.metrics import (
     box_iou,
     box_of_corners,
@@ -306,6 +307,9 @@ def bench_perception(
     reader: str = PIXELS.reader,
     size: PictureSize = (640, 480),
     sensor: SensorName = DEFAULT_SENSOR,
+    masks: str = "",
+    things: str = "generated",
+    known: bool = False,
     as_json: AsJson = False,
 ) -> int:
     """Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and
@@ -320,9 +324,15 @@ def bench_perception(
         text: Measure the reading of text instead, in one process.
         reader: Reader of text, with --text.
         size: Width and height of the pictures; 4:3 keeps the field of view.
+        masks: Measure masks of unknown things instead, in scenes of these kinds, separated by commas: apart, crowd,
+            single, packed, touching, pile, bin, shelf, stacked, lying.
+        things: Object set of the clutter, with --masks.
+        known: With --masks, products of the catalogue are known as such.
     """
     require_at_least(1, scenes=scenes, jobs=jobs)
     require_at_least(0, first_seed=first_seed)
+    if masks:
+        return bench_masks(masks.split(","), scenes, first_seed, things, sensor, known, jobs, as_json)
     if text:
         return bench_text(scenes, first_seed, reader, as_json)
     if perception:

@@ -22,6 +22,17 @@ from tool_nodes.types import BoolArray, FloatArray, Frame
 _LOW_M = 0.003
 """Down to this height a pixel is taken as the foot of the thing above it."""
 
+_ROUGH, _SURELY = 1.0, 3.5
+"""Heights over which a pixel may be, and surely is, part of a thing [standard deviations of the bare table]: of what is
+bare 0.02 % are over the second."""
+
+ROUGH_TABLE_M = 0.0012
+"""Where the table is rougher than this, colours tell flat things from it too [m]: those of 6 mm are then lost."""
+_HUE, _HUE_NOISE = 0.03, 6.0
+"""Hue that differs from the table's: by this share of red or blue [-], and by so many times what is usual on it."""
+_DARK = 8.0
+"""Added to each colour, so that noise does not decide the hue of what is black [grey levels]; a round figure."""
+
 _MIN_PIXELS = 80
 """Fewer pixels than this at 640x480 are not a thing."""
 
@@ -82,6 +93,7 @@ class _Grid:
     cell: float
     shape: tuple[int, int]
     surface: Surface
+    coloured: BoolArray | None = None
 
     def under(self, pixels: NDArray[np.intp]) -> NDArray[np.intp]:
         """Flat index (n,) of the cell under each of the pixels, which are flat indices (n,) too."""
@@ -98,7 +110,7 @@ class _Grid:
 def find_clusters(frame: Frame, surface: Surface) -> list[Cluster]:
     """Every thing on the table, largest footprint first; contents follow their container."""
     grid = _grid(frame, surface)
-    smallest = max(20, round(_MIN_PIXELS * (frame.K[0, 0] / workspace.SCENE_CAMERA_FOCAL_PX) ** 2))
+    smallest = least_pixels(frame)
     tall_px = round(_TALLEST_M * frame.K[0, 0] / float(np.nanmedian(frame.depth[::16, ::16])))
     picture = _Picture(surface, grid, frame.T_base_camera[:3, 3], smallest, tall_px)
 
@@ -125,11 +137,35 @@ def find_clusters(frame: Frame, surface: Surface) -> list[Cluster]:
     return found
 
 
+def least_pixels(frame: Frame) -> int:
+    """Fewest pixels of a thing in a picture."""
+    return max(20, round(_MIN_PIXELS * (frame.K[0, 0] / workspace.SCENE_CAMERA_FOCAL_PX) ** 2))
+
+
 def _grid(frame: Frame, surface: Surface) -> _Grid:
     pitch = float(np.nanmedian(frame.depth[::16, ::16])) / float(frame.K[0, 0])
     cell = float(np.clip(2.5 * pitch, 0.004, 0.010))
     (x0, y0), (x1, y1) = surface.area
-    return _Grid(cell, (int((x1 - x0) / cell) + 1, int((y1 - y0) / cell) + 1), surface)
+    shape = int((x1 - x0) / cell) + 1, int((y1 - y0) / cell) + 1
+    return _Grid(cell, shape, surface, _coloured(frame, surface) if surface.rough > ROUGH_TABLE_M else None)
+
+
+def _coloured(frame: Frame, surface: Surface) -> BoolArray:
+    """Pixels (H, W) over the table whose hue is far from the table's: flat things drown in the noise of the depth."""
+    channels = frame.rgb.astype(np.float32) + np.float32(_DARK)
+    total = channels.sum(axis=2)
+    red = ndimage.uniform_filter(channels[..., 0] / total, 3)
+    blue = ndimage.uniform_filter(channels[..., 2] / total, 3)
+    bare = surface.inside & (np.abs(surface.height) < 2.0 * surface.rough)
+    away = np.zeros(bare.shape, dtype=bool)
+    for hue in (red, blue):
+        seen = hue[bare][::7]
+        if not len(seen):
+            return away
+        middle = np.median(seen)
+        usual = 1.4826 * float(np.median(np.abs(seen - middle)))
+        away |= np.abs(hue - middle) > max(_HUE, _HUE_NOISE * usual)
+    return surface.inside & ndimage.binary_opening(away, _EIGHT)
 
 
 def _footprints(grid: _Grid) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.int32]]:
@@ -138,8 +174,11 @@ def _footprints(grid: _Grid) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArr
     Low pixels beside a footprint belong to it.
     """
     surface = grid.surface
-    raised = np.flatnonzero(surface.inside & (surface.height > _LOW_M))
-    solid = surface.height.ravel()[raised] > SOLID_M
+    high = surface.height > max(_LOW_M, _ROUGH * surface.rough)
+    raised = np.flatnonzero(surface.inside & (high if grid.coloured is None else high | grid.coloured))
+    solid = surface.height.ravel()[raised] > max(SOLID_M, _SURELY * surface.rough)
+    if grid.coloured is not None:
+        solid |= grid.coloured.ravel()[raised]
     under = grid.under(raised)
     cells = _group(grid, raised[solid], under[solid])
     near = ndimage.grey_dilation(cells, footprint=_EIGHT)
@@ -236,7 +275,7 @@ def _opened(
     above = points[:, :, 2] > shell.rim + _RIM_CLEARANCE_M
     # Through clear walls the table beside the floor is seen; noise is averaged to separate the two.
     lifted = ndimage.uniform_filter(np.nan_to_num(points[:, :, 2]), 3) > 0.002
-    risen = (depth > _WALL_M) & (points[:, :, 2] > shell.floor + _WALL_M)
+    risen = (depth > _WALL_M) & (points[:, :, 2] > shell.floor + max(_WALL_M, _SURELY * surface.rough))
     content = inside & (depth > -_LOW_M) & (above | risen)
     body = inside & (((depth > -_LOW_M) & lifted) | own) & ~content
     walls = body & own & (points[:, :, 2] <= shell.rim + _LOW_M)

@@ -62,6 +62,13 @@ class FramePerception(ABC):
     def masks(self, frame: Frame) -> list[Segmentation]:
         """Masks of all objects, best first."""
 
+    def halves_at(self, frame: Frame, points: Points) -> Points:
+        """A point of the frame on each of two things, where what is under the points may as well be both as one.
+
+        Empty where that is clear, as with several points: they say what belongs together.
+        """
+        return ()
+
     @abstractmethod
     def depth(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
         """Depth (H, W) [m], NaN where unknown, and the focal length [px]."""
@@ -113,6 +120,14 @@ class FramePerception(ABC):
     def _at(self, image: SessionImage, points: Points) -> list[Segmentation]:
         frame = image.require_frame()
         prompts = [(float(x), float(y)) for x, y in image.to_frame(points)]
+        halves = self.halves_at(frame, prompts)
+        if halves:
+            first, second = (f"({x:.3f}, {y:.3f})" for x, y in image.from_frame(halves))
+            raise ToolError(
+                ErrorCode.AMBIGUOUS,
+                f"What is there may be one thing, or two that touch: one about {first}, the other about {second}.",
+                "Give several points: all on the one that is meant, or some on both if they are one thing.",
+            )
         found = [_cut(segmentation, image) for segmentation in self.masks_at(frame, prompts)]
         found = [segmentation for segmentation in found if segmentation.mask.any()]
         if not found:

@@ -33,14 +33,16 @@ _LIT_SHADE = (0.62, 1.10)
 _UNKNOWN = -16.0
 """Below this likelihood a thing is none of the items; a thing that is partly hidden is given more credit."""
 
-_TEMPERATURE = 2.5
+CONFIDENCE = 2.5
 """The likelihoods are divided by this before they are compared as probabilities [-]: the features of a thing err
 together. Chosen, with `_STRANGER`, so that of readings with one probability that share is right, on 2071 looks at
 640x480, 320x240 and 160x120 in generated and crowded scenes of seeds 1000 to 1049 (`toolhand bench perception
 --first-seed 1000 --scenes 50` shows it)."""
 _STRANGER = {False: -20.0, True: -16.0}
 """Log likelihood of being none of the items, of a thing in full view (False) or partly hidden: a fragment looks like
-many things. Measured as `_TEMPERATURE`."""
+many things. Measured as `CONFIDENCE`."""
+STRANGE = _STRANGER[False]
+"""That of a thing in full view."""
 _SLIGHT = 0.01
 """Readings of a thing that are less likely than this are left out [-]: far below any threshold."""
 
@@ -48,9 +50,6 @@ _POSE_PENALTY = 3.0
 """What lying on a side takes from the log likelihood: most things stand on their foot."""
 _UNSEEN_PART_PENALTY = 3.0
 """What it takes that no pixel shows an item's large second colour [log likelihood]; a round figure."""
-_LONE_M = (0.11, 0.05)
-"""What fits no product and is longer and wider than this may be several things that touch [m]."""
-
 _TINY_PARTS = (None, "stem", "tip")
 _FILL = {"round": 0.80, "straight": 0.985}
 """Share of its smallest rectangle that a seen footprint fills [-]; near those of an ellipse, pi / 4, and of a
@@ -135,13 +134,13 @@ class Recogniser:
     def readings(self, look: Look) -> list[Reading]:
         """What a look is taken for, then what else it may be, likeliest first; together at most 1.
 
-        The probabilities are the likelihoods with `_TEMPERATURE`, against each other and being none of the items.
+        The probabilities are the likelihoods with `CONFIDENCE`, against each other and being none of the items.
         """
         limit = 1.5 * _UNKNOWN if look.cut else _UNKNOWN
         stranger = _STRANGER[look.cut]
-        least = stranger + _TEMPERATURE * float(np.log(_SLIGHT))
+        least = stranger + CONFIDENCE * float(np.log(_SLIGHT))
         scores = np.append(self.log_likelihood(look, min(limit, least)), stranger)
-        likely = np.exp((scores - scores.max()) / _TEMPERATURE)
+        likely = np.exp((scores - scores.max()) / CONFIDENCE)
         likely /= likely.sum()
         order = [int(k) for k in np.argsort(-likely, kind="stable") if likely[k] >= _SLIGHT]
         winner = int(np.argmax(scores[:-1])) if self.items else -1
@@ -222,6 +221,7 @@ def describe_unknown(
     point: tuple[float, float],
     position_m: FloatArray,
     size_m: FloatArray,
+    several: bool = False,
 ) -> ObjectView:
     """A view of something that is in no catalogue, in words such as "red box-shaped object"."""
     length, width, height = size_m
@@ -250,5 +250,5 @@ def describe_unknown(
         size_m=size_m,
         container=look.hollow,
         recognised=False,
-        several=bool(not look.hollow and length > _LONE_M[0] and width > _LONE_M[1]),
+        several=several,
     )

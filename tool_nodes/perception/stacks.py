@@ -9,7 +9,7 @@ import numpy as np
 
 from tool_nodes.perception.clusters import Cluster
 from tool_nodes.perception.extents import Extents, measure
-from tool_nodes.perception.surface import Surface
+from tool_nodes.perception.surface import SOLID_M, Surface
 from tool_nodes.types import BoolArray, FloatArray
 
 _BIN_M = 0.002
@@ -36,9 +36,12 @@ def split_candidates(surface: Surface, cluster: Cluster, eye: FloatArray) -> Ite
         eye: (3,) where the camera is, base frame [m].
     """
     window = cluster.window
-    mask, points = cluster.mask[window], surface.points[window]
+    points = surface.points[window]
+    mask = cluster.mask[window] & np.isfinite(points[:, :, 2])
     heights = points[:, :, 2][mask]
-    top = float(heights.max())
+    top = float(heights.max(initial=0.0))
+    if top < 2 * _LEAST_M:
+        return
     counts, edges = np.histogram(heights, bins=np.arange(0.0, top + 2 * _BIN_M, _BIN_M))
     smooth = np.convolve(counts, [1, 1, 1], mode="same")
     peak = (smooth >= np.roll(smooth, 1)) & (smooth >= np.roll(smooth, -1))
@@ -46,7 +49,7 @@ def split_candidates(surface: Surface, cluster: Cluster, eye: FloatArray) -> Ite
     for index in sorted(np.flatnonzero(peak), key=lambda k: -int(smooth[k]))[:_CANDIDATES]:
         level = float(edges[index]) + _BIN_M / 2
         upper = mask & (points[:, :, 2] > level + _LEVEL_M)
-        lower = mask & ~upper
+        lower = mask & ~upper & (points[:, :, 2] > cluster.support + SOLID_M / 2)
         if min(np.count_nonzero(upper), np.count_nonzero(lower)) >= _MIN_PIXELS / surface.coarse**2:
             yield (
                 _part(cluster, lower, measure(points[lower], cluster.support, eye, surface.coarse), cluster.support),

@@ -38,12 +38,14 @@ class Surface:
         plane: (3,) a, b, c of the table's height a + b*x + c*y in the base frame.
         inside: bool (H, W), pixels whose point lies over the table and below `MAX_HEIGHT_M`.
         coarse: How many times as wide a pixel is as in the scene camera's 640x480, 1 in sharper pictures [-].
+        rough: Standard deviation of the height of the bare table, which is noise of the depth [m].
     """
 
     points: NDArray[np.float32]
     plane: FloatArray
     inside: BoolArray
     coarse: float = 1.0
+    rough: float = 0.0
 
     @property
     def height(self) -> NDArray[np.float32]:
@@ -76,11 +78,17 @@ def find_surface(frame: Frame) -> Surface:
     planes[2] -= a + b * planes[0] + c * planes[1]
     inside = np.zeros((height, width), dtype=bool)
     coarse = max(1.0, workspace.SCENE_CAMERA_FOCAL_PX / float(frame.K[0, 0]))
-    surface = Surface(np.moveaxis(planes, 0, 2), plane, inside, coarse)
+    surface = Surface(np.moveaxis(planes, 0, 2), plane, inside, coarse, _roughness(planes[2, ::4, ::4]))
     (x0, y0), (x1, y1) = surface.area
     x, y, z = planes
     inside[:] = (x > x0) & (x < x1) & (y > y0) & (y < y1) & (z > -0.02) & (z < MAX_HEIGHT_M)
     return surface
+
+
+def _roughness(heights: NDArray[np.float32]) -> float:
+    """Standard deviation of the bare table among heights (h, w), from those below it: nothing stands there [m]."""
+    below = heights[(heights < 0.0) & (heights > -_PRIOR_BAND_M[1])]
+    return float(1.4826 * np.median(-below)) if len(below) >= _MIN_TABLE_POINTS else 0.0
 
 
 def solid_pixels(surface: Surface, mask: BoolArray) -> BoolArray:

@@ -1,21 +1,27 @@
-"""Things that stand side by side and touch: told apart by a line between their footprints, or not named at all."""
+"""Things that stand side by side and touch are told apart, whether they are known or not."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from bench.perception.metrics import mask_iou
 from sim.camera.ray import jittered, make_camera, scene_camera
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import Scene
 from sim.tasks.crowds import crowded_scene
 from sim.world import World
 from tool_nodes.language.referring import refer
+from tool_nodes.perception.masks import inner_point
 from tool_nodes.perception.pixels import PixelPerception
+from tool_nodes.perception.relief import depth_noise
+from tool_nodes.perception.surface import find_surface
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Frame, ObjectView
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.types import Frame, ObjectView, PointPrompt
 
 
 def picture(scene: Scene) -> tuple[Frame, Frame]:
@@ -73,8 +79,42 @@ def test_a_description_is_ambiguous_beside_things_that_could_not_be_told_apart()
     assert refer("ball", [views[0], view("green box")]) == [0]
 
 
-def test_what_is_taken_for_nothing_known_may_be_several_things() -> None:
-    """With no product known, nothing can be taken apart: the row is one thing that says so, the others are single."""
-    scene = crowded_scene(0)
-    views = PixelPerception(items=[]).views(picture(scene)[1])
-    assert [view.several for view in views].count(True) == 1
+@pytest.mark.parametrize("seed", [0, 6, 10, 15])
+def test_products_that_are_not_known_come_apart_all_the_same(seed: int) -> None:
+    true, frame = picture(crowded_scene(seed))
+    assert true.ids is not None
+    perception = PixelPerception(items=[])
+    views = perception.views(frame)
+    assert not any(view.recognised for view in views)
+    for k in range(2):
+        own = true.ids == k
+        found = perception.masks_at(frame, [inner_point(own)])[0]
+        assert mask_iou(found.mask, own) > 0.75
+
+
+def test_the_noise_of_the_depth_is_what_was_added_to_it() -> None:
+    _, frame = picture(generate_scene(2))
+    clean = replace(frame, depth=np.round(frame.depth, 6))
+    noise = 0.002 * np.random.default_rng(0).standard_normal(frame.depth.shape, dtype=np.float32)
+    before = depth_noise(clean, find_surface(clean))
+    noisy = replace(clean, depth=clean.depth + noise)
+    after = depth_noise(noisy, find_surface(noisy))
+    assert np.sqrt(after**2 - before**2) == pytest.approx(0.002, rel=0.15)
+
+
+class Halved(PixelPerception):
+    """Sees everything as one thing or two."""
+
+    def halves_at(self, frame: Frame, points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
+        return ((0.25, 0.5), (0.75, 0.5)) if len(points) == 1 else ()
+
+
+def test_a_point_on_what_may_be_two_things_is_ambiguous_and_several_points_decide() -> None:
+    true, frame = picture(crowded_scene(0))
+    assert true.ids is not None
+    image = SessionImage(frame.rgb, frame)
+    point = inner_point(true.ids == 0)
+    with pytest.raises(ToolError, match=r"one about \(0.250, 0.500\), the other about \(0.750, 0.500\)") as caught:
+        Halved().segment(image, PointPrompt([point]))
+    assert caught.value.code is ErrorCode.AMBIGUOUS
+    assert Halved().segment(image, PointPrompt([point, point])).value[0].mask.any()

@@ -1,0 +1,244 @@
+"""Masks of what is pointed at, by kind of scene: IoU, what was cut, what was joined, and whether scores are the IoU.
+
+Nothing moves: a scene at rest is pictured once, and each thing in it is pointed at where it is surely seen.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from agent_node.console.options import require_at_least
+from agent_node.console.terminal import say
+from bench.perception.calibration import BINS
+from bench.perception.metrics import mask_iou, mean_row
+from bench.stats import format_report, machine, publish, rate_row
+from sim.camera.ray import jittered, make_camera, scene_camera
+from sim.camera.sensor import ideal
+from sim.scene.clutter import CLUTTER, Clutter, clutter_scene
+from sim.scene.generator import generate_scene
+from sim.scene.scenes import Scene
+from sim.tasks.crowds import crowd_gap, crowded_scene
+from sim.world import World
+from tool_nodes import registry
+from tool_nodes.catalogue import load_catalogue
+from tool_nodes.geometry import pixel
+from tool_nodes.perception.masks import inner_point
+from tool_nodes.perception.pixels import PixelPerception
+from tool_nodes.port_names import require_sensor
+from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.types import Frame, PointPrompt, Segmentation
+from training.pool.parallel import run_jobs
+
+RIGHT = 0.75
+"""Overlap from which on a mask is right [-], and share of a thing or a mask below which it was cut or joined."""
+LEAST_PIXELS = 300
+"""Fewer visible pixels of a thing are not asked for [px]: as in `bench grasp`."""
+KINDS = ("apart", "crowd", *CLUTTER)
+"""Kinds of scenes: things of the catalogue apart or in a row, and clutter of any set."""
+
+
+@dataclass(frozen=True)
+class MaskJob:
+    """One scene, seen by one sensor.
+
+    Attributes:
+        kind: One of KINDS.
+        seed: Of the scene, and of the sensor's noise.
+        things: Object set of the clutter.
+        sensor: Name of a sensor.
+        unknown: What stands in the scene is taken out of the products that perception knows.
+    """
+
+    kind: str
+    seed: int
+    things: str = "generated"
+    sensor: str = "clean"
+    unknown: bool = True
+
+
+@dataclass(frozen=True)
+class MaskRecord:
+    """One thing that was pointed at.
+
+    Attributes:
+        iou: Overlap of its mask with the truth; 0 where there was none.
+        cut: The mask misses a quarter of it or more.
+        joined: A quarter of the mask or more is something else.
+        score: Score of the mask; None where there was none.
+        code: Error code, empty for a mask.
+        named: A product's name that it was taken for and is not; empty where there is none.
+    """
+
+    job: MaskJob
+    item: str
+    iou: float = 0.0
+    cut: bool = False
+    joined: bool = False
+    score: float | None = None
+    code: str = ""
+    named: str = ""
+
+
+def scene_of(kind: str, seed: int, things: str = "generated") -> Scene:
+    """The scene of a kind and a seed. Raises ToolError INVALID_ARGUMENT for an unknown kind or set."""
+    if kind == "apart":
+        return generate_scene(seed)
+    if kind == "crowd":
+        return crowded_scene(seed)
+    if kind not in KINDS:
+        raise invalid(f"The kind of scene must be one of {', '.join(KINDS)}, not {kind[:60]!r}.")
+    return clutter_scene(cast(Clutter, kind), seed, (things,))
+
+
+def pictures(scene: Scene, sensor: str, seed: int) -> tuple[Frame, Frame]:
+    """(ideal with ids, as the sensor measures it) of a scene at rest."""
+    world = World(scene)
+    lamp = np.asarray(scene.light_position_m)
+
+    def shot(model: Any) -> Frame:
+        camera = jittered(scene_camera(), scene)
+        made = make_camera(
+            "ray", world.model, world.data, camera, world.body_index, seed=seed, lamp_position=lamp, sensor=model
+        )
+        return made.capture()
+
+    return shot(ideal()), replace(shot(registry.make("sensor", sensor)), ids=None)
+
+
+def run_one(job: MaskJob) -> list[MaskRecord]:
+    """Point at everything in one scene."""
+    scene = scene_of(job.kind, job.seed, job.things)
+    true, frame = pictures(scene, job.sensor, job.seed)
+    assert true.ids is not None
+    here = {placed.item for placed in scene.objects}
+    known = [item for item in load_catalogue().values() if not (job.unknown and item.name in here)]
+    perception = PixelPerception(known)
+    image = SessionImage(frame.rgb, frame)
+    views = perception.views(frame)
+    records = []
+    for k, placed in enumerate(scene.objects):
+        own = true.ids == k
+        if np.count_nonzero(own) < LEAST_PIXELS or placed.item.startswith("fixtures/"):
+            continue
+        record = MaskRecord(job, placed.item)
+        try:
+            best: Segmentation = perception.segment(image, PointPrompt([inner_point(own)])).value[0]
+        except ToolError as error:
+            records.append(replace(record, code=error.code))
+            continue
+        both = int(np.count_nonzero(best.mask & own))
+        names = [view.name for view in views if view.recognised and own[pixel(view.point, frame.size)[::-1]]]
+        records.append(
+            replace(
+                record,
+                iou=mask_iou(best.mask, own),
+                cut=bool(both < RIGHT * np.count_nonzero(own)),
+                joined=bool(both < RIGHT * np.count_nonzero(best.mask)),
+                score=float(best.score),
+                named=next((name for name in names if name != placed.item), ""),
+            )
+        )
+    return records
+
+
+def crashed(job: MaskJob, why: str) -> list[MaskRecord]:
+    """The record of a scene that gave none."""
+    return [MaskRecord(job, why, code=ErrorCode.INTERNAL)]
+
+
+def iou_calibration(records: Sequence[MaskRecord]) -> dict[str, Any]:
+    """Mean score and mean IoU of each tenth of scores, and their mean distance, weighed by n."""
+    rated = [(record.score, record.iou) for record in records if record.score is not None]
+    bins = []
+    for k in range(BINS):
+        chosen = [pair for pair in rated if min(int(pair[0] * BINS), BINS - 1) == k]
+        if chosen:
+            score, iou = np.mean(chosen, axis=0)
+            bins.append({"from": k / BINS, "n": len(chosen), "score": round(score, 4), "iou": round(iou, 4)})
+    away = sum(row["n"] * abs(row["score"] - row["iou"]) for row in bins)
+    return {"n": len(rated), "ece": round(away / len(rated), 4) if rated else None, "bins": bins}
+
+
+def rows_of(records: Sequence[MaskRecord]) -> list[dict[str, Any]]:
+    """Masks that are right, by kind of scene; then what is wrong with the others, and the mean IoU."""
+    scored = [record for record in records if record.code != ErrorCode.INTERNAL]
+    rows = []
+    for kind in dict.fromkeys(record.job.kind for record in scored):
+        chosen = [record for record in scored if record.job.kind == kind]
+        rows.append(rate_row(f"{kind}: right", sum(r.iou >= RIGHT for r in chosen), len(chosen)))
+        rows.append(rate_row(f"{kind}: cut", sum(r.cut for r in chosen), len(chosen)))
+        rows.append(rate_row(f"{kind}: joined", sum(r.joined for r in chosen), len(chosen)))
+        if kind == "crowd":
+            for name, wide in (("0 to 10 mm", False), ("20 mm", True)):
+                part = [r for r in chosen if (crowd_gap(r.job.seed) > 0.015) == wide]
+                rows.append(rate_row(f"crowd, {name} apart: right", sum(r.iou >= RIGHT for r in part), len(part)))
+    n = len(scored)
+    rows.append(rate_row("asked which of two", sum(r.code == ErrorCode.AMBIGUOUS for r in scored), n))
+    rows.append(rate_row("no mask", sum(r.code not in ("", ErrorCode.AMBIGUOUS) for r in scored), n))
+    rows.append(rate_row("named as another product", sum(bool(r.named) for r in scored), n))
+    rows.append(rate_row("all: right", sum(r.iou >= RIGHT for r in scored), n))
+    scenes = dict.fromkeys(r.job for r in scored)
+    rows.append(mean_row("IoU", [[r.iou for r in scored if r.job == job] for job in scenes]))
+    return rows
+
+
+def bench_masks(
+    kinds: Sequence[str], scenes: int, first_seed: int, things: str, sensor: str, known: bool, jobs: int, as_json: bool
+) -> int:
+    """Measure masks in scenes of some kinds; see `bench_perception` for the arguments."""
+    require_at_least(1, scenes=scenes, jobs=jobs)
+    require_at_least(0, first_seed=first_seed)
+    require_sensor(sensor)
+    for kind in kinds:
+        if kind not in KINDS:
+            raise invalid(f"The kind of scene must be one of {', '.join(KINDS)}, not {kind[:60]!r}.")
+    began = time.monotonic()
+    say(f"{scenes} scenes each of {', '.join(kinds)}, from seed {first_seed}, sensor {sensor}")
+    work = [
+        MaskJob(kind, seed, things, sensor, not known)
+        for kind in kinds
+        for seed in range(first_seed, first_seed + scenes)
+    ]
+    records = [record for scene in run_jobs(run_one, work, jobs, crashed) for record in scene]
+    document = {
+        "bench": "masks",
+        "machine": machine(),
+        "sensor": sensor,
+        "things": things,
+        "known": known,
+        "seeds": list(range(first_seed, first_seed + scenes)),
+        "jobs": jobs,
+        "rows": rows_of(records),
+        "scores": iou_calibration(records),
+        "unscored": sum(r.code == ErrorCode.INTERNAL for r in records),
+        "error_codes": dict(Counter(r.code for r in records if r.code)),
+        "failures": [
+            {"kind": r.job.kind, "seed": r.job.seed, "item": r.item, "iou": round(r.iou, 3), "code": r.code}
+            for r in records
+            if r.iou < RIGHT
+        ],
+        "wall_s": round(time.monotonic() - began, 1),
+    }
+    publish(document, _report, as_json)
+    return 0
+
+
+def _report(document: Mapping[str, Any]) -> str:
+    scores = document["scores"]
+    lines = [f"scores: n {scores['n']}, mean distance of score and IoU {scores['ece']}"]
+    lines += [f"  {b['from']:.1f}{b['n']:>6}   score {b['score']:.3f}   IoU {b['iou']:.3f}" for b in scores["bins"]]
+    means = [row for row in document["rows"] if "mean" in row]
+    lines += [f"{row['name']}: mean {row['mean']:.3f} ({row['low']:.3f} .. {row['high']:.3f})" for row in means]
+    return "\n".join([*lines, format_report(document, "error_codes", _failure_line)])
+
+
+def _failure_line(failure: Mapping[str, Any]) -> str:
+    why = failure["code"] or f"IoU {failure['iou']:.2f}"
+    return f"{failure['kind']:9} seed {failure['seed']:>6}  {failure['item']}: {why}"

@@ -1,0 +1,213 @@
+"""Takes a cluster apart: the things that it consists of, by relief and colour, and what else each may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tool_nodes.perception.clusters import ROUGH_TABLE_M, Cluster
+from tool_nodes.perception.extents import measure
+from tool_nodes.perception.fitted import network
+from tool_nodes.perception.joining import Joined, RegionSums, join
+from tool_nodes.perception.masks import Window, widened, window_of
+from tool_nodes.perception.parts import Pairs, find_pairs, find_patches
+from tool_nodes.perception.relief import MARGIN_PX, Relief, find_relief
+from tool_nodes.perception.surface import SOLID_M, Surface
+from tool_nodes.types import BoolArray, FloatArray, Frame
+
+_ABSORBED = 0.2
+"""What is too small for a thing belongs to the neighbour that it is one with by at least this probability; else it is
+left out, as a fringe between things [-]; a round figure."""
+_OWN_SHARE = 0.5
+"""A low region that has a smaller share of the cluster's own pixels is no thing [-]; a round figure."""
+_LIFTED_M = 0.02
+"""What is seen down to this height only may stand on another thing [m]; a round figure."""
+_LEVEL = 0.7
+"""Vertical part of the normal of what something can stand on [-]: up to 45 degrees of slope."""
+_CONTACT = 0.15
+"""Share of a thing's pixels across, that touch what it stands on, for it to stand there [-]; a round figure."""
+
+
+@dataclass(frozen=True)
+class Halves:
+    """One thing may be two: their masks (H, W), and the probability that they are one."""
+
+    first: BoolArray
+    second: BoolArray
+    same: float
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A thing of a cluster.
+
+    Attributes:
+        cluster: The thing as geometry sees it.
+        features: What its expected IoU is read from, see `Joined.score_features`.
+        split: How it would most likely be two; None where there is no way.
+    """
+
+    cluster: Cluster
+    features: NDArray[np.float32]
+    split: Halves | None = None
+
+
+@dataclass(frozen=True)
+class Division:
+    """The parts of a cluster, largest first.
+
+    Attributes:
+        parts: The things.
+        same: (len(parts), len(parts)) probability that two are one thing; negative where they do not meet.
+    """
+
+    parts: tuple[Piece, ...]
+    same: FloatArray = field(default_factory=lambda: np.full((1, 1), -1.0))
+
+
+def divisible(surface: Surface, clusters: Sequence[Cluster]) -> dict[int, Cluster]:
+    """By their numbers the clusters that are taken apart, each with all that belongs to it.
+
+    A container and what stands in it were told apart by heights, unless these are too rough for it.
+    """
+    rough = surface.rough > ROUGH_TABLE_M
+    found = {}
+    for k, cluster in enumerate(clusters):
+        if not cluster.hollow:
+            if cluster.within is None or not rough:
+                found[k] = cluster
+        elif rough:
+            contents = [other.mask for other in clusters if other.within == k]
+            mask = np.any([cluster.mask, *contents], axis=0)
+            found[k] = replace(cluster, mask=mask, window=window_of(mask))
+    return found
+
+
+def divide(frame: Frame, surface: Surface, cluster: Cluster, noise: float, taken: BoolArray, smallest: int) -> Division:
+    """What a cluster consists of.
+
+    Args:
+        frame: The picture.
+        surface: Its cloud and table.
+        cluster: One that is no container.
+        noise: See `relief.depth_noise` [m].
+        taken: bool (H, W), pixels of all clusters.
+        smallest: Fewest pixels of a thing.
+    """
+    window = widened(cluster.window, MARGIN_PX)
+    relief = find_relief(frame, surface, cluster.mask, window, noise, taken)
+    pairs = find_pairs(relief, network("border"))
+    patches = find_patches(relief, pairs)
+    joined = join(RegionSums(relief, patches, pairs), network("joint"))
+    shadows = _shadows(joined, relief, cluster.mask[window][:: relief.every, :: relief.every], patches)
+    owner, kept = _without_fringes(joined, smallest // relief.every**2, shadows)
+    view = _View(frame, surface, cluster, window, relief, patches, pairs, owner, joined)
+    parts = [view.part(k) for k in kept]
+    chosen = [k for k, part in enumerate(parts) if part is not None]
+    numbers = np.array([kept[k] for k in chosen], int)
+    return Division(
+        tuple(part for part in parts if part is not None),
+        joined.same[np.ix_(numbers, numbers)] if len(numbers) else np.zeros((0, 0)),
+    )
+
+
+def united(surface: Surface, eye: FloatArray, parts: list[Cluster]) -> Cluster:
+    """One cluster in place of several, which stands where the lowest of them does."""
+    mask = np.any([part.mask for part in parts], axis=0)
+    return _cluster(surface, eye, mask, min(part.support for part in parts), parts[0].within)
+
+
+def _cluster(surface: Surface, eye: FloatArray, mask: BoolArray, support: float, within: int | None) -> Cluster:
+    points = surface.points[mask]
+    points = points[np.isfinite(points[:, 2])]
+    high = points[points[:, 2] > support + SOLID_M / 2]
+    extents = measure(high if len(high) >= len(points) // 4 else points, support, eye, surface.coarse)
+    return Cluster(mask, window_of(mask), extents, support, within=within)
+
+
+def _shadows(joined: Joined, relief: Relief, own: BoolArray, patches: NDArray[np.int32]) -> set[int]:
+    """RegionSums that lie on the table beside the cluster's pixels `own` (h, w): what looks unlike the table only."""
+    region = joined.owner[patches]
+    share = np.bincount(region.ravel(), own.ravel(), joined.regions.count) / np.maximum(joined.regions.sums[:, 0], 1.0)
+    low = max(SOLID_M, 2.0 * relief.rough)
+    return {
+        k
+        for k in joined.alone
+        if share[k] < _OWN_SHARE and float(np.quantile(relief.points[..., 2][region == k], 0.9)) < low
+    }
+
+
+def _without_fringes(joined: Joined, smallest: int, shadows: set[int]) -> tuple[NDArray[np.intp], list[int]]:
+    """The region of each patch, after what is too small has gone to a neighbour; and the regions that are things."""
+    owner = joined.owner.copy()
+    sizes = joined.regions.sums[:, 0]
+    kept = [k for k in joined.alone if sizes[k] >= smallest and k not in shadows]
+    for k in joined.alone:
+        if sizes[k] < smallest and kept:
+            best = max(kept, key=lambda other: joined.same[k, other])
+            if joined.same[k, best] >= _ABSORBED:
+                owner[owner == k] = best
+    return owner, kept
+
+
+@dataclass(frozen=True)
+class _View:
+    """All that is known of a cluster while its parts are made."""
+
+    frame: Frame
+    surface: Surface
+    cluster: Cluster
+    window: Window
+    relief: Relief
+    patches: NDArray[np.int32]
+    pairs: Pairs
+    owner: NDArray[np.intp]
+    joined: Joined
+
+    def part(self, region: int) -> Piece | None:
+        """The thing of a region; None where too few of its points are known to measure it."""
+        support = self._support(region)
+        mask = self._mask(self.owner == region)
+        if np.count_nonzero(np.isfinite(self.surface.height[mask])) < 3:
+            return None
+        eye = self.frame.T_base_camera[:3, 3]
+        cluster = _cluster(self.surface, eye, mask, max(support, self.cluster.support), self.cluster.within)
+        if len(cluster.extents.outline) < 3:
+            return None
+        joint = self.joined.weakest(region)
+        split = None
+        if joint is not None:
+            split = Halves(self._mask(joint.first), self._mask(joint.second), joint.probability)
+        return Piece(cluster, self.joined.score_features(region), split)
+
+    def _mask(self, patches: BoolArray) -> BoolArray:
+        """bool (H, W), pixels of some patches."""
+        chosen = np.append(patches, False)[self.patches]
+        chosen &= self.patches > 0
+        mask = np.zeros(self.cluster.mask.shape, dtype=bool)
+        part = mask[self.window]
+        part[:] = self.relief.full(chosen, part.shape)
+        return mask
+
+    def _support(self, region: int) -> float:
+        """Height over the table of what a region stands on [m]: where it touches the level top of another."""
+        own = self.owner[self.patches]
+        heights = self.relief.points[..., 2]
+        seen = own == region
+        if float(np.quantile(heights[seen], 0.03)) < _LIFTED_M:
+            return 0.0
+        flat = own.ravel()
+        a, b = flat[self.pairs.first], flat[self.pairs.second]
+        inner = np.where(a == region, self.pairs.first, self.pairs.second)
+        outer = np.where(a == region, self.pairs.second, self.pairs.first)
+        across = ((a == region) != (b == region)) & (flat[outer] > 0) & (flat[outer] != self.joined.regions.table)
+        inner, outer = inner[across], outer[across]
+        depth, level = self.relief.depth.ravel(), self.relief.normals[..., 2].ravel()
+        touching = (np.abs(depth[inner] - depth[outer]) < 0.01 + 3.0 * self.relief.noise) & (level[outer] > _LEVEL)
+        across_px = float(np.ptp(np.nonzero(seen.any(axis=0))[0])) + 1.0
+        if np.count_nonzero(touching) < _CONTACT * across_px:
+            return 0.0
+        return float(np.median(heights.ravel()[outer[touching]]))

@@ -1,0 +1,272 @@
+"""Joins patches of one cluster to things, the surest pair first, and keeps what else they may be.
+
+Each joint is judged by its common border and by what the two would be together; after it, the sums of both are one,
+and the neighbours are judged again: J. Nunez-Iglesias et al., "Machine Learning of Hierarchical Clustering to Segment
+2D and 3D Images", PLoS ONE 8(8), 2013.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tool_nodes.perception.fitted import logistic
+from tool_nodes.perception.parts import Pairs
+from tool_nodes.perception.relief import Relief
+from tool_nodes.types import BoolArray, FloatArray
+
+JOINT_FEATURES = 30
+"""Features of two regions that may be one, see `RegionSums.features` [-]."""
+SCORE_FEATURES = 14
+"""Features of a region that the expected IoU is read from, see `Joined.score_features` [-]."""
+
+_SIDES = 8
+"""Directions in the picture in which extents are kept: their 16 tangents bound the hull [-]."""
+_ANGLES = np.arange(_SIDES) * np.pi / _SIDES
+_PAIR_COLUMNS = (0, 3, 5, 7, 10, 14)
+"""Features of pixel pairs whose means a border keeps: bend, turn and valley at two reaches, change of hue."""
+_SURE = 0.5
+"""RegionSums are one thing from this probability on [-]."""
+
+JointJudge = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+"""Probabilities (N,) of being one thing, for features (N, F)."""
+JointObserver = Callable[[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]], None]
+"""Is shown the region of each patch, and of what is judged the regions (N,), (N,) and the features (N, F)."""
+
+
+class RegionSums:
+    """Sums over the regions of a cluster and over the borders between each two.
+
+    Args:
+        relief: The cluster.
+        labels: (h, w) of patches, 0 outside.
+        pairs: Its pairs of pixels.
+    """
+
+    def __init__(self, relief: Relief, labels: NDArray[np.int32], pairs: Pairs) -> None:
+        self.count = int(labels.max()) + 1
+        self.noise, self.rough = relief.noise, relief.rough
+        self.table = 1
+        self.borders = self._borders(labels.ravel(), pairs)
+        own = labels > 0
+        members = labels[own]
+        points, normals, colour = relief.points[own], relief.normals[own], relief.colour[own]
+        pitch = (relief.depth[own] / relief.focal).astype(float)
+        columns = [np.ones(len(members)), pitch**2, pitch, *normals.T, *colour.T, *(colour.T.astype(float) ** 2)]
+        # Region 1 is the table, which may be out of sight: no pixels, no borders.
+        self.sums = np.stack([np.bincount(members, column, self.count) for column in columns], axis=1)
+        rows, across = np.nonzero(own)
+        spread = np.column_stack([across, rows]) @ np.stack([np.cos(_ANGLES), np.sin(_ANGLES)])
+        spread = np.column_stack([spread, points[:, 2].astype(float)])
+        order = np.argsort(members, kind="stable")
+        starts = np.flatnonzero(np.diff(members[order], prepend=-1))
+        self.low = np.full((self.count, _SIDES + 1), np.inf)
+        self.high = -self.low
+        self.low[members[order][starts]] = np.minimum.reduceat(spread[order], starts, axis=0)
+        self.high[members[order][starts]] = np.maximum.reduceat(spread[order], starts, axis=0)
+
+    def _borders(self, labels: NDArray[np.int32], pairs: Pairs) -> FloatArray:
+        """(n, n, 9): how many pixel pairs two regions share, and the sums of what these are like."""
+        a, b = labels[pairs.first], labels[pairs.second]
+        across = a != b
+        key = np.minimum(a, b)[across].astype(np.intp) * self.count + np.maximum(a, b)[across]
+        logits = pairs.logits[across]
+        columns = [np.ones(len(key)), logits, logistic(logits)]
+        columns += [pairs.features[across, k] for k in _PAIR_COLUMNS]
+        size = self.count**2
+        sums = np.stack([np.bincount(key, column, size) for column in columns], axis=1)
+        square = sums.reshape(self.count, self.count, len(columns))
+        return np.asarray(square + square.transpose(1, 0, 2), float)
+
+    def neighbours(self, i: int) -> NDArray[np.intp]:
+        """RegionSums that share a border with region i."""
+        return np.flatnonzero(self.borders[i, :, 0] > 0)
+
+    def join(self, i: int, j: int) -> None:
+        """Make region j part of region i."""
+        self.borders[i] += self.borders[j]
+        self.borders[:, i] = self.borders[i]
+        self.borders[j] = self.borders[:, j] = 0.0
+        self.borders[i, i] = 0.0
+        self.table = i if j == self.table else self.table
+        self.sums[i] += self.sums[j]
+        self.low[i] = np.minimum(self.low[i], self.low[j])
+        self.high[i] = np.maximum(self.high[i], self.high[j])
+
+    def features(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float32]:
+        """(N, JOINT_FEATURES) of pairs of regions that share a border."""
+        # The larger one is a: the order of two says nothing.
+        swap = self.sums[first, 0] < self.sums[second, 0]
+        a, b = np.where(swap, second, first), np.where(swap, first, second)
+        border = self.borders[a, b]
+        length = border[:, 0]
+        sums_a, sums_b = self.sums[a], self.sums[b]
+        pixels_a, pixels_b = sums_a[:, 0], sums_b[:, 0]
+        pitch = (sums_a[:, 2] + sums_b[:, 2]) / (pixels_a + pixels_b)
+        mean_a, mean_b = sums_a / pixels_a[:, None], sums_b / pixels_b[:, None]
+        hue = mean_a[:, 6:9] - mean_b[:, 6:9]
+        spread = np.maximum(mean_a[:, 9:12] - mean_a[:, 6:9] ** 2, 0.0)
+        spread += np.maximum(mean_b[:, 9:12] - mean_b[:, 6:9] ** 2, 0.0)
+        chroma = np.hypot(hue[:, 1], hue[:, 2])
+        low, high = np.minimum(self.low[a], self.low[b]), np.maximum(self.high[a], self.high[b])
+        fill = np.log((pixels_a + pixels_b) / _hull(low, high))
+        fill_a = np.log(pixels_a / _hull(self.low[a], self.high[a]))
+        fill_b = np.log(pixels_b / _hull(self.low[b], self.high[b]))
+        width = (high - low)[:, :_SIDES]
+        top_a, top_b, foot_a, foot_b = self.high[a, -1], self.high[b, -1], self.low[a, -1], self.low[b, -1]
+        columns = [
+            *(border[:, 1:] / length[:, None]).T,
+            np.log(length),
+            length / np.sqrt(pixels_b),
+            np.log(sums_b[:, 1]) + 8.0,
+            np.log(sums_a[:, 1]) + 7.0,
+            3.0 * np.minimum(np.abs(hue[:, 0]), 1.0),
+            np.minimum(10.0 * chroma, 3.0),
+            np.log1p(np.abs(hue[:, 0]) / np.sqrt(spread[:, 0] + 1e-3)),
+            np.log1p(chroma / np.sqrt(spread[:, 1] + spread[:, 2] + 1e-4)),
+            fill,
+            fill - fill_a,
+            fill_b,
+            fill_a,
+            np.einsum("ij,ij->i", mean_a[:, 3:6], mean_b[:, 3:6]),
+            10.0 * width.max(axis=1) * pitch,
+            10.0 * width.min(axis=1) * pitch,
+            20.0 * np.clip(top_b - top_a, -0.15, 0.15),
+            20.0 * np.clip(foot_b - foot_a, -0.15, 0.15),
+            20.0 * np.clip(foot_b - top_a, -0.2, 0.2),
+            20.0 * np.minimum(foot_a, foot_b),
+            np.full(len(a), self.noise / 0.001),
+            np.full(len(a), self.rough / 0.005),
+            (a == self.table) | (b == self.table),
+        ]
+        return np.column_stack(columns).astype(np.float32)
+
+
+def _hull(low: FloatArray, high: FloatArray) -> FloatArray:
+    """(N,) area of the polygon between tangents at distances (N, 9) [px^2]: a little more than that of the hull."""
+    reach = np.concatenate([high[:, :_SIDES], -low[:, :_SIDES]], axis=1) + 0.5
+    beside = np.roll(reach, -1, axis=1) + np.roll(reach, 1, axis=1)
+    wedge = np.pi / _SIDES
+    sides = np.maximum(beside - 2.0 * np.cos(wedge) * reach, 0.0) / np.sin(wedge)
+    return np.maximum(0.5 * (reach * sides).sum(axis=1), 1.0)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Two regions that became one.
+
+    Attributes:
+        first: bool (n,), patches of the one.
+        second: Those of the other.
+        probability: Of being one thing.
+    """
+
+    first: BoolArray
+    second: BoolArray
+    probability: float
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The things of a cluster.
+
+    Attributes:
+        regions: Their sums.
+        owner: (n,) number of the region that each patch belongs to.
+        alone: Numbers of the regions, largest first.
+        joints: What was joined, in order.
+        same: (n, n) probability that two regions that share a border are one thing; negative where they share none.
+        pixels: (n,) size of each patch [px].
+    """
+
+    regions: RegionSums
+    owner: NDArray[np.intp]
+    alone: tuple[int, ...]
+    joints: tuple[Joint, ...]
+    same: FloatArray
+    pixels: FloatArray
+
+    def weakest(self, region: int) -> Joint | None:
+        """The joint within a region that is most likely wrong, by how much of the region it would take."""
+        return max(self._inside(region), key=lambda joint: _loss(joint, self.pixels), default=None)
+
+    def score_features(self, region: int) -> NDArray[np.float32]:
+        """(SCORE_FEATURES,) of a region."""
+        own = self.regions.sums[region]
+        inside = self._inside(region)
+        losses = [_loss(joint, self.pixels) / own[0] for joint in inside]
+        near = self.regions.neighbours(region)
+        same, others = self.same[region, near], self.regions.sums[near, 0]
+        gains = same * others / (own[0] + others)
+        borders = self.regions.borders[region, near]
+        length = float(borders[:, 0].sum())
+        low, high = self.regions.low[[region]], self.regions.high[[region]]
+        fill = float(np.log(own[0] / _hull(low, high)[0]))
+        return np.array(
+            [
+                max(losses, default=0.0),
+                sum(losses),
+                gains.max(initial=0.0),
+                gains.sum(),
+                same.max(initial=0.0),
+                min((joint.probability for joint in inside), default=1.0),
+                np.log(own[1]) + 6.0,
+                borders[:, 2].sum() / length if length else 1.0,
+                length / np.sqrt(own[0]),
+                self.regions.noise / 0.001,
+                np.log(own[0]) - 6.0,
+                fill,
+                min(len(self.alone), 10) / 5.0,
+                20.0 * float(np.clip(low[0, -1], 0.0, 0.2)),
+            ],
+            np.float32,
+        )
+
+    def _inside(self, region: int) -> list[Joint]:
+        return [joint for joint in self.joints if self.owner[int(np.argmax(joint.first))] == region]
+
+
+def _loss(joint: Joint, pixels: FloatArray) -> float:
+    """Pixels that are too many, on average, because of a joint."""
+    return (1.0 - joint.probability) * float(min(pixels[joint.first].sum(), pixels[joint.second].sum()))
+
+
+def join(regions: RegionSums, judge: JointJudge, watch: JointObserver | None = None) -> Joined:
+    """Join regions as long as two are more likely one thing than not.
+
+    Args:
+        regions: The patches; they are changed.
+        judge: Probability of being one thing, for `RegionSums.features`.
+        watch: Is shown what is judged; for fitting.
+    """
+    n = regions.count
+    pixels = np.array(regions.sums[:, 0], float)
+    owner = np.arange(n)
+    same = np.full((n, n), -1.0)
+
+    def ask(first: NDArray[np.intp], second: NDArray[np.intp]) -> None:
+        if len(first):
+            features = regions.features(first, second)
+            same[first, second] = same[second, first] = judge(features)
+            if watch is not None:
+                watch(owner, first, second, features)
+
+    ask(*np.nonzero(np.triu(regions.borders[:, :, 0])))
+    joints: list[Joint] = []
+    while n > 1:
+        i, j = divmod(int(np.argmax(same)), n)
+        if same[i, j] < _SURE:
+            break
+        joints.append(Joint(owner == i, owner == j, float(same[i, j])))
+        regions.join(i, j)
+        owner[owner == j] = i
+        same[[i, j]] = same[:, [i, j]] = -1.0
+        near = regions.neighbours(i)
+        ask(np.full(len(near), i), near)
+    alone = np.unique(owner[2:][pixels[2:] > 0])
+    alone = alone[alone != regions.table]
+    alone = alone[np.argsort(-regions.sums[alone, 0], kind="stable")]
+    return Joined(regions, owner, tuple(int(k) for k in alone), tuple(joints), same, pixels)

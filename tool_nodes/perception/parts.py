@@ -1,0 +1,149 @@
+"""Patches of one cluster: borders from relief and colour, and what lies between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+
+from tool_nodes.perception.fitted import Network, logistic
+from tool_nodes.perception.relief import Image32, Relief
+from tool_nodes.types import BoolArray
+
+FEATURES = 21
+"""Features of a pair of neighbouring pixels, see `pair_features` [-]."""
+
+_REACHES = (1, 3, 6)
+"""How far on either side of a pair its surroundings are compared [px]: from noise to half of a small thing."""
+_SPACING_PX = 7
+"""Patches have their middles at least half of this apart [px]: the narrowest thing is some 10 px wide."""
+_WALL = 0.3
+"""From this probability on a border keeps the middles of patches away [-]; a round figure."""
+_FLAT = 1e-3
+"""Weight of a step between pixels without any border, so that all are counted [-]."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Neighbouring pixels of a cluster, first those one above the other, then those side by side.
+
+    Attributes:
+        first: (N,) flat index of the upper or left one.
+        second: (N,) that of the other.
+        features: float32 (N, FEATURES).
+        logits: (N,) that a border runs between them.
+    """
+
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    features: Image32
+    logits: Image32
+
+
+def find_pairs(relief: Relief, border: Network) -> Pairs:
+    """All pairs of neighbouring pixels within a cluster, and how likely a border runs between them."""
+    index = np.arange(relief.mask.size).reshape(relief.mask.shape)
+    firsts, seconds, features = [], [], []
+    for axis in (0, 1):
+        one, other = (np.s_[:-1], np.s_[1:]) if axis == 0 else (np.s_[:, :-1], np.s_[:, 1:])
+        both = relief.mask[one] & relief.mask[other]
+        firsts.append(index[one][both])
+        seconds.append(index[other][both])
+        features.append(_pair_features(relief, firsts[-1], axis))
+    every = np.concatenate(features)
+    return Pairs(np.concatenate(firsts), np.concatenate(seconds), every, border.logits(every))
+
+
+def _pair_features(relief: Relief, pixels: NDArray[np.intp], axis: int) -> Image32:
+    """(N, FEATURES) of the pairs of pixels, given by flat index, with the next ones along an axis."""
+    height, width = relief.depth.shape
+    row, column = np.divmod(pixels, width)
+    along, last = (row, height - 1) if axis == 0 else (column, width - 1)
+    stride = width if axis == 0 else 1
+    places = {k: pixels + (np.clip(along + k, 0, last) - along) * stride for k in range(-6, 8)}
+    z = {k: relief.depth.ravel()[places[k]] for k in (-3, -1, 0, 1, 2, 4)}
+    points, normals, colours = (image.reshape(-1, 3) for image in (relief.points, relief.normals, relief.colour))
+    out = np.empty((len(pixels), FEATURES), np.float32)
+    bend = z[1] - z[0] - np.float32(0.5) * ((z[0] - z[-1]) + (z[2] - z[1]))
+    out[:, 0] = np.log1p(np.abs(bend) / np.float32(0.002))
+    out[:, 1] = np.log1p(np.abs(z[2] - z[-1]) / np.float32(0.003))
+    out[:, 2] = np.log1p(np.abs(z[4] - z[-3]) / np.float32(0.005))
+    middle = np.float32(0.5) * (points[places[0]] + points[places[1]])
+    k = 3
+    for reach in _REACHES:
+        a, b = places[-reach], places[1 + reach]
+        apart, turn = points[b] - points[a], normals[b] - normals[a]
+        length = np.sqrt(_dot(apart, apart)) + np.float32(1e-6)
+        out[:, k] = _dot(apart, turn) / length
+        out[:, k + 1] = np.sqrt(_dot(turn, turn))
+        k += 2
+        if reach > 1:
+            sunk = middle - np.float32(0.5) * (points[a] + points[b])
+            out[:, k] = np.clip(_dot(sunk, normals[a] + normals[b]) / np.float32(0.01), -2.0, 2.0)
+            k += 1
+    for reach in (0, 1, 3):
+        change = colours[places[1 + reach]] - colours[places[-reach]]
+        out[:, k] = np.minimum(np.abs(change[:, 0]), 1.0)
+        out[:, k + 1] = np.minimum(5.0 * np.hypot(change[:, 1], change[:, 2]), 1.5)
+        k += 2
+    out[:, k] = np.minimum(points[pixels, 2], 0.15) / np.float32(0.05)
+    out[:, k + 1] = relief.noise / 0.001
+    out[:, k + 2] = relief.rough / 0.005
+    out[:, k + 3] = normals[pixels, 2]
+    return out
+
+
+def _dot(a: Image32, b: Image32) -> Image32:
+    product: Image32 = np.einsum("ij,ij->i", a, b)
+    return product
+
+
+def find_patches(relief: Relief, pairs: Pairs) -> NDArray[np.int32]:
+    """Labels (h, w) of patches, 2, 3, ... and 1 for the table about the cluster; 0 elsewhere.
+
+    A patch grows from a place far from borders, over the lowest of them first: the minimum spanning forest of the
+    pixels, J. Cousty et al., "Watershed Cuts: Minimum Spanning Forests and the Drop of Water Principle", PAMI 31(8),
+    2009.
+    """
+    mask = relief.mask
+    likely = logistic(pairs.logits)
+    edge = np.zeros(mask.size, np.float32)
+    for ends in (pairs.first, pairs.second):
+        np.maximum.at(edge, ends, likely)
+    soft = ndimage.uniform_filter(edge.reshape(mask.shape), 3)
+    free = mask & (edge.reshape(mask.shape) < _WALL)
+    deep = ndimage.distance_transform_edt(free).astype(np.float32) - np.float32(2.0) * soft
+    peaks = mask & ~relief.table & (ndimage.maximum_filter(deep, size=_SPACING_PX) == deep)
+    markers = ndimage.label(peaks, np.ones((3, 3)))[0] + np.int32(1)
+    markers[~peaks] = 0
+    markers[relief.table] = 1
+    slope = np.maximum(soft.ravel()[pairs.first], soft.ravel()[pairs.second])
+    return _grown(mask, markers, pairs, np.asarray(likely + 0.1 * slope, np.float32))
+
+
+def _grown(mask: BoolArray, markers: NDArray[np.int32], pairs: Pairs, heights: Image32) -> NDArray[np.int32]:
+    """Labels (h, w) of the pixels that each marker reaches over lower heights (N,) of pairs than any other."""
+    marked = np.flatnonzero(markers)
+    root = mask.size
+    seeds = markers.ravel()[marked]
+    # A node for each marker, all below the root, so that the pixels of a marker stay together.
+    nodes = root + np.arange(1, int(seeds.max(initial=0)) + 1)
+    i = np.concatenate([pairs.first, marked, nodes])
+    j = np.concatenate([pairs.second, root + seeds, np.full(len(nodes), root)])
+    weights = np.concatenate([heights + _FLAT, np.full(len(marked), 1e-6), np.full(len(nodes), 1e-7)])
+    size = root + len(nodes) + 1
+    tree = minimum_spanning_tree(coo_matrix((weights, (i, j)), shape=(size, size))).tocoo()
+    kept = (tree.row != root) & (tree.col != root)
+    forest = coo_matrix((tree.data[kept], (tree.row[kept], tree.col[kept])), shape=(size, size))
+    part = connected_components(forest, directed=False)[1][:root]
+    labels = np.zeros(mask.shape, np.int32)
+    inside = mask.ravel()
+    labels.ravel()[inside] = np.unique(part[inside], return_inverse=True)[1] + 2
+    seen = labels[markers == 1]
+    labels[labels == (seen[0] if len(seen) else 0)] = 1
+    labels[~mask] = 0
+    return labels

@@ -1,0 +1,257 @@
+"""The things of one frame: clusters taken apart by geometry, where products that are known may object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tool_nodes.geometry import pixel
+from tool_nodes.perception.clusters import Cluster, find_clusters, least_pixels
+from tool_nodes.perception.division import Halves, Piece, divide, divisible, united
+from tool_nodes.perception.fitted import network
+from tool_nodes.perception.masks import dilated, eroded, expected_iou, widened
+from tool_nodes.perception.recognition import CONFIDENCE, STRANGE, Look, Recogniser
+from tool_nodes.perception.relief import MARGIN_PX, depth_noise
+from tool_nodes.perception.stacks import split_candidates
+from tool_nodes.perception.surface import find_surface
+from tool_nodes.types import BoolArray, Frame
+
+_SAMPLE = 240
+"""Pixels of a thing whose colours are compared; bounds the time."""
+_OUTLINE_ERROR_PX = 0.2
+"""How far the outline of one thing is off, on average [px]: against the true masks of 2071 things at three sizes of
+picture, seeds 1000 to 1049; `toolhand bench perception` measures it on others (mask score)."""
+_CERTAIN = 6.0
+"""Most that geometry says for or against two parts being one thing [logarithm of odds]: 400 to 1, so that what looks
+exactly like a product is one."""
+_EXPLAINED = 3.0
+"""Evidence from which on a product explains a thing [logarithm of odds]: 20 to 1, as a fragment looks like many."""
+_BETTER = 1.2
+"""Each of two products must be so much better explained than one in their place [logarithm of odds]; a round figure."""
+_FEWER = 3.0
+"""What one product has over two that explain as much [logarithm of odds]: a fragment is taken for one more easily than
+a pair for one."""
+_EVEN = (0.4, 0.6)
+"""Between these probabilities it is not known whether a thing is one or two [-]: a refusal costs the attempt, and a
+guess is right nearly as often as wrong."""
+_LEAST_SHARE = 0.25
+"""Where the smaller part has at least this share of both [-]: less hardly changes a grasp; a round figure."""
+
+
+@dataclass(frozen=True)
+class Thing:
+    """One thing of a frame.
+
+    Attributes:
+        cluster: As geometry sees it.
+        look: As the recogniser does.
+        iou: Expected IoU of its mask.
+        split: How it could be two things, with about even odds; None where it could not.
+        features: What the expected IoU was read from; none for a container.
+    """
+
+    cluster: Cluster
+    look: Look
+    iou: float
+    split: Halves | None = None
+    features: NDArray[np.float32] | None = None
+
+
+class Things:
+    """The things of one frame before they have names. What a cluster consists of is found when it is asked for.
+
+    Args:
+        frame: The picture.
+        recogniser: Says how well things are understood.
+    """
+
+    def __init__(self, frame: Frame, recogniser: Recogniser) -> None:
+        self.surface = find_surface(frame)
+        self.clusters = find_clusters(frame, self.surface)
+        self._frame = frame
+        self._recogniser = recogniser
+        self._known: dict[int, tuple[Thing, ...]] = {}
+        self._divisible = divisible(self.surface, self.clusters)
+        self._noise = depth_noise(frame, self.surface)
+        self._occupied = np.zeros(frame.depth.shape, dtype=np.int16)
+        for number, cluster in enumerate(self.clusters, start=1):
+            self._occupied[cluster.window][cluster.mask[cluster.window]] = number
+
+    def near(self, points: Sequence[tuple[float, float]]) -> list[Thing]:
+        """The things of the clusters that normalized points (x, y) are on, or close to."""
+        height, width = self._frame.depth.shape
+        chosen = []
+        for k, cluster in enumerate(self.clusters):
+            rows, columns = widened(cluster.window, MARGIN_PX)
+            if any(
+                rows.start <= y * height <= rows.stop and columns.start <= x * width <= columns.stop for x, y in points
+            ):
+                chosen.append(k)
+        return self.seen(chosen)
+
+    def split_at(self, points: Sequence[tuple[float, float]]) -> Halves | None:
+        """How the thing under the first of normalized points may as well be two; None where that is clear."""
+        u, v = pixel(points[0], self._frame.size)
+        return next((thing.split for thing in self.near(points[:1]) if thing.cluster.mask[v, u]), None)
+
+    def seen(self, chosen: Iterable[int] | None = None) -> list[Thing]:
+        """The things of some of the clusters, or of all: the first of each, then what else they hold."""
+        apart = [self._apart(k) for k in (range(len(self.clusters)) if chosen is None else chosen)]
+        return [things[0] for things in apart if things] + [thing for things in apart for thing in things[1:]]
+
+    def _apart(self, k: int) -> tuple[Thing, ...]:
+        if k not in self._known:
+            self._known[k] = self._taken_apart(self.clusters[k], k)
+        return self._known[k]
+
+    def _taken_apart(self, cluster: Cluster, number: int) -> tuple[Thing, ...]:
+        if number not in self._divisible:
+            if cluster.within is not None:
+                return ()  # it is a part of the container that it stands in
+            return (self._thing(Piece(cluster, np.zeros(0, np.float32)), self._look(cluster, ())),)
+        cluster, taken = self._divisible[number], self._occupied > 0
+        division = divide(self._frame, self.surface, cluster, self._noise, taken, least_pixels(self._frame))
+        parts, same = list(division.parts), division.same.copy()
+        if cluster.hollow and parts:
+            # What is one with the rim has the container's size, which was measured at the rim.
+            whole = parts[0].cluster
+            parts[0] = replace(parts[0], cluster=replace(cluster, mask=whole.mask, window=whole.window))
+        looks = self._looks([part.cluster for part in parts])
+        if self._recogniser.items:
+            parts, looks = self._joined(parts, looks, same)
+            parts, looks = self._halved(parts, looks)
+        return tuple(self._thing(part, look) for part, look in zip(parts, looks, strict=True))
+
+    def _joined(
+        self, parts: list[Piece], looks: list[Look], same: NDArray[np.floating]
+    ) -> tuple[list[Piece], list[Look]]:
+        """Parts joined where a product explains both together better than geometry and products tell them apart."""
+        eye = self._frame.T_base_camera[:3, 3]
+        gains = [self._evidence(look) for look in looks]
+        while True:
+            best = None
+            for i in range(len(parts)):
+                for j in range(i + 1, len(parts)):
+                    if same[i, j] < 0.0:
+                        continue
+                    whole = united(self.surface, eye, [parts[i].cluster, parts[j].cluster])
+                    look = self._look(whole, [part.cluster for k, part in enumerate(parts) if k not in (i, j)])
+                    gain = self._evidence(look)
+                    more = gain + _FEWER + _odds(same[i, j]) - max(gains[i], gains[j])
+                    if gain > _EXPLAINED and more > 0.0 and (best is None or more > best[0]):
+                        best = more, i, j, whole, look, gain
+            if best is None:
+                return parts, looks
+            _, i, j, whole, look, gain = best
+            larger = max(parts[i], parts[j], key=lambda part: np.count_nonzero(part.cluster.mask))
+            parts[i], looks[i], gains[i] = replace(larger, cluster=whole, split=None), look, gain
+            same[i] = np.maximum(same[i], same[j])
+            same[:, i] = same[i]
+            same[i, i] = -1.0
+            same = np.delete(np.delete(same, j, axis=0), j, axis=1)
+            del parts[j], looks[j], gains[j]
+
+    def _halved(self, parts: list[Piece], looks: list[Look]) -> tuple[list[Piece], list[Look]]:
+        """Parts that are two products, by a weak joint or one upon the other, where these explain far more."""
+        out: list[tuple[Piece, Look]] = []
+        for k, (part, look) in enumerate(zip(parts, looks, strict=True)):
+            whole = self._evidence(look)
+            found, best = [(part, look)], 0.0
+            others = [other.cluster for n, other in enumerate(parts) if n != k]
+            for halves, against in self._ways(part) if whole < _EXPLAINED else ():
+                seen = self._looks([*halves, *others])[:2]
+                gains = [self._evidence(half) for half in seen]
+                if min(gains) > max(_EXPLAINED, whole + _BETTER) and sum(gains) - whole - against > best:
+                    best = sum(gains) - whole - against
+                    found = [
+                        (replace(part, cluster=half, split=None), one) for half, one in zip(halves, seen, strict=True)
+                    ]
+            out += found
+        return [part for part, _ in out], [look for _, look in out]
+
+    def _ways(self, part: Piece) -> Iterator[tuple[tuple[Cluster, Cluster], float]]:
+        """How a part may be two things, and what geometry says against it [logarithm of odds]."""
+        eye, split = self._frame.T_base_camera[:3, 3], part.split
+        for pair in split_candidates(self.surface, part.cluster, eye):
+            yield pair, _CERTAIN
+        if split is not None:
+            least = least_pixels(self._frame)
+            halves = [
+                united(self.surface, eye, [replace(part.cluster, mask=mask)])
+                for mask in (split.first, split.second)
+                if np.count_nonzero(mask) >= least
+            ]
+            if len(halves) == 2 and all(len(half.extents.outline) > 2 for half in halves):
+                yield (halves[0], halves[1]), _odds(split.same)
+
+    def _evidence(self, look: Look) -> float:
+        """How much better a product explains a look than nothing known does [logarithm of odds], at least 0."""
+        return max(self._recogniser.score(look, floor=STRANGE) - STRANGE, 0.0) / CONFIDENCE
+
+    def _thing(self, part: Piece, look: Look) -> Thing:
+        readings = self._recogniser.readings(look)
+        strange = next((r.probability for r in readings if r.item is None), 0.0)
+        outline = expected_iou(part.cluster.mask, _OUTLINE_ERROR_PX)
+        if not len(part.features):
+            return Thing(part.cluster, look, outline)
+        features = np.append(part.features, [strange, outline, self.surface.coarse - 1.0]).astype(np.float32)
+        iou = float(network("score")(features[None])[0])
+        split = part.split
+        if split is not None:
+            sizes = sorted(np.count_nonzero(mask) for mask in (split.first, split.second))
+            even = _EVEN[0] <= split.same <= _EVEN[1] and sizes[0] >= _LEAST_SHARE * sum(sizes)
+            split = split if even and readings[0].item is None else None
+        return Thing(part.cluster, look, iou, split, features)
+
+    def _looks(self, parts: list[Cluster]) -> list[Look]:
+        """Parts of one cluster with their looks, as far as other things hide them."""
+        return [self._look(part, [other for other in parts if other is not part]) for part in parts]
+
+    def _look(self, part: Cluster, others: Iterable[Cluster]) -> Look:
+        """The look of one part beside others of its cluster."""
+        occupied = self._occupied.copy()
+        first = len(self.clusters) + 1
+        for number, other in enumerate((part, *others), start=first):
+            occupied[other.window][other.mask[other.window]] = number
+        return self._seen(part, occupied, first)
+
+    def _seen(self, cluster: Cluster, occupied: NDArray[np.int16], number: int) -> Look:
+        frame, surface = self._frame, self.surface
+        rows, columns = cluster.window
+        mask = cluster.mask[cluster.window]
+        height, width = frame.depth.shape
+        # Pixels on the outline mix the thing's colour with the background's.
+        core = eroded(mask)
+        v, u = np.nonzero(core if core.any() else mask)
+        chosen = np.linspace(0, len(v) - 1, min(len(v), _SAMPLE)).astype(int)
+        v, u = v[chosen] + rows.start, u[chosen] + columns.start
+        levels = (surface.height[v, u] - cluster.support) / cluster.extents.size[2]
+        beyond = rows.start <= 1 or columns.start <= 1 or rows.stop >= height - 1 or columns.stop >= width - 1
+        return Look(
+            extents=cluster.extents,
+            hollow=cluster.hollow,
+            pixels=frame.rgb[v, u],
+            levels=np.nan_to_num(levels, nan=0.5).astype(float),
+            cut=beyond or cluster.within is not None or self._hidden(cluster, occupied, number),
+        )
+
+    def _hidden(self, cluster: Cluster, occupied: NDArray[np.int16], number: int) -> bool:
+        """True if another thing, nearer to the camera, touches the cluster in the picture."""
+        rows = slice(max(cluster.window[0].start - 2, 0), cluster.window[0].stop + 2)
+        columns = slice(max(cluster.window[1].start - 2, 0), cluster.window[1].stop + 2)
+        others = occupied[rows, columns]
+        mine: BoolArray = others == number
+        around = dilated(dilated(mine)) & (others > 0) & ~mine
+        if np.count_nonzero(around) < 6:
+            return False
+        depth = self._frame.depth[rows, columns]
+        return bool(np.nanmedian(depth[around]) < np.nanmedian(depth[mine]))
+
+
+def _odds(probability: float) -> float:
+    """Logarithm of the odds, bounded."""
+    p = min(max(probability, 1e-6), 1.0 - 1e-6)
+    return float(np.clip(np.log(p / (1.0 - p)), -_CERTAIN, _CERTAIN))
