@@ -1,22 +1,146 @@
-"""How likely a grasp holds, from what its contact is like."""
+"""How likely a grasp holds: what is known about it, and a probability that was fitted to trials in physics.
+
+`python -m training.grasps.fit` tries grasps of generated things in the simulator and writes `fitted.py`.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
 
-from tool_nodes.grasp.candidates import Candidates
+import numpy as np
+from scipy.special import expit
+
+from tool_nodes.grasp.clearance import MOST_INTO, HandRoom
+from tool_nodes.grasp.fitted import INTERCEPT, WEIGHTS
+from tool_nodes.grasp.hand import Hand
 from tool_nodes.grasp.jaws import Grasps
 from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.types import FloatArray
 
+_BY_CONTACT = 0.1
+"""Share of a score that the contact decides [-]: most grasps of a simple thing hold, and their fitted probabilities
+differ by less than the fit knows."""
+_CELL = 0.005
+"""Side of the columns that a thing is cut into, however unevenly it was seen [m]; a round figure."""
 
-def chances(grasps: Grasps, tried: Candidates, gripper: GripperModel) -> FloatArray:
-    """Quality (N,) of grasps in [0, 1], collisions aside; 0 for what cannot be used."""
+
+@dataclass(frozen=True)
+class Body:
+    """A thing as a whole.
+
+    Attributes:
+        centre: (3,) the centroid of the columns over its footprint, at half its height, base frame [m].
+        height: Above what it stands on [m].
+        volume: Volume of these columns [m^3]: hollow or not, it grows with the weight.
+    """
+
+    centre: FloatArray
+    height: float
+    volume: float
+
+    @classmethod
+    def of(cls, shape: FloatArray, support: float) -> Body:
+        """The body of points (P, 3), guessed ones too, on a support [m]."""
+        cells, column = np.unique(np.floor(shape[:, :2] / _CELL).astype(np.int64), axis=0, return_inverse=True)
+        top = np.full(len(cells), support)
+        np.maximum.at(top, column.reshape(-1), shape[:, 2])
+        weight = np.maximum(top - support, _CELL)
+        xy = weight @ ((cells + 0.5) * _CELL) / weight.sum()
+        highest = float(shape[:, 2].max())
+        centre = np.array([*xy, (support + highest) / 2.0])
+        return cls(centre, highest - support, float(weight.sum()) * _CELL**2)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What is about the gripper at grasps: its room, and the share (N,) of it that is in space that nobody saw [-]."""
+
+    room: HandRoom
+    hidden: FloatArray
+
+
+def contact_quality(grasps: Grasps, gripper: GripperModel) -> FloatArray:
+    """A rough order (N,) of grasps by their contact alone, in [0, 1], to choose which are looked at more closely."""
     quality = (
         np.exp(-((grasps.slope / 0.45) ** 2))
-        * np.exp(-((np.hypot(grasps.lever, 0.6 * grasps.below) / 0.05) ** 2))
+        * np.exp(-((np.hypot(grasps.lever, 0.6 * grasps.above) / 0.05) ** 2))
         * (1.0 - 0.35 * (grasps.width / gripper.max_opening) ** 2)
         * np.clip(grasps.overlap / 0.012, 0.2, 1.0)
-        * np.where(tried.tilt > 0.01, 0.85 * np.cos(tried.tilt / 1.5) ** 2, 1.0)
     )
     return np.where(grasps.usable, quality, 0.0)
+
+
+FEATURES = (
+    "slope",
+    "steep",
+    "lever",
+    "torque",
+    "above",
+    "under",
+    "width",
+    "overlap",
+    "little overlap",
+    "patch",
+    "little patch",
+    "seen",
+    "tight",
+    "tilt",
+    "level",
+    "into",
+    "touching",
+    "crowded",
+    "hidden",
+    "volume",
+    "height",
+)
+"""What is known about a grasp, each scaled to about 0..1."""
+
+
+def features(grasps: Grasps, tilt: FloatArray, about: Surroundings, body: Body, hand: Hand) -> FloatArray:
+    """(N, F + 1) numbers as FEATURES names them, and the quality of the contact, less where tilted, in [0, 1].
+
+    Args:
+        grasps: Grasps that can be used.
+        tilt: (N,) angle between the approach and straight down [rad].
+        about: Surroundings of the gripper.
+        body: The thing.
+        hand: The gripper.
+    """
+    half_width, half_height = hand.gripper.pad_half_size
+    overlap, patch = grasps.overlap / (2.0 * half_height), grasps.patch / (2.0 * half_width)
+    lever, volume = grasps.lever / 0.05, np.cbrt(body.volume) / 0.08
+    gap = (hand.max_opening - grasps.free_width) / 2.0
+    columns = (
+        np.minimum(grasps.slope, 1.5),
+        np.clip(grasps.slope - 0.3, 0.0, 1.0),
+        lever,
+        lever * volume**3,
+        np.maximum(grasps.above, 0.0) / 0.05,
+        np.maximum(-grasps.above, 0.0) / 0.05,
+        grasps.width / hand.max_opening,
+        overlap,
+        np.clip(1.0 - overlap / 0.3, 0.0, 1.0),
+        patch,
+        np.clip(1.0 - patch / 0.4, 0.0, 1.0),
+        grasps.seen,
+        np.clip(1.0 - gap / 0.008, 0.0, 1.0),
+        1.0 - np.cos(tilt),
+        np.maximum(np.sin(tilt) - 0.7, 0.0) / 0.3,
+        np.minimum(about.room.into / MOST_INTO, 1.0),
+        np.minimum(about.room.touching / 0.2, 1.0),
+        about.room.crowded,
+        about.hidden,
+        np.full(len(tilt), volume),
+        np.full(len(tilt), body.height / 0.1),
+    )
+    from_above = np.where(tilt > 0.01, 0.85 * np.cos(tilt / 1.5) ** 2, 1.0)
+    return np.column_stack([*columns, contact_quality(grasps, hand.gripper) * from_above])
+
+
+def probabilities(found: FloatArray) -> FloatArray:
+    """Probability (N,) that each grasp holds, from its features (N, F + 1).
+
+    Of grasps about as likely the one with the better contact comes first: it has up to `_BY_CONTACT` more.
+    """
+    likely = expit(found[:, :-1] @ np.array(WEIGHTS) + INTERCEPT)
+    return np.asarray(likely * (1.0 - _BY_CONTACT * (1.0 - found[:, -1])))

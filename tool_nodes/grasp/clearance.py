@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -18,8 +19,17 @@ APPROACH = 0.08
 ROOM = 0.5
 """Higher points belong to the robot or the room [m]."""
 
+LEAST_HEIGHT = 0.006
+"""Lower points are the table, where its noise is not known [m]; a round figure."""
+
 _CELL = 0.005
 """Side of a cell of the height grid [m]; a round figure."""
+MOST_INTO = 0.08
+"""Share of the gripper's volume from which on it does not go beside what stands there [-]: half of one finger. What is
+less is pushed aside, or was noise."""
+
+_SLACK = 0.003
+"""Points of the gripper this far below what was seen are not within it yet [m]: a stereo camera's noise at 0.9 m."""
 _MARGIN = 0.005
 """The gripper's points stay this far above what stands beside the object [m]; a round figure."""
 _ABOVE_TABLE = 0.003
@@ -29,48 +39,100 @@ _RANGE = 0.32
 wrist."""
 
 
+@dataclass(frozen=True)
+class HandRoom:
+    """What is about the open gripper at some poses, each a share (N,) of its volume [-].
+
+    Attributes:
+        into: Within what was seen.
+        touching: Within it or closer to it than a margin.
+        crowded: Closer to it than a finger is thick.
+    """
+
+    into: FloatArray
+    touching: FloatArray
+    crowded: FloatArray
+
+    @property
+    def tightness(self) -> FloatArray:
+        """(N,) What compares two poses."""
+        return self.into + 0.1 * self.touching + 0.01 * self.crowded
+
+    def of(self, chosen: BoolArray) -> HandRoom:
+        """Some of them."""
+        return HandRoom(self.into[chosen], self.touching[chosen], self.crowded[chosen])
+
+
 class SceneHeights:
-    """Height of everything but the object, on a grid about it; unseen sides reach down to the table."""
+    """Height of everything but the object, on a grid about it; unseen sides reach down to the table.
+
+    Args:
+        points: (N, 3) all that was seen, base frame [m].
+        mask: (N,) True on the object.
+        shape: (P, 3) points of the object [m]; what lies within a cell of them is its rim, which the mask missed.
+        gripper: The gripper.
+        least: Height above which points are no table [m].
+    """
 
     def __init__(
-        self, points: NDArray[np.float32], mask: BoolArray, shape: NDArray[np.float32], gripper: GripperModel
+        self,
+        points: NDArray[np.float32],
+        mask: BoolArray,
+        shape: NDArray[np.float32],
+        gripper: GripperModel,
+        least: float = LEAST_HEIGHT,
     ) -> None:
         self._gripper = _gripper_points(gripper)
         self._origin = shape[:, :2].mean(axis=0) - _RANGE
         self._cells = round(2.0 * _RANGE / _CELL)
         with np.errstate(invalid="ignore"):
-            raised = (points[:, 2] > workspace.TABLE_Z + 0.006) & (points[:, 2] < workspace.TABLE_Z + ROOM)
+            raised = (points[:, 2] > workspace.TABLE_Z + least) & (points[:, 2] < workspace.TABLE_Z + ROOM)
         points = points[raised & ~mask]
         points = points[(np.abs(points[:, :2] - (self._origin + _RANGE)) < _RANGE).all(axis=1)]
         points = points[~_beside(points, shape)]
         heights = np.full((self._cells, self._cells), workspace.TABLE_Z - _MARGIN + _ABOVE_TABLE, dtype=np.float32)
         np.maximum.at(heights.reshape(-1), self._lookup(points), points[:, 2])
+        self._here = heights.ravel()
         self._near = ndimage.maximum_filter(heights, 3).ravel()
         self._far = ndimage.maximum_filter(heights, 7).ravel()
 
-    def clear(self, T_base_gripper: FloatArray, tilted: BoolArray) -> tuple[BoolArray, FloatArray]:
-        """Which poses the open gripper can take, and come to, without touching anything.
+    def gripper_points(self, T_base_gripper: FloatArray, every: int = 1) -> NDArray[np.float32]:
+        """Points (N, G, 3) of the open gripper and the wrist at poses (N, 4, 4), base frame [m]; every n-th one."""
+        T = T_base_gripper.astype(np.float32)
+        return self._gripper[::every] @ T[:, :3, :3].transpose(0, 2, 1) + T[:, None, :3, 3]
+
+    def room(self, T_base_gripper: FloatArray, tilted: BoolArray) -> HandRoom:
+        """How much room the open gripper has at poses, and on the way there.
 
         Args:
             T_base_gripper: (N, 4, 4) poses.
-            tilted: (N,) poses that do not point straight down, whose approach is checked too.
+            tilted: (N,) poses that do not point straight down, whose approach is looked at too.
+        """
+        points = self.gripper_points(T_base_gripper)
+        cells = self._lookup(points)
+        low = points[:, :, 2] - np.float32(_MARGIN)
+        into = np.mean(points[:, :, 2] < self._here[cells] - np.float32(_SLACK), axis=1)
+        touching = np.mean(low < self._near[cells], axis=1)
+        crowded = np.mean(low < self._far[cells], axis=1)
+        # Straight down, the way in is free wherever its end is; tilted, the hand also moves sideways.
+        slanted = np.flatnonzero(tilted & (into < MOST_INTO))
+        for back in (APPROACH / 3.0, 2.0 * APPROACH / 3.0, APPROACH):
+            moved = points[slanted] - np.float32(back) * T_base_gripper[slanted, None, :3, 2].astype(np.float32)
+            cells = self._lookup(moved)
+            within = np.mean(moved[:, :, 2] < self._here[cells] - np.float32(_SLACK), axis=1)
+            beside = np.mean(moved[:, :, 2] - np.float32(_MARGIN) < self._near[cells], axis=1)
+            into[slanted] = np.maximum(into[slanted], within)
+            touching[slanted] = np.maximum(touching[slanted], beside)
+        return HandRoom(into.astype(float), touching.astype(float), crowded.astype(float))
+
+    def clear(self, T_base_gripper: FloatArray, tilted: BoolArray) -> tuple[BoolArray, FloatArray]:
+        """Which poses the open gripper can take, and come to, without touching anything; arguments as of `room`.
 
         Returns:
             (clear (N,) bool, share (N,) of the gripper that also has ample room, in [0, 1]).
         """
-        T = T_base_gripper.astype(np.float32)
-        points = self._gripper @ T[:, :3, :3].transpose(0, 2, 1) + T[:, None, :3, 3]
-        cells = self._lookup(points)
-        low = points[:, :, 2] - np.float32(_MARGIN)
-        clear: BoolArray = np.all(low >= self._near[cells], axis=1)
-        roomy = np.mean(low >= self._far[cells], axis=1)
-        # Straight down, the way in is free wherever its end is; tilted, the hand also moves sideways.
-        slanted = np.flatnonzero(tilted & clear)
-        for back in (APPROACH / 3.0, 2.0 * APPROACH / 3.0, APPROACH):
-            moved = points[slanted] - np.float32(back) * T[slanted, None, :3, 2]
-            free = moved[:, :, 2] - np.float32(_MARGIN) >= self._near[self._lookup(moved)]
-            clear[slanted] &= free.all(axis=1)
-        return clear, roomy
+        room = self.room(T_base_gripper, tilted)
+        return room.touching == 0.0, 1.0 - room.crowded
 
     def _lookup(self, points: NDArray[np.float32]) -> NDArray[np.int32]:
         """Flat cell index (...) of points (..., 3); points off the grid get its edge."""

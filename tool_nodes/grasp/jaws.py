@@ -43,9 +43,8 @@ class Grasps:
         patch: (N,) length of the contact along the pads' width, of the side where it is shorter.
         slope: (N,) how much the steeper of the two faces leans [-]; 0 is parallel to the pads.
         seen: (N,) share of the contact that was seen, of the side where it is less [-].
-        off_centre: (N,) how far the fingers would push the thing aside before both touch it.
         lever: (N,) level distance of the thing's middle from the closing line, across it.
-        below: (N,) height of the pads above the thing's middle.
+        above: (N,) height of the pads above the thing's middle.
         narrow: (N,) True if what is between the fingers is no wider than the open jaws.
         usable: (N,) True if the jaws can close on the object.
     """
@@ -57,11 +56,14 @@ class Grasps:
     patch: FloatArray
     slope: FloatArray
     seen: FloatArray
-    off_centre: FloatArray
     lever: FloatArray
-    below: FloatArray
+    above: FloatArray
     narrow: BoolArray
     usable: BoolArray
+
+    def of(self, rows: NDArray[np.intp]) -> Grasps:
+        """Some of them."""
+        return Grasps(**{name: value[rows] for name, value in vars(self).items()})
 
 
 def place_jaws(shape: NDArray[np.float32], n_seen: int, centre: FloatArray, tried: Candidates, hand: Hand) -> Grasps:
@@ -144,9 +146,8 @@ def place_jaws(shape: NDArray[np.float32], n_seen: int, centre: FloatArray, trie
         patch=patch,
         slope=slope,
         seen=seen,
-        off_centre=np.abs(free_width - width) / 2.0,
         lever=np.abs(np.einsum("ni,ni->n", away[:, :2], across)),
-        below=-away[:, 2],
+        above=-away[:, 2],
         narrow=narrow,
         usable=usable,
     )

@@ -7,17 +7,19 @@ is judged at the pose where the jaws meet the object, and with the jaws open on 
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes import geometry, workspace
 from tool_nodes.grasp.candidates import candidates
-from tool_nodes.grasp.chances import chances
-from tool_nodes.grasp.clearance import SceneHeights
+from tool_nodes.grasp.chances import Body, Surroundings, contact_quality, features, probabilities
+from tool_nodes.grasp.clearance import LEAST_HEIGHT, MOST_INTO, HandRoom, SceneHeights
 from tool_nodes.grasp.hand import TIP_GAP, Hand
 from tool_nodes.grasp.jaws import LEAST_CONTACT, Grasps, place_jaws
-from tool_nodes.grasp.seen import checked_mask, object_points, raised_points
+from tool_nodes.grasp.levelling import levelled
+from tool_nodes.grasp.seen import MIN_HEIGHT, checked_mask, object_points, raised_points
 from tool_nodes.grasp.seen_depth import SeenDepth
 from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.motion.robot_model import RobotModel, load_robot
@@ -25,12 +27,36 @@ from tool_nodes.perception.shape_completion import complete_shape
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, GraspSet
 
-_CELL = 0.005
-"""Side of the cells whose mean is the middle of the footprint, however unevenly it was seen [m]; a round figure."""
 _MAX_SEEN, _MAX_GUESSED = 600, 400
 """Points of the object that candidates are compared with [-]; they bound the time."""
 _MAX_CHECKED = 240
 """Candidates that are checked against the scene, the best by their contact [-]; they bound the time."""
+_FEW = 6
+"""Where fewer grasps are clear of what was seen, those count too that push some of it aside [-]; a round figure."""
+_OWN_NOISES = 1.5
+"""Masked points stand out of the table by more than so many standard deviations of its noise [-]: a mask holds few
+points of the table, and a card is 5 mm thick."""
+_TABLE_NOISES = 3.0
+"""Other points are obstacles from so many standard deviations on [-]: one in 700 of the table's own is as high."""
+_EVERY = 3
+"""Every third point of the gripper's volume is looked up in hidden space [-]; it bounds the time."""
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """Grasps that touch nothing that was seen, before they are ranked.
+
+    Attributes:
+        T_camera_gripper: (N, 4, 4) poses.
+        width: (N,) jaw opening at contact [m].
+        features: (N, F) what is known about each, as `chances.FEATURES` names it.
+        sampled: How many candidates were tried.
+    """
+
+    T_camera_gripper: FloatArray
+    width: FloatArray
+    features: FloatArray
+    sampled: int
 
 
 class AnalyticGraspGenerator:
@@ -69,33 +95,53 @@ class AnalyticGraspGenerator:
             ToolError: INVALID_ARGUMENT for wrong shapes, EMPTY_MASK, NO_DEPTH when the object has no
                 known points, NO_GRASP when it is too wide, too flat or hemmed in.
         """
+        found = self.propose(cloud, mask, T_base_camera)
+        score = probabilities(found.features)
+        order = np.argsort(-score, kind="stable")
+        return GraspSet(
+            T_camera_gripper=found.T_camera_gripper[order],
+            widths_m=found.width[order],
+            scores=score[order],
+            sampled=found.sampled,
+        )
+
+    def propose(self, cloud: NDArray[np.float32], mask: BoolArray, T_base_camera: FloatArray) -> Proposals:
+        """What `generate` ranks, in no order, and what is known about each; same arguments and errors."""
         mask = checked_mask(cloud, mask, T_base_camera)
         T = np.asarray(T_base_camera, dtype=float)
         cloud = np.asarray(cloud, dtype=np.float32)
         raised_points(geometry.transform(T, cloud[mask]))
-        view, kept = SeenDepth.of(cloud, mask, T)
-        points = geometry.transform(T, cloud[view.rows])
-        seen = object_points(points[kept[view.rows]])
-        support = min(view.support_height(), float(seen[:, 2].min()))
-        guessed = complete_shape(seen, support, view.seen_free)[len(seen) :]
-        centre = _centre(np.vstack([seen, guessed]), support)
+        depth, kept = SeenDepth.of(cloud, mask, T)
+        kept, around, cloud = kept[depth.rows], mask[depth.rows], cloud[depth.rows]
+        points = geometry.transform(T, cloud)
+        table = levelled(points, around, points[kept, :2].mean(axis=0, dtype=float))
+        T_levelled = table.T @ T
+        depth, points = replace(depth, T_base_camera=T_levelled), geometry.transform(T_levelled, cloud)
+        seen = object_points(points[kept], max(MIN_HEIGHT, _OWN_NOISES * table.noise))
+        support = min(depth.support_height(), float(seen[:, 2].min()))
+        guessed = complete_shape(seen, support, depth.seen_free)[len(seen) :]
+        body = Body.of(np.vstack([seen, guessed]), support)
         seen, guessed = self._thinned(seen, _MAX_SEEN), self._thinned(guessed, _MAX_GUESSED)
         shape = np.vstack([seen, guessed]).astype(np.float32)
         phase = float(np.random.default_rng(self._seed).uniform(0.0, np.pi / 24.0))
-        tried = candidates(shape, shape[: len(seen)], centre, float(shape[:, 2].max()) - support, phase)
-        grasps = place_jaws(shape, len(seen), centre, tried, self._hand)
-        quality = chances(grasps, tried, self.gripper)
-        rows = np.argsort(-quality, kind="stable")[: min(int(grasps.usable.sum()), _MAX_CHECKED)]
-        scene = SceneHeights(points, mask[view.rows], shape, self.gripper)
-        T_base_gripper, clear, roomy = _roomier_side(scene, grasps.T_base_gripper[rows], tried.tilt[rows] > 0.0)
+        tried = candidates(shape, shape[: len(seen)], body.centre, body.height, phase)
+        grasps = place_jaws(shape, len(seen), body.centre, tried, self._hand)
+        rows = np.argsort(-contact_quality(grasps, self.gripper), kind="stable")
+        rows = rows[: min(int(grasps.usable.sum()), _MAX_CHECKED)]
+        scene = SceneHeights(points, around, shape, self.gripper, max(LEAST_HEIGHT, _TABLE_NOISES * table.noise))
+        T_base_gripper, room = _roomier_side(scene, grasps.T_base_gripper[rows], tried.tilt[rows] > 0.01)
+        clear = room.into == 0.0
+        if clear.sum() < _FEW:
+            clear = room.into < MOST_INTO
         if not clear.any():
             raise _no_grasp(grasps, tried.central, shape, self.gripper)
-        score = np.where(clear, quality[rows] * roomy**2, -1.0)
-        order = np.argsort(-score, kind="stable")[: int(clear.sum())]
-        return GraspSet(
-            T_camera_gripper=geometry.invert(T) @ T_base_gripper[order],
-            widths_m=grasps.width[rows][order],
-            scores=score[order],
+        rows, T_base_gripper, room = rows[clear], T_base_gripper[clear], room.of(clear)
+        volume = scene.gripper_points(T_base_gripper, _EVERY)
+        hidden = depth.hidden(volume.reshape(-1, 3).astype(float)).reshape(volume.shape[:2]).mean(axis=1)
+        return Proposals(
+            T_camera_gripper=geometry.invert(T_levelled) @ T_base_gripper,
+            width=grasps.width[rows],
+            features=features(grasps.of(rows), tried.tilt[rows], Surroundings(room, hidden), body, self._hand),
             sampled=len(tried),
         )
 
@@ -107,26 +153,14 @@ class AnalyticGraspGenerator:
         return points[np.sort(rng.permutation(len(points))[:count])]
 
 
-def _centre(shape: FloatArray, support: float) -> FloatArray:
-    """Middle (3,) of the thing: the centroid of the columns over its footprint, at half its height."""
-    cells, column = np.unique(np.floor(shape[:, :2] / _CELL).astype(np.int64), axis=0, return_inverse=True)
-    top = np.full(len(cells), support)
-    np.maximum.at(top, column.reshape(-1), shape[:, 2])
-    weight = np.maximum(top - support, _CELL)
-    xy = weight @ ((cells + 0.5) * _CELL) / weight.sum()
-    return np.array([*xy, (support + float(shape[:, 2].max())) / 2.0])
-
-
-def _roomier_side(
-    scene: SceneHeights, T_base_gripper: FloatArray, tilted: BoolArray
-) -> tuple[FloatArray, BoolArray, FloatArray]:
-    """Poses (N, 4, 4) turned by half a turn where the camera on the wrist then has more room; clear and roomy (N,)."""
+def _roomier_side(scene: SceneHeights, T_base_gripper: FloatArray, tilted: BoolArray) -> tuple[FloatArray, HandRoom]:
+    """Poses (N, 4, 4) turned by half a turn where the camera on the wrist then has more room, and the room there."""
     turned = T_base_gripper.copy()
     turned[:, :3, :2] *= -1.0
-    (clear, roomy), (clear_turned, roomy_turned) = (scene.clear(T, tilted) for T in (T_base_gripper, turned))
-    better = clear_turned & (~clear | (roomy_turned > roomy))
-    T = np.where(better[:, None, None], turned, T_base_gripper)
-    return T, clear | clear_turned, np.where(better, roomy_turned, roomy)
+    here, there = (scene.room(T, tilted) for T in (T_base_gripper, turned))
+    better = there.tightness < here.tightness
+    room = HandRoom(**{name: np.where(better, getattr(there, name), value) for name, value in vars(here).items()})
+    return np.where(better[:, None, None], turned, T_base_gripper), room
 
 
 def _no_grasp(grasps: Grasps, central: BoolArray, shape: NDArray[np.float32], gripper: GripperModel) -> ToolError:

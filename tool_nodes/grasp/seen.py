@@ -32,8 +32,8 @@ def checked_mask(cloud: NDArray[np.float32], mask: BoolArray, T_base_camera: Flo
     return flat
 
 
-def raised_points(points: NDArray[np.float32]) -> FloatArray:
-    """Those of the points (N, 3) of a mask, base frame, that are known and stand out of the table.
+def raised_points(points: NDArray[np.float32], least: float = MIN_HEIGHT) -> FloatArray:
+    """Those of the points (N, 3) of a mask, base frame, that are known and stand out of the table by `least` [m].
 
     Raises:
         ToolError: NO_DEPTH where none is known, NO_GRASP where hardly any stands out.
@@ -41,19 +41,19 @@ def raised_points(points: NDArray[np.float32]) -> FloatArray:
     known = points[~np.isnan(points[:, 2])].astype(float)
     if len(known) == 0:
         raise ToolError(ErrorCode.NO_DEPTH, "No depth is known anywhere on the object.", "Look from elsewhere.")
-    raised = known[(known[:, 2] > workspace.TABLE_Z + MIN_HEIGHT) & (known[:, 2] < workspace.TABLE_Z + ROOM)]
+    raised = known[(known[:, 2] > workspace.TABLE_Z + least) & (known[:, 2] < workspace.TABLE_Z + ROOM)]
     if len(raised) < _LEAST_POINTS:
         raise ToolError(
             ErrorCode.NO_GRASP,
-            f"The masked points do not stand more than {1000 * MIN_HEIGHT:.0f} mm above the table, so the fingers "
+            f"The masked points do not stand more than {1000 * least:.0f} mm above the table, so the fingers "
             "cannot hold them.",
         )
     return raised
 
 
-def object_points(points: NDArray[np.float32]) -> FloatArray:
-    """The object's main cluster (N, 3) above the table, one point per 3 mm voxel."""
-    raised = raised_points(points)
+def object_points(points: NDArray[np.float32], least: float = MIN_HEIGHT) -> FloatArray:
+    """The object's main cluster (N, 3) of points that stand out of the table by `least` [m], one per 3 mm voxel."""
+    raised = raised_points(points, least)
     cells = np.floor((raised[:, :2] - raised[:, :2].min(axis=0)) / 0.006).astype(int)
     grid = np.zeros(cells.max(axis=0) + 1, dtype=int)
     np.add.at(grid, (cells[:, 0], cells[:, 1]), 1)

@@ -1,0 +1,191 @@
+"""`python -m training.grasps.fit`: tries grasps of generated things in physics, and fits what their scores say.
+
+python -m training.grasps.fit try --out trials.npz --first-seed 0 --scenes 300
+python -m training.grasps.fit fit trials.npz
+python -m training.grasps.fit check held_out.npz --plot reliability.png
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from agent_node.console.terminal import say
+from sim.camera.ray import RayCamera, jittered, scene_camera
+from sim.camera.sensor import make_sensor
+from sim.scene.clutter import Clutter, clutter_scene
+from tool_nodes.geometry import backproject
+from tool_nodes.grasp import fitted
+from tool_nodes.grasp.chances import FEATURES, probabilities
+from tool_nodes.grasp.sampling import AnalyticGraspGenerator
+from tool_nodes.results import ToolError
+from tool_nodes.types import BoolArray, FloatArray
+from training.grasps.trials import TrialHand
+
+KINDS: tuple[Clutter, ...] = ("single", "packed", "pile", "touching")
+"""Kinds of clutter that take turns."""
+SENSOR = "realsense_d435"
+"""The sensor whose pictures the grasps come from: a fit to clean ones would be too sure of noisy ones."""
+_THINGS, _OTHERS = 4, 1
+"""Things of a scene, and grasps of each beside the best [-]: a scene of clutter costs as much as five trials."""
+_IN_CLUTTER = 6
+"""Things of a scene of clutter [-]."""
+_LEAST_PX = 300
+"""Fewer visible pixels of a thing are not asked for [px]."""
+PRIOR = {
+    "slope": -1.0,
+    "steep": -6.0,
+    "lever": -1.2,
+    "torque": -1.0,
+    "above": -0.6,
+    "width": -1.0,
+    "overlap": 0.5,
+    "little overlap": -2.0,
+    "patch": 0.5,
+    "little patch": -1.0,
+    "seen": 0.3,
+    "tight": -1.0,
+    "tilt": -1.0,
+    "level": -0.5,
+    "into": -2.5,
+    "touching": -1.5,
+    "crowded": -1.0,
+    "hidden": -1.5,
+}
+"""What the weights are drawn to where trials are few [-]: the signs follow from mechanics, the sizes are guesses. What
+is not named is drawn to 0 and has either sign."""
+_LEAST_SHARE = 0.3
+"""Each weight has at least this share of what it is drawn to [-]: whatever else goes with a feature in the trials, of
+two grasps that are alike but for it mechanics says which is better."""
+_LEAST_SPREAD = 0.1
+"""A feature that varies less counts as if it varied by this [-]: few trials say little of rare features."""
+_RIDGE = 0.5
+"""Penalty on the squares of their distances from it, in standard deviations of the features [-]: as much as one trial
+in doubt for each; with a few hundred trials it keeps rare features from deciding."""
+_BINS = 10
+"""Bins of equal numbers of a reliability table [-]."""
+
+
+def tried(seed: int, kind: Clutter) -> list[tuple[FloatArray, bool, bool]]:
+    """(features, held, whether it was the best) of some grasps in one scene, by true masks."""
+    scene = clutter_scene(kind, seed, n=1 if kind == "single" else _IN_CLUTTER)
+    hand = TrialHand(scene)
+    world = hand.world
+    camera = RayCamera(
+        world.model,
+        world.data,
+        jittered(scene_camera(), scene),
+        world.body_index,
+        seed=seed,
+        sensor=make_sensor(SENSOR, "scene", seed),
+    )
+    frame = camera.capture()
+    assert frame.ids is not None
+    cloud = backproject(frame.depth, frame.K)
+    rng = np.random.default_rng([seed, 0x67])
+    visible = [k for k in range(len(scene.objects)) if int((frame.ids == k).sum()) >= _LEAST_PX]
+    found = []
+    for k in rng.permutation(visible)[:_THINGS]:
+        try:
+            proposed = AnalyticGraspGenerator(seed).propose(cloud, (frame.ids == k).ravel(), frame.T_base_camera)
+        except ToolError:
+            continue
+        order = np.argsort(-probabilities(proposed.features), kind="stable")
+        # The best, and others from all over the ranking, the better half more often.
+        others = (len(order) * rng.random(_OTHERS) ** 2).astype(int)
+        for rank in dict.fromkeys([0, *others]):
+            row = order[rank]
+            trial = hand.grasp(frame.T_base_camera @ proposed.T_camera_gripper[row], scene.objects[k].id)
+            if trial is not None:
+                found.append((proposed.features[row], trial.held, rank == 0))
+    return found
+
+
+def fit(x: FloatArray, held: BoolArray) -> tuple[FloatArray, float]:
+    """Weights (F,) and intercept of a logistic regression, to outcomes (N,) of features (N, F)."""
+    scale = np.maximum(x.std(axis=0), _LEAST_SPREAD)
+    prior = scale * np.array([PRIOR.get(name, 0.0) for name in FEATURES])
+    z = np.column_stack([x / scale, np.ones(len(x))])
+    sign = np.where(held, 1.0, -1.0)
+
+    def loss(w: FloatArray) -> tuple[float, FloatArray]:
+        margin = sign * (z @ w)
+        penalty = np.append(w[:-1] - prior, 0.0)
+        gradient = -(z * (sign * expit(-margin))[:, None]).sum(axis=0) + 2.0 * _RIDGE * penalty
+        return float(np.logaddexp(0.0, -margin).sum() + _RIDGE * penalty @ penalty), gradient
+
+    least = [*(_LEAST_SHARE * prior), 0.0]
+    bounds = [(b, None) if b > 0.0 else (None, b) if b < 0.0 else (None, None) for b in least]
+    start = np.append(prior, 0.0)
+    w = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 2000}).x
+    return w[:-1] / scale, float(w[-1])
+
+
+def reliability(p: FloatArray, held: BoolArray) -> tuple[list[tuple[float, float, int]], float]:
+    """(mean score, share held, n) in bins of equal numbers, and the expected calibration error."""
+    parts = np.array_split(np.argsort(p, kind="stable"), _BINS)
+    table = [(float(p[part].mean()), float(held[part].mean()), len(part)) for part in parts if len(part)]
+    return table, sum(n * abs(said - was) for said, was, n in table) / len(p)
+
+
+def _read(files: list[Path]) -> tuple[FloatArray, BoolArray, BoolArray]:
+    parts = [np.load(file) for file in files]
+    x, held, best = (np.concatenate([part[name] for part in parts]) for name in ("x", "held", "best"))
+    return x, held.astype(bool), best.astype(bool)
+
+
+def main() -> None:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(prog="python -m training.grasps.fit", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    trying = commands.add_parser("try", help="try grasps in physics")
+    trying.add_argument("--out", type=Path, required=True)
+    trying.add_argument("--first-seed", type=int, default=0)
+    trying.add_argument("--scenes", type=int, default=300)
+    fitting = commands.add_parser("fit", help="fit the probabilities, and write tool_nodes/grasp/fitted.py")
+    fitting.add_argument("files", type=Path, nargs="+")
+    checking = commands.add_parser("check", help="how reliable the probabilities are")
+    checking.add_argument("files", type=Path, nargs="+")
+    options = parser.parse_args()
+    if options.command == "try":
+        _try(options.out, options.first_seed, options.scenes)
+        return
+    x, held, best = _read(options.files)
+    if options.command == "fit":
+        weights, intercept = fit(x[:, : len(FEATURES)], held)
+        lines = "".join(f"    {weight:.4f},  # {name}\n" for weight, name in zip(weights, FEATURES, strict=True))
+        text = (
+            f'"""Written by `python -m training.grasps.fit`, from {len(x)} trials: do not edit."""\n\n'
+            f"INTERCEPT = {intercept:.4f}\nWEIGHTS = (\n{lines})\n"
+        )
+        Path(fitted.__file__).write_text(text, encoding="utf-8")
+        p = expit(x[:, : len(FEATURES)] @ weights + intercept)
+    else:
+        p = probabilities(x)
+    _say(p, held, "all")
+    _say(p[best], held[best], "best of each thing")
+
+
+def _say(p: FloatArray, held: BoolArray, what: str) -> None:
+    table, error = reliability(p, held)
+    say(f"{what}: {len(p)} grasps, {held.mean():.3f} held, expected calibration error {error:.3f}")
+    for said, was, n in table:
+        say(f"  said {said:.3f}  held {was:.3f}  n {n}")
+
+
+def _try(out: Path, first_seed: int, scenes: int) -> None:
+    rows: list[tuple[FloatArray, bool, bool]] = []
+    for k, seed in enumerate(range(first_seed, first_seed + scenes)):
+        rows += tried(seed, KINDS[k % len(KINDS)])
+        if rows:
+            x, held, best = (np.array(column) for column in zip(*rows, strict=True))
+            np.savez(out, x=x, held=held, best=best)
+            say(f"{k + 1} scenes, {len(rows)} grasps, {held.mean():.3f} held, best {held[best].mean():.3f}")
+
+
+if __name__ == "__main__":
+    main()
