@@ -221,7 +221,8 @@ def test_every_sentence_that_is_offered_means_something_in_its_scene(page: str, 
 def test_the_scene_in_the_documents_is_one_and_its_keys_are_all_that_there_are() -> None:
     scene = scene_of("my_scene.yaml")
     assert [placed.id for placed in scene.objects] == ["apple_1", "white_bowl_1", "red_box_1", "second_box"]
-    keys = [re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) for table in SCENES_PAGE.split("| key of ")[1:]]
+    tables = [rest.split("\n\n")[0] for rest in SCENES_PAGE.split("| key of ")[1:]]
+    keys = [re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) for table in tables]
     assert [sorted(part) for part in keys] == [sorted(scene_files._OBJECT_KEYS), sorted(scene_files._SCENE_KEYS)]
     for low, high in (workspace.TABLE_X, workspace.TABLE_Y, workspace.REACH_RADIUS):
         assert f"{low:.2f} to {high:.2f} m" in SCENES_PAGE

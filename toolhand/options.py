@@ -60,7 +60,7 @@ def named_scene(name: str, objects: str = "") -> Scene:
     """The scene of a name, see `sim.scene.files.named_scene`, whose things may be of these sets.
 
     Args:
-        name: What a user types for a scene.
+        name: Name of a scene as a user types it.
         objects: Object sets, see `sim.objects.chosen.choose_sets`.
 
     Raises:

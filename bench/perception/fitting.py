@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import tyro
 from numpy.typing import NDArray
 
 from bench.perception.masks import LEAST_PIXELS, pictures, scene_of
@@ -179,7 +180,12 @@ def _first_guess(features: Array32) -> Array32:
 
 
 def main(seeds: int = SEEDS, first_seed: int = FIRST_SEED) -> None:
-    """Write `parts.json` anew."""
+    """Write `parts.json` anew.
+
+    Args:
+        seeds: Scenes of each kind.
+        first_seed: Seed of the first one.
+    """
     rng = np.random.default_rng(0)
     seen: list[tuple[Frame, NDArray[np.int32]]] = []
     for kind in CLUTTER_KINDS:
@@ -213,4 +219,4 @@ def main(seeds: int = SEEDS, first_seed: int = FIRST_SEED) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main)

@@ -50,10 +50,10 @@ class MaskJob:
 
     Attributes:
         kind: One of KINDS.
-        seed: Of the scene, and of the sensor's noise.
+        seed: Seed of the scene and of the sensor's noise.
         things: Object set of the clutter.
         sensor: Name of a sensor.
-        unknown: What stands in the scene is taken out of the products that perception knows.
+        unknown: True where perception knows none of the products that stand in the scene.
     """
 
     kind: str

@@ -42,7 +42,7 @@ class MeshAsset(ObjectAsset):
 
     Attributes:
         parts: Corners (N, 3) of each convex solid, body frame [m].
-        skins: What cameras see, one a colour.
+        skins: Surfaces that cameras see, one a colour.
         matter: Centre of mass and inertia.
         own_grip: Whether its friction holds against a gripper's pads too, which else have their own.
     """

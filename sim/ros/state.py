@@ -107,7 +107,7 @@ class StatePublisher:
         rate: Joint states per second of simulated time [Hz].
         scene_frame: Optical frame of the scene camera.
         robot: Robot whose description is published.
-        device: What measures as "scene", "wrist" and "arm" now, see `sim.camera.sensor.device`.
+        device: Gives the sensor that measures as "scene", "wrist" and "arm" now, see `sim.camera.sensor.device`.
         joint_states: One of `JOINT_STATES`.
     """
 

@@ -156,7 +156,7 @@ class _Place:
     Args:
         rng: Random numbers of the scene.
         T_base_camera: (4, 4) pose of the scene camera.
-        things: What is to be placed.
+        things: Things that are to be placed.
     """
 
     def __init__(self, rng: np.random.Generator, T_base_camera: FloatArray, things: Sequence[PlacedObject]) -> None:

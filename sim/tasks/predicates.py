@@ -390,6 +390,7 @@ def _still(state: ObjectState, thresholds: Thresholds) -> bool:
 
 
 _UPRIGHT = ObjectState("", np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(6))
+"""A thing at the origin that is not turned [m, quaternion wxyz]."""
 
 
 def _tilt(before: ObjectState, after: ObjectState) -> float:

@@ -1,6 +1,8 @@
 """Written by `python -m training.grasps.fit`, from 249 trials: do not edit."""
 
 INTERCEPT = -4.3100
+"""Log odds of a grasp whose features are all 0 [-]."""
+
 WEIGHTS = (
     -0.3000,  # slope
     -1.8000,  # steep
@@ -24,3 +26,4 @@ WEIGHTS = (
     5.3758,  # volume
     -0.7639,  # height
 )
+"""Change of the log odds with each feature, in the order of `tool_nodes.grasp.chances` [-]."""

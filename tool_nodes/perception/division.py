@@ -46,7 +46,7 @@ class Piece:
 
     Attributes:
         cluster: The thing as geometry sees it.
-        features: What its expected IoU is read from, see `Joined.score_features`.
+        features: Numbers that its expected IoU is read from, see `Joined.score_features`.
         split: How it would most likely be two; None where there is no way.
     """
 

@@ -161,7 +161,7 @@ class Joint:
     Attributes:
         first: bool (n,), patches of the one.
         second: Those of the other.
-        probability: Of being one thing.
+        probability: Probability of being one thing.
     """
 
     first: BoolArray
@@ -177,7 +177,7 @@ class Joined:
         regions: Their sums.
         owner: (n,) number of the region that each patch belongs to.
         alone: Numbers of the regions, largest first.
-        joints: What was joined, in order.
+        joints: Parts that were joined, in order.
         same: (n, n) probability that two regions that share a border are one thing; negative where they share none.
         pixels: (n,) size of each patch [px].
     """

@@ -46,11 +46,11 @@ class Thing:
     """One thing of a frame.
 
     Attributes:
-        cluster: As geometry sees it.
-        look: As the recogniser does.
+        cluster: Its pixels and its box.
+        look: Colours and size that the recogniser compares.
         iou: Expected IoU of its mask.
         split: How it could be two things, with about even odds; None where it could not.
-        features: What the expected IoU was read from; none for a container.
+        features: Numbers that the expected IoU was read from; none for a container.
     """
 
     cluster: Cluster

@@ -160,7 +160,9 @@ def main() -> None:
         lines = "".join(f"    {weight:.4f},  # {name}\n" for weight, name in zip(weights, FEATURES, strict=True))
         text = (
             f'"""Written by `python -m training.grasps.fit`, from {len(x)} trials: do not edit."""\n\n'
-            f"INTERCEPT = {intercept:.4f}\nWEIGHTS = (\n{lines})\n"
+            f'INTERCEPT = {intercept:.4f}\n"""Log odds of a grasp whose features are all 0 [-]."""\n\n'
+            f"WEIGHTS = (\n{lines})\n"
+            '"""Change of the log odds with each feature, in the order of `tool_nodes.grasp.chances` [-]."""\n'
         )
         Path(fitted.__file__).write_text(text, encoding="utf-8")
         p = expit(x[:, : len(FEATURES)] @ weights + intercept)

@@ -15,6 +15,7 @@ from tool_nodes import workspace
 from tool_nodes.types import FloatArray
 
 _LEVELS = 256
+"""Values of a channel of 8 bits [-]."""
 _NORMAL = ndtri((np.arange(_LEVELS) + 0.5) / _LEVELS)
 """Normal numbers (256,), one for each value of a random byte."""
 _MOST = 0.25

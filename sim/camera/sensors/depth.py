@@ -45,7 +45,7 @@ def measured_depth(
         view: The picture's intrinsics, and what is transparent in it.
         bias: The device's share of the greatest systematic error, in [-1, 1].
         pattern: (H, W) normal numbers of the device; None where it has no error that stays the same.
-        rng: Of the picture.
+        rng: Random numbers of the picture.
     """
     far = np.float32(min(sensor.far_m or MAX_DEPTH, MAX_DEPTH))
     scale = float(view.K[0, 0]) / sensor.focal_px

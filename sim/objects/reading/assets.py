@@ -84,8 +84,8 @@ def asset_of(meshes: Sequence[Placed], note: Note, words: Description, where: st
 
     Args:
         meshes: At least one that is solid.
-        note: What its owner says of it.
-        words: What it is called, where the note says nothing.
+        note: Its owner's description.
+        words: Name that it has where the note gives none.
         where: Name of its file in messages.
 
     Raises:

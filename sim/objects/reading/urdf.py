@@ -33,7 +33,7 @@ class UrdfThing:
         meshes: Its geometry, in metres.
         mass: Sum of its links' masses [kg]; None where it gives none.
         friction: Coefficient of `lateral_friction` [-]; None where it gives none.
-        remarks: What of it cannot be had, a sentence each.
+        remarks: A sentence for each part of the file that is not read.
     """
 
     meshes: tuple[Placed, ...]
