@@ -75,7 +75,7 @@ BENCHMARKS = {
     ),
     "sensors": CliCommand(
         "bench.sensors:bench_sensors",
-        "Switch the noise terms of a simulated sensor on one at a time: masks, 3D boxes and grasps.",
+        "Switch the noise terms of a sensor on one at a time, over the same scenes: masks, 3D boxes and grasps.",
     ),
     "tools": CliCommand(
         "bench.tools:bench_tools", "Time every tool that does not move the robot, each call on a fresh picture."

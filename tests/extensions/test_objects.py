@@ -18,7 +18,7 @@ SCENE, RUN = (shlex.split(line) for line in re.findall(r"^    toolhand (.*)$", P
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
     package = install_guide(tmp_path_factory.mktemp("objects") / "site", "objects")
-    (block,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    block = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[0]
     (package.work / "workshop.yaml").write_text(block, encoding="utf-8")
     return package
 

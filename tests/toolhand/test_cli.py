@@ -207,7 +207,7 @@ def test_ctrl_c_while_the_animation_is_made_keeps_the_result(tmp_path: Path) -> 
 
 
 def test_ctrl_c_before_there_is_an_arm_ends_the_command(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(name: str) -> None:
+    def interrupt(name: str, objects: str = "") -> None:
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(stations, "named_scene", interrupt)
@@ -240,7 +240,10 @@ WRONG = [
     (("run", PICK, "--perception", "magic"), "There is no perception 'magic': it must be learned or pixels or served"),
     (("run", PICK, "--policy", "magic"), "scripted"),
     (("run", PICK, "--scene", "-3"), "A scene seed must be 0 or greater, got -3."),
-    (("run", PICK, "--scene", "²"), "There is no scene '²': give a seed such as 3, the path of a YAML file"),
+    (
+        ("run", PICK, "--scene", "²"),
+        "There is no scene '²': give a seed such as 3, clutter such as pile:17, the path of a YAML file",
+    ),
     (("run", PICK, "--runs-dir", "file/runs"), "Cannot write file/runs"),
     (("scene", "nowhere.yaml"), "There is no scene 'nowhere.yaml'"),
     (("scene", "9" * 5000), "There is no scene '999"),
@@ -330,7 +333,7 @@ def test_without_json_stdout_stays_empty_and_the_complaint_is_on_stderr(cli: Cli
 def test_an_exception_inside_is_one_sentence(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
-    def crash(name: str) -> None:
+    def crash(name: str, objects: str = "") -> None:
         raise RuntimeError("the cat sat on it")
 
     monkeypatch.setattr(stations, "named_scene", crash)
@@ -342,7 +345,7 @@ def test_an_exception_inside_is_one_sentence(
 
 
 def test_developers_can_ask_for_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    def crash(name: str) -> None:
+    def crash(name: str, objects: str = "") -> None:
         raise RuntimeError("the cat sat on it")
 
     monkeypatch.setattr(stations, "named_scene", crash)
@@ -394,7 +397,8 @@ def test_the_help_of_a_command_says_what_a_scene_can_be(cli: Cli, command: str) 
     ended = cli(command, "--help")
     assert ended.status == 0
     words = " ".join(ended.out.replace("│", " ").split())
-    assert 'a seed such as 3, which always gives the same scene; the path of a YAML file; or "example"' in words
+    assert "a seed such as 3, which always gives the same scene; clutter, KIND:SEED[:SETS[:NUMBER]], such as" in words
+    assert 'the path of a YAML file; or "example"' in words
 
 
 # -- scene, tools, call, doctor --------------------------------------------------------------------

@@ -12,6 +12,7 @@ from scipy.special import ndtri
 from sim.camera.sensors.noise import NoiseTerms
 from sim.camera.shading import linear_light
 from tool_nodes import workspace
+from tool_nodes.toolbox.picture_files import opened
 from tool_nodes.types import FloatArray
 
 _LEVELS = 256
@@ -59,7 +60,8 @@ def measured_colour(
     if sensor.jpeg:
         buffer = io.BytesIO()
         Image.fromarray(rgb).save(buffer, "JPEG", quality=round(sensor.jpeg))
-        rgb = np.array(Image.open(buffer))
+        with opened(buffer.getvalue()) as picture:
+            rgb = np.array(picture)
     return rgb
 
 

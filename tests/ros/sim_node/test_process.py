@@ -58,7 +58,7 @@ def start_process(router: str) -> Iterator[Start]:
         ("camera_rate:=0", "Parameter camera_rate must be from 0.1 to 60"),
         ("camera:=ray", "Parameter camera of sim is called renderer since version 0.2.0."),
         ("renderer:=film", "Parameter renderer must be gl or ray or auto"),
-        ("sensor:=eye", "There is no sensor 'eye': it must be ideal or stereo."),
+        ("sensor:=eye", "There is no sensor 'eye': it must be azure_kinect or clean or hard or ideal"),
         ("fault:=fire", "Parameter fault must be empty or gripper_jam"),
     ],
 )
