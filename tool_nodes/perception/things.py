@@ -198,7 +198,8 @@ class Things:
         if not len(part.features):
             return Thing(part.cluster, look, outline)
         features = np.append(part.features, [strange, outline, self.surface.coarse - 1.0]).astype(np.float32)
-        iou = float(network("score")(features[None])[0])
+        # No mask is expected to be better than an outline can be measured.
+        iou = min(float(network("score")(features[None])[0]), outline)
         split = part.split
         if split is not None:
             sizes = sorted(np.count_nonzero(mask) for mask in (split.first, split.second))
