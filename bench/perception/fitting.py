@@ -140,7 +140,7 @@ def joint_examples(
     judge: JointJudge,
     rng: np.random.Generator,
 ) -> None:
-    """RegionSums as they are joined: are both mostly the same thing?"""
+    """Regions as they are joined: are both mostly the same thing?"""
     pairs = find_pairs(relief, border)
     labels = find_patches(relief, pairs)
     if labels.max() < 2:
@@ -175,7 +175,7 @@ def score_examples(examples: Examples, frame: Frame, ids: NDArray[np.int32]) -> 
 
 
 def _first_guess(features: Array32) -> Array32:
-    """RegionSums are one where no border runs between them: what is shown to the first fit."""
+    """Regions are one where no border runs between them: what is shown to the first fit."""
     return logistic(-0.5 * features[:, 0])
 
 

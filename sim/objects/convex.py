@@ -19,6 +19,14 @@ def extents(parts: tuple[FloatArray, ...]) -> Triple:
     return x, y, z
 
 
+def hull_corners(parts: tuple[FloatArray, ...]) -> FloatArray:
+    """(K, 3) corners of the convex hull of solids of corners (N, 3) [m]; not to be changed."""
+    points = np.vstack(parts)
+    points = points[ConvexHull(points).vertices]
+    points.setflags(write=False)
+    return points
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ConvexAsset(ObjectAsset):
     """A thing made of convex solids of one colour.
@@ -53,7 +61,4 @@ class ConvexAsset(ObjectAsset):
     @cached_property
     def hull_points(self) -> FloatArray:
         """(K, 3) corners of the convex hull of all solids, body frame [m]."""
-        points = np.vstack(self.parts)
-        points = points[ConvexHull(points).vertices]
-        points.setflags(write=False)
-        return points
+        return hull_corners(self.parts)

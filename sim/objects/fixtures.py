@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Mapping
 
 from sim.objects.asset import ObjectAsset, Triple
 from sim.objects.primitives import BOX, PrimitiveAsset, ShapePart
@@ -53,21 +52,4 @@ def _wood(half: Triple, middle: Triple) -> ShapePart:
     return ShapePart(BOX, half, middle, (140, 105, 70))
 
 
-class _Fixtures(Mapping[str, ObjectAsset]):
-    """ReadThing when the first one is asked for."""
-
-    @cached_property
-    def _assets(self) -> dict[str, ObjectAsset]:
-        return {"bin": _bin(), "shelf": _shelf()}
-
-    def __getitem__(self, name: str) -> ObjectAsset:
-        return self._assets[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._assets)
-
-    def __len__(self) -> int:
-        return len(self._assets)
-
-
-FIXTURES = _Fixtures()
+FIXTURES: Mapping[str, ObjectAsset] = {"bin": _bin(), "shelf": _shelf()}

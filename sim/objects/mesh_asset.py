@@ -8,9 +8,9 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from scipy.spatial import ConvexHull
 
 from sim.objects.asset import ABOVE_PADS, ObjectAsset, Triple
+from sim.objects.convex import hull_corners
 from sim.objects.meshes import MassProperties, TriangleMesh
 from tool_nodes.types import FloatArray
 
@@ -77,10 +77,7 @@ class MeshAsset(ObjectAsset):
     @cached_property
     def hull_points(self) -> FloatArray:
         """(K, 3) corners of the convex hull of all solids, body frame [m]."""
-        points = np.vstack(self.parts)
-        points = points[ConvexHull(points).vertices]
-        points.setflags(write=False)
-        return points
+        return hull_corners(self.parts)
 
     def contact_of(self, grip: float) -> dict[str, object]:
         """See ObjectAsset; friction of its own is above that of the pads."""

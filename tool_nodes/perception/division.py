@@ -129,7 +129,7 @@ def _cluster(surface: Surface, eye: FloatArray, mask: BoolArray, support: float,
 
 
 def _shadows(joined: Joined, relief: Relief, own: BoolArray, patches: NDArray[np.int32]) -> set[int]:
-    """RegionSums that lie on the table beside the cluster's pixels `own` (h, w): what looks unlike the table only."""
+    """Regions that lie on the table beside the cluster's pixels `own` (h, w): what looks unlike the table only."""
     region = joined.owner[patches]
     share = np.bincount(region.ravel(), own.ravel(), joined.regions.count) / np.maximum(joined.regions.sums[:, 0], 1.0)
     low = max(SOLID_M, 2.0 * relief.rough)

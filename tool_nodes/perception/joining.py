@@ -29,7 +29,7 @@ _ANGLES = np.arange(_SIDES) * np.pi / _SIDES
 _PAIR_COLUMNS = (0, 3, 5, 7, 10, 14)
 """Features of pixel pairs whose means a border keeps: bend, turn and valley at two reaches, change of hue."""
 _SURE = 0.5
-"""RegionSums are one thing from this probability on [-]."""
+"""Regions are one thing from this probability on [-]."""
 
 JointJudge = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """Probabilities (N,) of being one thing, for features (N, F)."""
@@ -82,7 +82,7 @@ class RegionSums:
         return np.asarray(square + square.transpose(1, 0, 2), float)
 
     def neighbours(self, i: int) -> NDArray[np.intp]:
-        """RegionSums that share a border with region i."""
+        """Regions that share a border with region i."""
         return np.flatnonzero(self.borders[i, :, 0] > 0)
 
     def join(self, i: int, j: int) -> None:
