@@ -6,6 +6,7 @@ alone: `ycb/003-cracker-box`. Naming them reads no mesh; a mesh is read when its
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import re
@@ -17,6 +18,7 @@ from pathlib import Path
 from sim.objects.asset import ObjectAsset
 from sim.objects.reading.assets import Placed, asset_of
 from sim.objects.reading.mesh_files import FORMATS, read_mesh
+from sim.objects.reading.notes import FILE as NOTES
 from sim.objects.reading.notes import FolderNotes, Note, folder_notes, note_beside, package_folder
 from sim.objects.reading.urdf import read_urdf
 from tool_nodes import registry
@@ -40,6 +42,8 @@ _SHARED_FOLDERS = re.compile(
 """Names of folders that say nothing of a thing."""
 _ONLY_TOUCHED = re.compile(r"(^|[_-])(collision|coll|col|vhacd|coacd|convex|hull)s?([_-]?\d*)?$")
 """Names of files and folders with the collision geometry of a thing."""
+_HASH_DIGITS = 12
+"""Hexadecimal digits by which a folder's content is known [-]: 48 bits, more than tell two folders apart."""
 _BETTER = ("google_16k", "google_64k", "google_512k")
 """Where one thing has several meshes, these folders come first: of YCB's, the one of 16,000 triangles."""
 
@@ -122,6 +126,27 @@ class FolderSet(Mapping[str, ObjectAsset]):
 
     def __len__(self) -> int:
         return len(self._found)
+
+    def content_hash(self) -> str:
+        """The first 12 digits of the SHA-256 of `objects.yaml` and of every file beside the things, paths and all.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for a file that cannot be read.
+        """
+        root, found = folder_notes(self._folder).root, self._found.values()
+        files = {path.relative_to(root).as_posix(): path for path in _beside(root)}
+        files |= {f"{one.root.name}/{one.path.relative_to(one.root)}": one.path for one in found if one.root != root}
+        notes = self._folder / NOTES
+        files |= {NOTES: notes} if notes.exists() else {}
+        whole = hashlib.sha256()
+        for name, path in sorted(files.items()):
+            try:
+                with path.open("rb") as content:
+                    digest = hashlib.file_digest(content, "sha256")
+            except OSError as error:
+                raise invalid(f"The file {name} of {self._folder.name!r} cannot be read: {error.strerror}.") from error
+            whole.update(f"{name}\0{digest.hexdigest()}\n".encode())
+        return whole.hexdigest()[:_HASH_DIGITS]
 
     @cached_property
     def _found(self) -> Mapping[str, _Found]:
@@ -229,6 +254,14 @@ def _files(root: Path) -> Iterator[Path]:
             stem, kind = os.path.splitext(name.lower())
             if kind in (*FORMATS, _URDF) and not _ONLY_TOUCHED.search(stem) and not name.startswith("."):
                 yield here / name
+
+
+def _beside(root: Path) -> Iterator[Path]:
+    """Every file of a folder and those in it but the hidden ones; links to folders are not followed."""
+    for at, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths = (Path(at) / name for name in files if not name.startswith("."))
+        yield from (path for path in paths if path.is_file())
 
 
 def known_sets() -> tuple[str, ...]:

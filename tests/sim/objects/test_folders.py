@@ -262,6 +262,16 @@ def test_a_urdf_is_one_body_with_its_scale_pose_colour_and_mass(folder: Path) ->
     assert block.colour == "red"
 
 
+def test_a_whole_folder_of_urdfs_may_be_scaled(folder: Path) -> None:
+    (folder / "block.urdf").write_text(
+        """<robot name="block"><link name="base"><collision><geometry><box size="0.1 0.06 0.04"/></geometry></collision>
+        <visual><geometry><box size="0.1 0.06 0.04"/></geometry></visual></link></robot>""",
+        encoding="utf-8",
+    )
+    (folder / "objects.yaml").write_text("defaults: {scale: 0.65}", "utf-8")
+    assert only(folder).size_m == pytest.approx((0.065, 0.039, 0.026))
+
+
 def test_glb_stands_as_its_format_says_and_up_says_otherwise(folder: Path) -> None:
     put(BOX, folder / "a.glb")
     put(BOX, folder / "b.obj")
