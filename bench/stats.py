@@ -14,6 +14,8 @@ from training.intervals import wilson
 
 SHOWN_FAILURES = 12
 """A report for people names this many failures; the JSON document has all of them."""
+_NAME = 28
+"""Least width of the column of names [characters]."""
 LINE_WIDTH = 140
 """Longest line that it shows of each [characters]."""
 
@@ -55,19 +57,20 @@ def format_rows(rows: Sequence[dict[str, Any]]) -> str:
     lines = []
     rates = [row for row in rows if "rate" in row]
     timings = [row for row in rows if "p50_ms" in row]
+    wide = max([_NAME, *(len(str(row["name"])) + 1 for row in (*rates, *timings))])
     if rates:
-        lines.append(f"{'':28}{'n':>6}{'success':>9}{'rate':>9}   95 % interval")
+        lines.append(f"{'':{wide}}{'n':>6}{'success':>9}{'rate':>9}   95 % interval")
         for row in rates:
             extra = "".join(f"   {k} {v}" for k, v in row.items() if k in ("points", "max_points"))
             rate, interval = "-", "-"
             if row["n"]:
                 rate, interval = f"{100 * row['rate']:.1f}%", f"{100 * row['low']:.1f} .. {100 * row['high']:.1f} %"
-            lines.append(f"{row['name']:28}{row['n']:>6}{row['success']:>9}{rate:>9}   {interval}{extra}")
+            lines.append(f"{row['name']:{wide}}{row['n']:>6}{row['success']:>9}{rate:>9}   {interval}{extra}")
     if timings:
-        lines.append(f"{'':28}{'n':>6}{'p50':>11}{'p95':>11}{'p99':>11}")
+        lines.append(f"{'':{wide}}{'n':>6}{'p50':>11}{'p95':>11}{'p99':>11}")
         for row in timings:
             cells = [f"{row[k]:.0f} ms" if row[k] is not None else "-" for k in ("p50_ms", "p95_ms", "p99_ms")]
-            lines.append(f"{row['name']:28}{row['n']:>6}" + "".join(f"{cell:>11}" for cell in cells))
+            lines.append(f"{row['name']:{wide}}{row['n']:>6}" + "".join(f"{cell:>11}" for cell in cells))
     return "\n".join(lines)
 
 

@@ -41,6 +41,27 @@ class ContactReader:
         apart = self._robot_or_table
         return frozenset((self._names[a], self._names[b]) for a, b in pairs if not (a in apart and b in apart))
 
+    def pressed(self, model: mujoco.MjModel, data: mujoco.MjData, name: str) -> dict[str, float]:
+        """Force with which each other object presses down on one, negative where it holds it up [N].
+
+        Args:
+            model: The physics' model.
+            data: A state where nothing sleeps, with its contact forces.
+            name: Id of the object that is pressed on.
+        """
+        here, force = self._names.index(name), np.zeros(6)
+        found: dict[str, float] = {}
+        for contact, (first, second) in enumerate(self._of_geom[data.contact.geom[: data.ncon]].tolist()):
+            other = second if first == here else first
+            if here not in (first, second) or other == here or other in self._robot_or_table:
+                continue
+            mujoco.mj_contactForce(model, data, contact, force)
+            # The rows of the frame are its axes; the force is that of the first geom on the second.
+            upwards = float(data.contact.frame[contact].reshape(3, 3)[:, 2] @ force[:3])
+            down = upwards if first == here else -upwards
+            found[self._names[other]] = found.get(self._names[other], 0.0) + down
+        return found
+
     def follow(self, data: mujoco.MjData, all_awake: Callable[[], mujoco.MjData]) -> Contacts:
         """What touches in the state after the one that was followed last.
 

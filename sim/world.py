@@ -43,6 +43,9 @@ _SQUEEZE = 0.2
 """Share of the gripper's greatest force from which on its jaws press on something; moving freely they need 0.04 (Gen3)
 and 0.06 (Jaco2) [-]; a round figure."""
 
+_RESTS = 0.1
+"""Share of its weight with which a thing presses down that rests on another one [-]: what stands beside one and leans
+against it presses with less; a round figure."""
 _NO_WARNINGS = bytes(4 * int(mujoco.mjtWarning.mjNWARNING))
 """MuJoCo's counters of warnings without any."""
 _SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
@@ -410,6 +413,14 @@ class World:
                 touching=touching(contacts, name),
             )
         return Snapshot(time=self.time, objects=objects)
+
+    def resting_on(self, name: str) -> frozenset[str]:
+        """Ids of the objects that press down on one with a part of their weight, by the physics' contact forces."""
+        data = self._seen_awake()
+        least = {other: _RESTS * self.model.body_subtreemass[body] for other, body in self._bodies.items()}
+        gravity = float(np.linalg.norm(self.model.opt.gravity))
+        pressed = self._contacts.pressed(self.model, data, name)
+        return frozenset(other for other, force in pressed.items() if force >= least[other] * gravity)
 
     def hold(self, seconds: float, every: float = 0.1) -> Sequence[Snapshot]:
         """Let time pass with the last commands; snapshots every `every` seconds, first and last included.

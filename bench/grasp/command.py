@@ -19,8 +19,8 @@ from agent_node.runs.folder import write_atomically
 from bench.grasp.page import write_page
 from bench.grasp.plots import format_reliability, save_reliability, save_success, scores_of
 from bench.grasp.records import GraspRecord, RunFolder, csv_of
-from bench.grasp.rows import causes_of, format_paired, paired, rows_of, things_of
-from bench.grasp.scenes import GraspJob, GraspProtocol, jobs_of, kinds_of, sets_of
+from bench.grasp.rows import FIRST, FIRST_CHOSEN, causes_of, format_paired, paired, rows_of, things_of
+from bench.grasp.scenes import GraspJob, GraspProtocol, contents_of, jobs_of, kinds_of, sets_of
 from bench.grasp.sides import GraspSide, sides_of
 from bench.grasp.trial import crashed, run_one
 from bench.perception.metrics import format_means
@@ -56,8 +56,8 @@ def bench_grasp(
         scene: Kinds of scenes, several with commas; all that suit the sets where it is left out.
         n: Scenes of each kind; with the catalogue's own kinds, 58 grasp each product alone and in clutter.
         first_seed: Seed of the first scene of each kind.
-        protocol: `attempt` asks for one thing of each scene once, `clear` for whatever the tools see best, until the
-            scene is empty or two attempts running fail.
+        protocol: `attempt` asks for one thing of each scene once, `any` for whatever the tools see best, `clear` for
+            that until the scene is empty or two attempts running fail.
         vs: Another backend to compare with on the same scenes: the name of a generator or segmenter, or PORT:NAME.
         control: Compare with a naive grasp from straight above on the same masks.
         ideal: Compare with a sensor without noise and true masks.
@@ -71,8 +71,10 @@ def bench_grasp(
     kinds = kinds_of(scene, sets)
     sides = sides_of(backends, robot.robot, vs, control, ideal)
     began = time.monotonic()
+    contents = contents_of(sets)
     settings = {
         "objects": objects,
+        "contents": contents,
         "scene": kinds,
         "first_seed": first_seed,
         "protocol": protocol,
@@ -82,7 +84,8 @@ def bench_grasp(
     folder = None if out is None else RunFolder(out)
     if folder is not None:
         folder.open(settings)
-    title = f"{objects}, {' and '.join(kinds)}, {n} scenes each from seed {first_seed}, {protocol}"
+    held = "".join(f" ({name} {content})" for name, content in contents.items())
+    title = f"{objects}{held}, {' and '.join(kinds)}, {n} scenes each from seed {first_seed}, {protocol}"
     say(f"{title}; {', '.join(side.label for side in sides)}")
     work = jobs_of(sides, kinds, sets, n, first_seed, protocol, "" if out is None else str(out))
     records = _records(work, jobs, folder)
@@ -167,7 +170,8 @@ def write_results(
 
 
 def _is_plotted(row: Mapping[str, Any]) -> bool:
-    return row.get("part") == "kind" or row["name"] in ("first attempt", "decluttered", "grasp success, of executed")
+    whole = (FIRST, FIRST_CHOSEN, "decluttered", "grasp success, of executed")
+    return row.get("part") in ("kind", "lie") or row["name"] in whole
 
 
 def report(document: Mapping[str, Any]) -> str:

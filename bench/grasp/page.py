@@ -137,6 +137,7 @@ def what_happened(record: GraspRecord) -> str:
 def _facts(record: GraspRecord) -> Iterator[tuple[str, str]]:
     """What is known of an attempt in numbers."""
     for name, value, unit in (
+        ("seen of the thing", None if record.visible is None else 100 * record.visible, " %"),
         ("mask IoU", record.mask_iou, ""),
         ("mask score", record.mask_score, ""),
         ("grasp score", record.grasp_score, ""),
@@ -149,5 +150,7 @@ def _facts(record: GraspRecord) -> Iterator[tuple[str, str]]:
     ):
         if value is not None:
             yield name, f"{value:.3g}{unit}"
+    if record.under is not None:
+        yield "something rested on it", "yes" if record.under else "no"
     if record.offered is not None:
         yield "grasps", f"{record.offered} of {record.sampled}"

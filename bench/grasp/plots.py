@@ -16,9 +16,9 @@ from training.intervals import Z95
 
 COLOURS = ("#2f5f9e", "#c2571a", "#8a8a8a", "#3c8d4f")
 """One for each side, in the order of the sides; chosen to look at, told apart by the colour-blind too."""
-_ROW_PX, _WIDE_PX, _NAMES_PX, _HEAD_PX = 22, 420, 210, 46
-"""Height of a row of the plot of success, width from 0 to 100 %, room for names and for the legend [px]; chosen to
-look at."""
+_ROW_PX, _WIDE_PX, _HEAD_PX, _GAP_PX = 22, 420, 46, 12
+"""Height of a row of the plot of success, width from 0 to 100 %, room for the legend and beside text [px]; values that
+keep text of 13 px apart."""
 
 
 def scores_of(records: Sequence[GraspRecord]) -> dict[str, dict[str, Any]]:
@@ -105,11 +105,13 @@ def success_plot(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> Image.Image
     """A dot and a 95 % interval for each row and side."""
     names = list(dict.fromkeys(row["name"] for side in rows.values() for row in side))
     tall = _HEAD_PX + len(names) * _ROW_PX * len(rows) + len(names) * _ROW_PX // 2 + 40
-    plot = Image.new("RGB", (_NAMES_PX + _WIDE_PX + 110, tall), "white")
-    draw, font = ImageDraw.Draw(plot), ImageFont.load_default(size=13)
+    font = ImageFont.load_default(size=13)
+    names_px = 2 * _GAP_PX + max(round(font.getlength(name)) for name in names)
+    plot = Image.new("RGB", (names_px + _WIDE_PX + 110, tall), "white")
+    draw = ImageDraw.Draw(plot)
 
     def x(share: float) -> float:
-        return _NAMES_PX + share * _WIDE_PX
+        return names_px + share * _WIDE_PX
 
     left = 12.0
     for colour, side in zip(COLOURS, rows, strict=False):
@@ -121,7 +123,7 @@ def success_plot(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> Image.Image
         draw.text((x(share), tall - 26), f"{share:.0%}", "black", font, anchor="ma")
     y = float(_HEAD_PX)
     for name in names:
-        draw.text((_NAMES_PX - 10, y + _ROW_PX * len(rows) / 2), name, "black", font, anchor="rm")
+        draw.text((names_px - _GAP_PX, y + _ROW_PX * len(rows) / 2), name, "black", font, anchor="rm")
         for colour, shown in zip(COLOURS, rows.values(), strict=False):
             row = next((row for row in shown if row["name"] == name), None)
             middle = y + _ROW_PX / 2

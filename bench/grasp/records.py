@@ -42,6 +42,8 @@ class GraspRecord:
         thing: Name of the thing as scenes have it.
         family: Family or kind of the thing.
         things: Things that were in the scene before.
+        visible: Share of the thing that the picture shows, see `bench.grasp.lying`; None without a thing.
+        under: Another thing rested on it, by the contact forces of the physics; None without a thing.
         prompt: Normalized point (x, y) that was segmented; empty where the bench chose among masks.
         mask_iou: Overlap of the mask with the thing's visible pixels; None without a mask.
         mask_score: Score of the segmenter.
@@ -76,6 +78,8 @@ class GraspRecord:
     thing: str = ""
     family: str = ""
     things: int = 0
+    visible: float | None = None
+    under: bool | None = None
     prompt: tuple[float, ...] = ()
     mask_iou: float | None = None
     mask_score: float | None = None
@@ -230,6 +234,7 @@ def _parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
         "int": pa.int64(),
         "int | None": pa.int64(),
         "bool": pa.bool_(),
+        "bool | None": pa.bool_(),
         "float": pa.float64(),
         "float | None": pa.float64(),
         "tuple[float, ...]": pa.list_(pa.float64()),

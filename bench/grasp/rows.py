@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from scipy.stats import binomtest
@@ -17,33 +18,45 @@ Records = Sequence[GraspRecord]
 SceneKey = tuple[str, int]
 """Kind and seed: two sides are paired by it."""
 
+FIRST, FIRST_CHOSEN = "first attempt", "first attempt, the robot chooses"
+"""Names of the rows of first attempts: at a thing that is asked for, and at whatever the tools see best, as the papers
+of GraspNet, VGN and GIGA have it."""
+VISIBLE = (0.0, 0.5, 0.8, 1.1)
+"""Bounds of the shares of a thing that is seen by which attempts are counted [-]: less than half, most, and nearly all,
+where its own far side and the edge of its neighbours' shadows are all that is missing; round figures."""
+
 
 def rows_of(records: Records, protocol: GraspProtocol) -> list[dict[str, Any]]:
     """The rows of one side: rates with Wilson intervals, means with intervals over scenes, percentiles of times.
 
-    Rows of parts of a whole have the entry `part`: "kind" or "family".
+    Rows of parts of a whole have the entry `part`: "kind", "family", or what else the whole is divided by.
     """
     scored = [r for r in records if r.scored]
     moved = [r for r in scored if r.executed]
     kinds, families = _by(scored, lambda r: r.kind), _by(scored, lambda r: r.family)
+    several = list(kinds.items()) if len(kinds) > 1 else []
     rows: list[dict[str, Any]] = []
-    if protocol == "attempt":
-        whole = _rate("first attempt", scored)
-        rows += with_unscored(whole, len(records) - len(scored))
-        rows += [_rate(kind, chosen, part="kind") for kind, chosen in kinds.items() if len(kinds) > 1]
-        rows += [_rate(family, chosen, part="family") for family, chosen in sorted(families.items()) if family]
-    else:
+    if protocol == "clear":
         rows += [cleared_row("decluttered", scored)]
-        rows += [cleared_row(kind, chosen, part="kind") for kind, chosen in kinds.items() if len(kinds) > 1]
+        rows += [cleared_row(kind, chosen, part="kind") for kind, chosen in several]
         rows += [_emptied_row(scored), picks_row(scored)]
+        rows += [_rate(FIRST_CHOSEN, _firsts(scored))]
+        rows += [_rate(kind, _firsts(chosen), part="first attempt") for kind, chosen in several]
+    else:
+        whole = _rate(FIRST if protocol == "attempt" else FIRST_CHOSEN, scored)
+        rows += with_unscored(whole, len(records) - len(scored))
+        rows += [_rate(kind, chosen, part="kind") for kind, chosen in several]
+        rows += _lies(scored, "first attempt, target")
+        for kind, chosen in several:
+            rows += _lies(chosen, kind) if any(r.under for r in chosen) else []
+        rows += [_rate(family, chosen, part="family") for family, chosen in sorted(families.items()) if family]
     rows += [
         _rate("grasp success, of executed", moved),
         rate_row("false success", sum(r.false_success for r in scored), len(scored)),
     ]
     rows += [
         rate_row(kind, sum(r.false_success for r in chosen), len(chosen), part="false success")
-        for kind, chosen in kinds.items()
-        if len(kinds) > 1
+        for kind, chosen in several
     ]
     masked = [r for r in scored if r.mask_iou is not None]
     rows += [
@@ -52,6 +65,25 @@ def rows_of(records: Records, protocol: GraspProtocol) -> list[dict[str, Any]]:
         mean_row("mask IoU", [[r.mask_iou or 0.0 for r in chosen] for chosen in _scenes(masked).values()]),
     ]
     return rows + _times(scored)
+
+
+def _firsts(records: Records) -> list[GraspRecord]:
+    """The first attempt in each scene."""
+    return [r for r in records if r.attempt == 0]
+
+
+def _lies(records: Records, name: str) -> list[dict[str, Any]]:
+    """Success by whether something rested on the thing, and by how much of it was seen."""
+    known = [r for r in records if r.under is not None]
+    rows = [
+        _rate(f"{name} {words}", [r for r in known if r.under is under], part="lie")
+        for words, under in (("free on top", False), ("under another", True))
+    ]
+    seen = [(r.visible, r) for r in known if r.visible is not None]
+    for low, high in pairwise(VISIBLE):
+        words = f"{low:g} to {high:g}" if low and high <= 1.0 else f"{low:g} or more" if low else f"below {high:g}"
+        rows.append(_rate(f"{name} visible, {words}", [r for share, r in seen if low <= share < high], part="lie"))
+    return rows
 
 
 def _rate(name: str, records: Records, **more: Any) -> dict[str, Any]:
@@ -133,7 +165,7 @@ def paired(first: Records, second: Records, protocol: GraspProtocol) -> list[dic
         pairs = [(_points(mine[scene], protocol), _points(theirs[scene], protocol)) for scene in chosen]
         only_first, only_second = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
         row: dict[str, Any] = {"name": name, "n": len(pairs), "first": only_first, "second": only_second}
-        if protocol == "attempt":
+        if protocol != "clear":
             row |= {"both": sum(a == b == 1 for a, b in pairs), "neither": sum(a == b == 0 for a, b in pairs)}
         else:
             row["alike"] = sum(a == b for a, b in pairs)
@@ -142,7 +174,7 @@ def paired(first: Records, second: Records, protocol: GraspProtocol) -> list[dic
 
 
 def _points(attempts: Records, protocol: GraspProtocol) -> int:
-    return int(attempts[0].success) if protocol == "attempt" else _cleared(attempts)[0]
+    return _cleared(attempts)[0] if protocol == "clear" else int(attempts[0].success)
 
 
 def sign_test(first: int, second: int) -> float:

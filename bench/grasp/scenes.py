@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
-from pathlib import Path
 from typing import Literal, cast
 
 from bench.grasp.sides import GraspSide
-from sim.objects.folders import folder_sets, use_objects
+from sim.objects.chosen import choose_sets
+from sim.objects.folders import folder_sets
 from sim.objects.products import PRODUCTS
-from sim.objects.sets import object_set
 from sim.scene.clutter import CLUTTER, Clutter, clutter_scene
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject, Scene
-from tool_nodes import registry
 from tool_nodes.results import invalid
 
-GraspProtocol = Literal["attempt", "clear"]
+GraspProtocol = Literal["attempt", "any", "clear"]
 
 CATALOGUE = "catalogue"
 OF_PRODUCTS = ("alone", "clutter")
@@ -40,7 +37,8 @@ class GraspJob:
         kind: Kind of the scene.
         seed: Seed of the scene, and of everything random in it.
         sets: Names of the object sets that its things come from.
-        protocol: `attempt`: one thing is grasped once. `clear`: until the scene is empty or two attempts running fail.
+        protocol: `attempt`: one thing is grasped once. `any`: one attempt at whatever the tools see best. `clear`: such
+            attempts until the scene is empty or two running fail.
         item: Product that is asked for; a thing that is well visible, drawn from the seed, where empty.
         out: Folder of the run; nothing is written where empty.
     """
@@ -60,24 +58,19 @@ class GraspJob:
 
 
 def sets_of(text: str) -> tuple[str, ...]:
-    """The object sets that --objects names; folders become sets of this process and of those that it starts.
-
-    Args:
-        text: Names of sets and folders of meshes, several with +.
-
-    Raises:
-        ToolError: INVALID_ARGUMENT for an unknown set, one that is named twice, and a folder that holds no meshes.
-    """
-    parts = text.split("+")
-    known = registry.names("object set")
-    folders = [part for part in parts if part and part not in known and (os.sep in part or Path(part).is_dir())]
-    use_objects(os.pathsep.join(folders))
-    names = (*(part for part in parts if part not in folders), *(folder_sets() if folders else ()))
+    """The object sets that --objects names, see `choose_sets`; no text and no set twice. Raises ToolError."""
+    names = choose_sets(text)
+    if not names:
+        raise invalid("--objects must name an object set or a folder of meshes, or several with +.")
     if len(set(names)) < len(names):
         raise invalid(f"--objects names a set twice: {text[:200]}.")
-    for name in names:
-        object_set(name)
     return names
+
+
+def contents_of(sets: Sequence[str]) -> dict[str, str]:
+    """What the sets that are folders held, a hash for each by name: another folder may be called so too."""
+    folders = folder_sets()
+    return {name: folders[name].content_hash() for name in sets if name in folders}
 
 
 def kinds_of(text: str, sets: Sequence[str]) -> list[str]:

@@ -70,6 +70,7 @@ def _attempt(watch: Watch, job: GraspJob) -> GraspRecord:
         assert middle is not None
         chosen.append(index)
         watch.facts["prompt"] = middle
+        watch.note_lie(index, ids)
         return middle
 
     code, text = "", ""
@@ -97,7 +98,7 @@ def _wanted(watch: Watch, job: GraspJob, ids: NDArray[np.int32]) -> int:
 
 
 def _clear(watch: Watch, job: GraspJob) -> list[GraspRecord]:
-    """Attempts until nothing is left or too many in a row take nothing away.
+    """Attempts at what the tools see best: one, or until nothing is left or too many in a row take nothing away.
 
     What was up at the end of the judge's hold is taken out of the world, as if it had been let go over a bin: placing
     is measured by `toolhand bench manipulation`, and published declutter rates are of picks alone.
@@ -108,15 +109,15 @@ def _clear(watch: Watch, job: GraspJob) -> list[GraspRecord]:
     while any(map(is_asked_for, watch.station.world.scene.objects)) and failures < FAILURES_RUNNING:
         watch.begin()
         code, text = "", ""
-        mask: BoolArray | None = None
+        target: PlacedObject | None = None
         try:
-            mask = _choose(watch, failed_at)
+            target = _under(watch, _choose(watch, failed_at))
             watch.call(EXECUTE, grasp_pose="$grasp_pose")
         except ToolError as error:
             code, text = str(error.code), error.message
-        record = _finish(watch, job, _under(watch, mask), len(records), code, text)
+        record = _finish(watch, job, target, len(records), code, text)
         records.append(record)
-        if not record.scored:
+        if not record.scored or job.protocol == "any":
             break
         if record.removed:
             failures, failed_at = 0, []
@@ -187,14 +188,18 @@ def _length(frame: Frame, mask: BoolArray) -> float:
     return float(np.ptp(np.percentile(points, (2, 98), axis=0), axis=0).max()) if len(points) else 0.0
 
 
-def _under(watch: Watch, mask: BoolArray | None) -> PlacedObject | None:
-    """The thing that most pixels of a mask truly show; None without a mask, or where it shows none."""
-    frame = watch.session.newest_frame() if mask is None else watch.session.images[0].frame
-    if mask is None or frame is None:
+def _under(watch: Watch, mask: BoolArray) -> PlacedObject | None:
+    """The thing that most pixels of a mask truly show, and how it lies is noted; None where it shows none."""
+    frame = watch.session.images[0].frame
+    if frame is None:
         return None
-    ids = true_ids(watch.station, frame)[mask]
-    ids = ids[ids >= 0]
-    return watch.station.world.scene.objects[int(np.bincount(ids).argmax())] if ids.size else None
+    ids = true_ids(watch.station, frame)
+    shown = ids[mask & (ids >= 0)]
+    if not shown.size:
+        return None
+    index = int(np.bincount(shown).argmax())
+    watch.note_lie(index, ids)
+    return watch.station.world.scene.objects[index]
 
 
 def _park(watch: Watch) -> None:
@@ -210,7 +215,7 @@ def _finish(
     watch: Watch, job: GraspJob, target: PlacedObject | None, attempt: int, code: str, text: str
 ) -> GraspRecord:
     """Judge an attempt, take away what is up, and make a record of it."""
-    clearing = job.protocol == "clear"
+    choosing = job.protocol != "attempt"
     world = watch.station.world
     facts: dict[str, Any] = {**watch.facts, **watch.times(), **({"text": text} if text else {})}
     record = GraspRecord(
@@ -237,16 +242,16 @@ def _finish(
     try:
         watch.facts = {}
         named = target.id if target is not None else next(iter(watch.before.objects))
-        lifted = watch.judge(named, any_thing=clearing or target is None)
+        lifted = watch.judge(named, any_thing=choosing or target is None)
         # A thing that is up counts when anything may be cleared, whatever the tools believe that they have lifted.
-        success = bool(watch.facts.pop("success")) and (clearing or record.reported)
+        success = bool(watch.facts.pop("success")) and (choosing or record.reported)
         record = replace(record, **watch.facts, success=success)
     except ToolError as error:
         return replace(record, code=str(error.code), text=error.message, reported=False)
     if job.out and not record.success:
         folder = RunFolder(Path(job.out)).failures
         record = replace(record, pictures=keep_pictures(watch, record, folder, f"{job.key}-{attempt}"))
-    if clearing and lifted:
+    if choosing and lifted:
         gone = sum(is_asked_for(placed) for placed in world.scene.objects if placed.id in lifted)
         left = tuple(placed for placed in world.scene.objects if placed.id not in lifted)
         world.change_objects(replace(world.scene, objects=left))

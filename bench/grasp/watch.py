@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.grasp.calls import COMPUTE, EXECUTE, SEGMENT, ToolCalls, in_hand
+from bench.grasp.lying import visible_share
 from bench.grasp.scenes import OF_PRODUCTS, GraspJob, make_scene
 from bench.timing import TimedPlanner
 from sim.snapshot import Snapshot
@@ -105,6 +106,14 @@ class Watch(ToolCalls):
             grasped = record.result.facts["grasped"]
             self.facts |= {"opening_m": grasped["opening_m"], "check_s": grasped["check_s"]}
         return record
+
+    def note_lie(self, index: int, ids: NDArray[np.int32]) -> None:
+        """Note how the thing of an index lies among others, by the truth; (H, W) ids are those of the picture."""
+        world = self.station.world
+        self.facts |= {
+            "visible": visible_share(self.station, index, ids),
+            "under": bool(world.resting_on(world.scene.objects[index].id)),
+        }
 
     def _note_grasp(self, T_camera_gripper: FloatArray, score: float) -> None:
         frame = self.session.newest_frame()

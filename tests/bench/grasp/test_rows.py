@@ -68,6 +68,38 @@ def test_rates_tell_false_success_from_what_was_given_up_and_leave_out_what_brok
     assert parts[("family", "bowl")] == (0, 1)
 
 
+def test_first_attempts_are_divided_by_what_rests_on_the_thing_and_by_how_much_of_it_is_seen() -> None:
+    lies = [(1.0, False, True), (0.8, False, False), (0.79, True, True), (0.5, True, False), (0.2, True, False)]
+    records = [
+        replace(HELD, kind="pile", seed=k, visible=visible, under=under, success=success)
+        for k, (visible, under, success) in enumerate(lies)
+    ]
+    broken = replace(BROKEN, seed=9)
+    rows = {r["name"]: (r["success"], r["n"]) for r in rows_of([*records, broken], "attempt") if r.get("part") == "lie"}
+    assert rows == {
+        "first attempt, target free on top": (1, 2),
+        "first attempt, target under another": (1, 3),
+        "first attempt, target visible, below 0.5": (0, 1),
+        "first attempt, target visible, 0.5 to 0.8": (1, 2),
+        "first attempt, target visible, 0.8 or more": (1, 2),
+    }
+    apart = [replace(HELD, seed=k, visible=1.0, under=False) for k in range(3)]
+    names = {r["name"] for r in rows_of([*records, *apart], "attempt")}
+    assert "pile under another" in names
+    assert "packed under another" not in names, "nothing there rests on anything"
+
+
+def test_where_the_robot_chooses_the_first_attempt_in_each_scene_has_a_row_of_its_own() -> None:
+    tries = [replace(HELD, success=False), replace(HELD, attempt=1), replace(HELD, seed=1)]
+    rows = {row["name"]: row for row in rows_of([*tries, replace(HELD, kind="pile", seed=2)], "clear")}
+    whole = rows["first attempt, the robot chooses"]
+    assert (whole["success"], whole["n"]) == (2, 3)
+    kinds = [r for r in rows_of([*tries, replace(HELD, kind="pile")], "clear") if r.get("part") == "first attempt"]
+    assert [(r["name"], r["success"], r["n"]) for r in kinds] == [("packed", 1, 2), ("pile", 1, 1)]
+    (one,) = [r for r in rows_of([HELD], "any") if r["name"] == "first attempt, the robot chooses"]
+    assert (one["success"], one["n"]) == (1, 1)
+
+
 def test_causes_say_whether_the_mask_was_to_blame() -> None:
     assert causes_of([HELD, WRONG, WRONG, SLIPPED, UNTOLD, NO_GRASP]) == {
         "success claimed, another up, poor mask": 2,

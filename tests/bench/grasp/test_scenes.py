@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from agent_node.console.options import COLOUR_AND_DEPTH
-from bench.grasp.scenes import USUAL, GraspJob, is_asked_for, jobs_of, kinds_of, make_scene, sets_of
+from bench.grasp.scenes import USUAL, GraspJob, contents_of, is_asked_for, jobs_of, kinds_of, make_scene, sets_of
 from bench.grasp.sides import sides_of
 from bench.grasp.trial import run_one
 from sim.scene.clutter import CLUTTER
@@ -71,3 +72,23 @@ def test_a_folder_of_meshes_is_a_set_like_any_other(tmp_path: Path, monkeypatch:
     (record,) = run_one(GraspJob(SIDES[0], "single", 0, ("mine",)))
     assert (record.object_set, record.thing) == ("mine", "mine/cube")
     assert record.success
+
+
+def test_a_folder_is_known_by_what_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLHAND_OBJECTS_PATH", "")
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "cube.obj").write_text(CUBE)
+    sets = sets_of(f"{folder}+generated")
+    assert sets == ("mine", "generated")
+    first = contents_of(sets)
+    assert list(first) == ["mine"]
+    assert len(first["mine"]) == 12
+    assert contents_of(sets) == first
+    (folder / "objects.yaml").write_text("defaults: {scale: 0.5}")
+    noted = contents_of(sets)["mine"]
+    (folder / "cube.obj").write_text(CUBE.replace("0.05", "0.06"))
+    assert len({first["mine"], noted, contents_of(sets)["mine"]}) == 3
+    copy = tmp_path / "elsewhere" / "mine"
+    shutil.copytree(folder, copy)
+    assert contents_of(sets_of(str(copy))) == contents_of(sets_of(str(folder)))

@@ -49,6 +49,9 @@ def test_a_grasp_becomes_a_record_of_everything_that_is_known_of_it(number: int)
     T = np.reshape(record.pose, (4, 4))
     assert np.allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=1e-4)
     assert 0.2 < T[0, 3] < 0.8
+    assert record.visible is not None
+    assert 0.0 < record.visible <= 1.0
+    assert record.under is False
     assert record.slip_mm is not None
     assert record.slip_mm < 5.0
     assert record.width_m is not None
@@ -97,6 +100,15 @@ def test_clearing_ends_when_the_table_is_empty_and_things_that_were_lifted_are_g
     assert [(r.attempt, r.things, r.removed, r.success) for r in records] == [(0, 1, 1, True)]
     assert records[0].prompt == ()
     assert records[0].thing == "toy block"
+
+
+def test_one_attempt_at_whatever_the_tools_see_best_is_one_record() -> None:
+    (record,) = run_one(replace(CLUTTER, protocol="any"))
+    assert record.prompt == ()
+    assert record.thing
+    assert record.things > 1
+    assert record.visible is not None
+    assert record.under is False
 
 
 def test_clearing_is_given_up_after_two_failures_running(monkeypatch: pytest.MonkeyPatch) -> None:

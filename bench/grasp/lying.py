@@ -1,0 +1,40 @@
+"""How a thing lies among others, by the simulator's truth: how much of it is seen, and whether anything rests on it."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.camera.ray import make_camera
+from sim.camera.sensor import ideal
+from sim.station import Station
+
+_UNSEEN = 5
+"""Group of geoms that no camera shows: of MuJoCo's groups 0 to 5, cameras show 0 to 2."""
+
+
+def visible_share(station: Station, index: int, ids: NDArray[np.int32]) -> float | None:
+    """Pixels of a thing that are seen, over those that the same camera would show of it without other things and robot.
+
+    Args:
+        station: The station, as it was when the picture was taken.
+        index: Index of the thing in `station.world.scene.objects`.
+        ids: (H, W) indices of things in the picture of the scene camera.
+
+    Returns:
+        A share in [0, 1]; None for a thing that would not be seen either, as one of clear plastic.
+    """
+    world = station.world
+    body = world.model.body(world.scene.objects[index].id).id
+    model = copy.copy(world.model)
+    roots = model.body_rootid[model.geom_bodyid]
+    model.geom_group[(roots != body) & (roots != 0)] = _UNSEEN
+    alone = make_camera(
+        station.config.renderer, model, world.data, station.scene_camera(ids.shape[::-1]), {body: 0}, sensor=ideal()
+    ).capture()
+    assert alone.ids is not None
+    whole = np.count_nonzero(alone.ids == 0)
+    # A pixel at the edge may be seen in one of the two pictures alone.
+    return round(min(1.0, np.count_nonzero(ids == index) / whole), 4) if whole else None
