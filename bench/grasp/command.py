@@ -164,6 +164,9 @@ def write_results(
     }
     save_success(shown, folder.path / "success.png")
     if document["scores"]:
+        bins = [{"scores": name, **row} for name, found in document["scores"].items() for row in found["bins"]]
+        errors = [{"scores": name, **row} for name, found in document["scores"].items() for row in found["errors"]]
+        write_atomically(folder.path / "reliability.csv", csv_of([*bins, *errors]).encode())
         save_reliability(document["scores"], folder.path / "reliability.png")
     page = write_page(folder.path, {**document, "report": report(document)}, sides, records)
     say(f"{page}; every attempt is in {table}")

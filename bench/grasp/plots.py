@@ -11,6 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from bench.grasp.records import GraspRecord
 from bench.perception.calibration import BINS, Rating, calibration, save_plot
+from bench.perception.chance import equal_widths, errors_of, format_errors
 from tool_nodes.results import invalid
 from training.intervals import Z95
 
@@ -46,15 +47,13 @@ def overlap_reliability(pairs: Sequence[tuple[float, float]]) -> dict[str, Any]:
         pairs: (score, overlap), both in [0, 1].
     """
     scores, overlaps = np.array(pairs, float).T
-    place = np.minimum(np.floor(scores * BINS), BINS - 1)
-    rows, error = [], 0.0
+    place, rows = equal_widths(scores, BINS), []
     for k in range(BINS):
         chosen = overlaps[place == k]
         if not chosen.size:
             continue
         score, mean = float(scores[place == k].mean()), float(chosen.mean())
         half = Z95 * float(chosen.std(ddof=1)) / np.sqrt(chosen.size) if chosen.size > 1 else 1.0
-        error += chosen.size * abs(score - mean)
         rows.append(
             {
                 "from": k / BINS,
@@ -66,12 +65,14 @@ def overlap_reliability(pairs: Sequence[tuple[float, float]]) -> dict[str, Any]:
                 "high": round(min(1.0, mean + half), 4),
             }
         )
-    return {"what": "mean IoU", "n": len(pairs), "ece": round(error / len(pairs), 4), "bins": rows}
+    errors = errors_of(scores, overlaps, BINS)
+    return {"what": "mean IoU", "n": len(pairs), "ece": errors[0]["ece"], "errors": errors, "bins": rows}
 
 
 def format_reliability(name: str, found: Mapping[str, Any]) -> str:
     """One of `scores_of` as text."""
     lines = [f"{name}: n {found['n']}, expected calibration error {found['ece']:.3f}; by score, {found['what']}"]
+    lines += format_errors(found["errors"])
     lines += [
         f"  {row['from']:.1f} .. {row['to']:.1f}{row['n']:>7}   score {row['score']:.3f}   {row['right']:.3f}"
         f"   ({row['low']:.3f} .. {row['high']:.3f})"

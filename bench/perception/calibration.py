@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from bench.perception.chance import binned_error, equal_widths, errors_of, format_errors
 from tool_nodes.results import invalid
 from tool_nodes.types import BoolArray, FloatArray
 from training.intervals import wilson
@@ -22,16 +23,17 @@ BINS = 10
 THRESHOLDS = {0.1: "LAST", 0.25: "PERIA"}
 """Detection thresholds of the papers' tools [-], and whose they are."""
 
-_PANEL_PX, _MARGIN_PX, _COUNTS_PX = 300, 56, 60
-"""Side of a square panel of the plot, room around it, and height of the counts under it [px]; chosen to look at."""
+_PANEL_PX, _MARGIN_PX, _COUNTS_PX, _LINE_PX = 300, 56, 60, 18
+"""Side of a square panel of the plot, room around it, height of the counts under it and of a line of text [px]; values
+that keep text of 13 px apart."""
 
 
 def reliability(ratings: Sequence[Rating]) -> list[dict[str, Any]]:
     """One row for each bin that holds scores: its limits, n, mean score, share right and 95 % Wilson interval."""
     scores, right = _columns(ratings)
-    rows = []
+    places, rows = equal_widths(scores, BINS), []
     for k in range(BINS):
-        chosen = _bin_of(scores) == k
+        chosen = places == k
         n, good = int(chosen.sum()), int(right[chosen].sum())
         if n:
             low, high = wilson(good, n)
@@ -56,10 +58,7 @@ def calibration_error(ratings: Sequence[Rating]) -> float | None:
     2015.
     """
     scores, right = _columns(ratings)
-    if not len(scores):
-        return None
-    bins = _bin_of(scores)
-    return float(sum(abs(float((scores - right)[bins == k].sum())) for k in range(BINS)) / len(scores))
+    return binned_error(scores, right, equal_widths(scores, BINS)) if len(scores) else None
 
 
 def auc(ratings: Sequence[Rating]) -> float | None:
@@ -91,6 +90,7 @@ def calibration(ratings: Sequence[Rating]) -> dict[str, Any]:
     return {
         "n": len(ratings),
         **{name: None if value is None else round(value, 4) for name, value in figures.items()},
+        "errors": errors_of(*_columns(ratings), BINS),
         "bins": reliability(ratings),
         "thresholds": [dropped(ratings, threshold) for threshold in THRESHOLDS],
     }
@@ -100,6 +100,7 @@ def format_calibration(name: str, found: Mapping[str, Any]) -> str:
     """`calibration` as text."""
     ece, area = ("-" if found[key] is None else f"{found[key]:.3f}" for key in ("ece", "auc"))
     lines = [f"scores of {name}: n {found['n']}, expected calibration error {ece}, AUC right over wrong {area}"]
+    lines += format_errors(found["errors"])
     lines += [
         f"  {row['from']:.1f} .. {row['to']:.1f}{row['n']:>7}   score {row['score']:.3f}   right {row['right']:.3f}"
         f"   ({row['low']:.3f} .. {row['high']:.3f})"
@@ -124,7 +125,7 @@ def reliability_plot(
         thresholds: Scores that are marked, and whose they are.
     """
     width = _PANEL_PX + 2 * _MARGIN_PX
-    plot = Image.new("RGB", (max(len(panels), 1) * width, _PANEL_PX + _COUNTS_PX + 3 * _MARGIN_PX), "white")
+    plot = Image.new("RGB", (max(len(panels), 1) * width, _PANEL_PX + _COUNTS_PX + _LINE_PX + 3 * _MARGIN_PX), "white")
     for k, (name, found) in enumerate(panels.items()):
         _draw_panel(ImageDraw.Draw(plot), k * width + _MARGIN_PX, name, found, thresholds)
     return plot
@@ -143,7 +144,7 @@ def save_plot(
 def _draw_panel(
     draw: ImageDraw.ImageDraw, left: int, name: str, found: Mapping[str, Any], thresholds: Mapping[float, str]
 ) -> None:
-    top, bottom = _MARGIN_PX, _MARGIN_PX + _PANEL_PX
+    top, bottom = _MARGIN_PX + _LINE_PX, _MARGIN_PX + _LINE_PX + _PANEL_PX
     font = ImageFont.load_default(size=13)
 
     def at(score: float, share: float) -> tuple[float, float]:
@@ -169,16 +170,17 @@ def _draw_panel(
         tall = _COUNTS_PX * np.log1p(row["n"]) / np.log1p(highest)
         draw.rectangle([at(row["from"], 0.0)[0] + 1, foot - tall, at(row["to"], 0.0)[0] - 1, foot], fill="#9db8d9")
         draw.text(((at(row["from"], 0.0)[0] + at(row["to"], 0.0)[0]) / 2, foot + 3), str(row["n"]), "black", font, "ma")
-    ece, area = ("-" if found.get(key) is None else f"{found[key]:.3f}" for key in ("ece", "auc"))
-    draw.text((left, top - 38), f"{name}: {found.get('what', 'share right')} over score", "black", font)
-    ranked = f", AUC {area}" if "auc" in found else ""
-    draw.text((left, top - 20), f"n {found['n']}, calibration error {ece}{ranked}", "black", font)
+    what = str(found.get("what", "share right"))
+    ranked = "" if found.get("auc") is None else f", AUC {found['auc']:.3f}"
+    draw.text((left, top - 56), f"{name}: {what} over score; n {found['n']}{ranked}", "black", font)
+    for row, y in zip(found["errors"], (top - 38, top - 20), strict=False):
+        error = f"error {row['ece']:.3f} in bins of {row['bins']}; by chance {row['by_chance']:.3f}"
+        draw.text((left, y), error, "black", font)
+    draw.text(
+        (left + _PANEL_PX, bottom + 20), "score, with the mean of each bin and its 95 % interval", "black", font, "ra"
+    )
     draw.text((left, foot + 20), "scores in each bin (bars: logarithm)", "black", font)
 
 
 def _columns(ratings: Sequence[Rating]) -> tuple[FloatArray, BoolArray]:
     return np.array([score for score, _ in ratings], float), np.array([right for _, right in ratings], bool)
-
-
-def _bin_of(scores: FloatArray) -> FloatArray:
-    return np.minimum(np.floor(scores * BINS), BINS - 1)

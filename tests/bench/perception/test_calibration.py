@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from bench.perception.calibration import auc, calibration, calibration_error, dropped, reliability, save_plot
+from bench.perception.chance import equal_counts, errors_of
 from bench.perception.report import Findings, SceneJob, run_one
 from bench.perception.scores import phrases, shrunk
 from bench.perception.truth import truth_of
@@ -95,3 +96,33 @@ def test_the_plot_shows_every_perception_and_a_bad_path_is_told(tmp_path: Path) 
     with pytest.raises(ToolError, match="cannot be written") as error:
         save_plot(panels, tmp_path / "no" / "plot.png")
     assert error.value.code == ErrorCode.INVALID_ARGUMENT
+
+
+def test_scores_that_scatter_by_chance_alone_have_the_error_that_chance_gives_and_boasting_ones_a_larger() -> None:
+    for n, most in ((60, 0.2), (4000, 0.03)):
+        honest = calibration(drawn(1.0, n))["errors"]
+        assert [row["bins"] for row in honest] == ["equal width", "equal counts"]
+        for row in honest:
+            assert row["by_chance"] < row["by_chance_95"] < most
+            assert row["ece"] < 1.3 * row["by_chance_95"]
+        for row in calibration(drawn(0.5, n))["errors"]:
+            assert row["ece"] > row["by_chance_95"]
+    assert calibration([])["errors"] == []
+
+
+def test_the_error_of_overlaps_is_compared_with_overlaps_that_scatter_as_much_about_perfect_scores() -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.uniform(0.4, 1.0, 200)
+    overlaps = scores + rng.normal(0.0, 0.1, 200)
+    for row in errors_of(scores, overlaps, 10):
+        assert 0.01 < row["by_chance"] < 0.03  # 0.1 sqrt(2 / pi) / sqrt(20 or 33 in a bin)
+        assert row["ece"] < 1.3 * row["by_chance_95"]
+    for row in errors_of(scores, overlaps - 0.1, 10):
+        assert row["ece"] > row["by_chance_95"]
+
+
+def test_bins_of_equal_counts_hold_as_many_each_and_keep_equal_scores_together() -> None:
+    places = equal_counts(np.linspace(0.9, 1.0, 100), 10)
+    assert np.bincount(places).tolist() == [10] * 10
+    assert len(np.unique(equal_counts(np.full(50, 0.7), 10))) == 1
+    assert equal_counts(np.array([0.1, 0.2, 0.3]), 10).max() == 0, "too few for two bins"
