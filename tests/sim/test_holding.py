@@ -11,6 +11,7 @@ import pytest
 
 from bench.grasp.calls import grasp_by_tools, in_hand
 from bench.hold import HoldJob, bench_hold, run_one
+from sim.scene.clutter import clutter_scene
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject, Scene
 from sim.station import Station, StationConfig, StationState
@@ -18,6 +19,7 @@ from sim.world import World
 from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.motion.robot_spec import load_robot_spec
 from tool_nodes.results import ErrorCode, ToolError
+from training.grasps.trials import TrialHand
 
 ROBOTS = ("gen3", "jaco2_j2s7s300")
 
@@ -71,6 +73,23 @@ def test_a_thing_that_is_pulled_harder_than_friction_holds_comes_out() -> None:
     assert slid_mm(world, 2.0) < 0.1
     world.data.xfrc_applied[body, 2] = -250.0
     assert slid_mm(world, 0.5) > 20.0
+
+
+def test_a_light_card_with_friction_of_its_own_is_as_firm_as_one_without_and_is_lifted_by_its_edges() -> None:
+    hand = TrialHand(clutter_scene("single", 5071))  # a card of 20 g, 8 mm high, its friction is 0.28
+    (card,) = hand.world.scene.objects
+    state = hand.world.snapshot().objects[card.id]
+    across = np.zeros(9)
+    mujoco.mju_quat2Mat(across, np.asarray(state.quat_wxyz))
+    x = across.reshape(3, 3)[:, 0]
+    width, gripper = card.asset.size_m[0], hand.world.robot.gripper
+    T = np.eye(4)
+    T[:3, :3] = np.column_stack([x, np.cross([0.0, 0.0, -1.0], x), [0.0, 0.0, -1.0]])
+    T[:3, 3] = *state.position_m[:2], gripper.fingertip_depth(width) + 0.002
+    trial = hand.grasp(T, card.id)
+    assert trial is not None
+    assert trial.held
+    assert trial.opening_m == pytest.approx(width, abs=0.002)
 
 
 def test_a_moment_in_which_something_is_held_goes_on_the_same_in_another_world() -> None:
