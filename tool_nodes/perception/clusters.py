@@ -15,6 +15,7 @@ from scipy import ndimage
 
 from tool_nodes import workspace
 from tool_nodes.perception.extents import Extents, area, measure, rectangle
+from tool_nodes.perception.flat import flat_pixels
 from tool_nodes.perception.masks import Window, dilated, eroded, filled, widened, window_of
 from tool_nodes.perception.surface import SOLID_M, Surface
 from tool_nodes.types import BoolArray, FloatArray, Frame
@@ -27,11 +28,7 @@ _ROUGH, _SURELY = 1.0, 3.5
 bare 0.02 % are over the second."""
 
 ROUGH_TABLE_M = 0.0012
-"""Where the table is rougher than this, colours tell flat things from it too [m]: those of 6 mm are then lost."""
-_HUE, _HUE_NOISE = 0.03, 6.0
-"""Hue that differs from the table's: by this share of red or blue [-], and by so many times what is usual on it."""
-_DARK = 8.0
-"""Added to each colour, so that noise does not decide the hue of what is black [grey levels]; a round figure."""
+"""Where the table is rougher than this, the feet of things drown in the noise [m], and colour finds them."""
 
 _MIN_PIXELS = 80
 """Fewer pixels than this at 640x480 are not a thing."""
@@ -88,12 +85,21 @@ class Cluster:
 
 @dataclass(frozen=True)
 class _Grid:
-    """Cells of the table top, (nx, ny) of them, and where the points of a frame lie in it."""
+    """Cells of the table top, (nx, ny) of them, and where the points of a frame lie in it.
+
+    Attributes:
+        cell: Side of a cell [m].
+        shape: (nx, ny).
+        surface: The frame's cloud.
+        solid: bool (H, W), pixels that are surely part of a thing.
+        flat: bool (H, W), those of them that are found by colour and mean height.
+    """
 
     cell: float
     shape: tuple[int, int]
     surface: Surface
-    coloured: BoolArray | None = None
+    solid: BoolArray
+    flat: BoolArray
 
     def under(self, pixels: NDArray[np.intp]) -> NDArray[np.intp]:
         """Flat index (n,) of the cell under each of the pixels, which are flat indices (n,) too."""
@@ -147,25 +153,9 @@ def _grid(frame: Frame, surface: Surface) -> _Grid:
     cell = float(np.clip(2.5 * pitch, 0.004, 0.010))
     (x0, y0), (x1, y1) = surface.area
     shape = int((x1 - x0) / cell) + 1, int((y1 - y0) / cell) + 1
-    return _Grid(cell, shape, surface, _coloured(frame, surface) if surface.rough > ROUGH_TABLE_M else None)
-
-
-def _coloured(frame: Frame, surface: Surface) -> BoolArray:
-    """Pixels (H, W) over the table whose hue is far from the table's: flat things drown in the noise of the depth."""
-    channels = frame.rgb.astype(np.float32) + np.float32(_DARK)
-    total = channels.sum(axis=2)
-    red = ndimage.uniform_filter(channels[..., 0] / total, 3)
-    blue = ndimage.uniform_filter(channels[..., 2] / total, 3)
-    bare = surface.inside & (np.abs(surface.height) < 2.0 * surface.rough)
-    away = np.zeros(bare.shape, dtype=bool)
-    for hue in (red, blue):
-        seen = hue[bare][::7]
-        if not len(seen):
-            return away
-        middle = np.median(seen)
-        usual = 1.4826 * float(np.median(np.abs(seen - middle)))
-        away |= np.abs(hue - middle) > max(_HUE, _HUE_NOISE * usual)
-    return surface.inside & ndimage.binary_opening(away, _EIGHT)
+    solid = surface.inside & (surface.height > max(SOLID_M, _SURELY * surface.rough))
+    flat = flat_pixels(frame, surface, solid, least_pixels(frame), surface.rough > ROUGH_TABLE_M)
+    return _Grid(cell, shape, surface, solid | flat, flat)
 
 
 def _footprints(grid: _Grid) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.int32]]:
@@ -175,10 +165,8 @@ def _footprints(grid: _Grid) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArr
     """
     surface = grid.surface
     high = surface.height > max(_LOW_M, _ROUGH * surface.rough)
-    raised = np.flatnonzero(surface.inside & (high if grid.coloured is None else high | grid.coloured))
-    solid = surface.height.ravel()[raised] > max(SOLID_M, _SURELY * surface.rough)
-    if grid.coloured is not None:
-        solid |= grid.coloured.ravel()[raised]
+    raised = np.flatnonzero(surface.inside & (high | grid.flat))
+    solid = grid.solid.ravel()[raised]
     under = grid.under(raised)
     cells = _group(grid, raised[solid], under[solid])
     near = ndimage.grey_dilation(cells, footprint=_EIGHT)

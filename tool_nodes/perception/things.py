@@ -37,6 +37,8 @@ a pair for one."""
 _EVEN = (0.4, 0.6)
 """Between these probabilities it is not known whether a thing is one or two [-]: a refusal costs the attempt, and a
 guess is right nearly as often as wrong."""
+_TOUCH_PX = 2
+"""Pixels between things that touch in the picture, at most [px]: where neither is sure."""
 _LEAST_SHARE = 0.25
 """Where the smaller part has at least this share of both [-]: less hardly changes a grasp; a round figure."""
 
@@ -162,9 +164,15 @@ class Things:
             found, best = [(part, look)], 0.0
             others = [other.cluster for n, other in enumerate(parts) if n != k]
             for halves, against in self._ways(part) if whole < _EXPLAINED else ():
-                seen = self._looks([*halves, *others])[:2]
-                gains = [self._evidence(half) for half in seen]
-                if min(gains) > max(_EXPLAINED, whole + _BETTER) and sum(gains) - whole - against > best:
+                seen, gains = [], []
+                for half, rest in (halves, halves[::-1]):
+                    seen.append(self._look(half, [rest, *others]))
+                    gains.append(self._evidence(seen[-1]))
+                    if gains[-1] <= max(_EXPLAINED, whole + _BETTER):
+                        break
+                else:
+                    if sum(gains) - whole - against <= best:
+                        continue
                     best = sum(gains) - whole - against
                     found = [
                         (replace(part, cluster=half, split=None), one) for half, one in zip(halves, seen, strict=True)
@@ -213,10 +221,11 @@ class Things:
 
     def _look(self, part: Cluster, others: Iterable[Cluster]) -> Look:
         """The look of one part beside others of its cluster."""
-        occupied = self._occupied.copy()
+        near = widened(part.window, _TOUCH_PX)
+        occupied = self._occupied[near].copy()
         first = len(self.clusters) + 1
         for number, other in enumerate((part, *others), start=first):
-            occupied[other.window][other.mask[other.window]] = number
+            occupied[other.mask[near]] = number
         return self._seen(part, occupied, first)
 
     def _seen(self, cluster: Cluster, occupied: NDArray[np.int16], number: int) -> Look:
@@ -240,16 +249,25 @@ class Things:
         )
 
     def _hidden(self, cluster: Cluster, occupied: NDArray[np.int16], number: int) -> bool:
-        """True if another thing, nearer to the camera, touches the cluster in the picture."""
-        rows = slice(max(cluster.window[0].start - 2, 0), cluster.window[0].stop + 2)
-        columns = slice(max(cluster.window[1].start - 2, 0), cluster.window[1].stop + 2)
-        others = occupied[rows, columns]
-        mine: BoolArray = others == number
-        around = dilated(dilated(mine)) & (others > 0) & ~mine
+        """True if another thing, nearer to the camera, touches the cluster in the picture.
+
+        Args:
+            cluster: The thing.
+            occupied: (h, w) number of the thing that each pixel shows, from `_TOUCH_PX` around its window.
+            number: Its own.
+        """
+        mine: BoolArray = occupied == number
+        around = dilated(dilated(mine)) & (occupied > 0) & ~mine
         if np.count_nonzero(around) < 6:
             return False
-        depth = self._frame.depth[rows, columns]
-        return bool(np.nanmedian(depth[around]) < np.nanmedian(depth[mine]))
+        depth = self._frame.depth[widened(cluster.window, _TOUCH_PX)]
+        return _median(depth[around]) < _median(depth[mine])
+
+
+def _median(depth: NDArray[np.float32]) -> float:
+    """Median of what is known; NaN where nothing is."""
+    known = depth[np.isfinite(depth)]
+    return float(np.median(known)) if len(known) else np.nan
 
 
 def _odds(probability: float) -> float:
