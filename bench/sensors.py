@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,22 @@ from PIL import Image, ImageDraw, ImageFont
 
 from agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions, Unprefixed, require_at_least
 from agent_node.console.terminal import AsJson, say
-from bench.grasp.calls import grasp_by_tools
-from bench.grasp.scenes import sets_of
+from agent_node.runs.folder import write_atomically
+from bench.grasp.records import GraspRecord, RunFolder, csv_of, from_document
+from bench.grasp.rows import sign_test
+from bench.grasp.scenes import GraspJob, contents_of, sets_of
+from bench.grasp.sides import GraspSide
+from bench.grasp.trial import attempts
+from bench.grasp.watch import Watch
 from bench.perception.metrics import box_of_corners, format_means, mask_iou, mean_row
 from bench.perception.truth import PictureTruth, true_box, truth_of
 from bench.stats import format_report, machine, publish, rate_row
 from sim.camera.sensor import make_sensor
 from sim.camera.sensors.noise import NoiseTerms
-from sim.scene.clutter import Clutter, clutter_scene
-from sim.station import Station, StationConfig
-from sim.tasks.predicates import THRESHOLDS, judge_pick
+from sim.scene.clutter import Clutter
+from sim.station import Station
 from tool_nodes.geometry import backproject
+from tool_nodes.motion.robot_model import DEFAULT_ROBOT
 from tool_nodes.perception.masks import inner_point
 from tool_nodes.perception.prompts import segment_by
 from tool_nodes.port_names import PortNames
@@ -51,7 +56,7 @@ _BARS = {"iou": "#2f5f9e", "box_mm": "#c08a2e", "grasp": "#4d8b4d"}
 
 @dataclass(frozen=True)
 class SensorJob:
-    """One scene seen through one sensor."""
+    """One scene seen through one sensor; `grasps` for one attempt at one thing of it, too."""
 
     seed: int
     term: str
@@ -59,6 +64,13 @@ class SensorJob:
     sets: tuple[str, ...]
     backends: BackendOptions
     grasps: bool
+    out: str = ""
+
+    @property
+    def grasp(self) -> GraspJob:
+        """The same scene for the benchmark of grasps, the term as its side: each term is asked for the same thing."""
+        backends = replace(self.backends, ports=replace(self.backends.ports, sensor=sensor_name(self)))
+        return GraspJob(GraspSide(self.term, self.term, backends, DEFAULT_ROBOT), self.kind, self.seed, self.sets)
 
 
 @dataclass(frozen=True)
@@ -67,23 +79,35 @@ class SensorRecord:
 
     Attributes:
         values: A value for each visible thing, by metric; an IoU of 0 and no box where a tool failed.
-        grasp: Whether one first attempt succeeded; None where there was none.
+        attempt: The first attempt at one thing; None where there was none.
         code: Error code of what could not be scored.
     """
 
     job: SensorJob
     values: Mapping[str, list[float]] = field(default_factory=dict)
-    grasp: bool | None = None
+    attempt: GraspRecord | None = None
     code: str = ""
+
+    @property
+    def grasped(self) -> bool | None:
+        """Whether the attempt succeeded; None where there was none that could be scored."""
+        return self.attempt.success if self.attempt is not None and self.attempt.scored else None
 
 
 def run_one(job: SensorJob) -> SensorRecord:
     """Segment every visible thing of a scene by a true point, box it, and grasp one of them."""
-    backends = replace(job.backends, ports=replace(job.backends.ports, sensor=sensor_name(job)))
-    station = Station(clutter_scene(job.kind, job.seed, job.sets), StationConfig(**vars(backends), seed=job.seed))
-    truth = truth_of(station)
-    values = _measure(station, truth)
-    return SensorRecord(job, values, _grasped(station, truth, job.seed) if job.grasps else None)
+    watch = Watch(job.grasp)
+    values = _measure(watch.station, truth_of(watch.station))
+    attempt = attempts(watch, job.grasp)[0] if job.grasps else None
+    if job.out:
+        kept = {"values": values, "attempt": attempt and asdict(attempt)}
+        RunFolder(Path(job.out)).keep_document(job.grasp.key, kept)
+    return SensorRecord(job, values, attempt)
+
+
+def _kept(job: SensorJob) -> Callable[[Any], SensorRecord]:
+    """Makes the record of a job of what was kept of it."""
+    return lambda kept: SensorRecord(job, kept["values"], kept["attempt"] and from_document(kept["attempt"]))
 
 
 def sensor_name(job: SensorJob) -> str:
@@ -113,19 +137,6 @@ def _measure(station: Station, truth: PictureTruth) -> dict[str, list[float]]:
     return values
 
 
-def _grasped(station: Station, truth: PictureTruth, seed: int) -> bool:
-    """Whether one visible thing, drawn from the seed, is up after one attempt by the tools alone."""
-    visible = truth.visible()
-    if not visible:
-        return False
-    placed, _ = visible[int(np.random.default_rng((seed, 1)).integers(len(visible)))]
-    before = station.world.snapshot()
-    error = grasp_by_tools(station, truth.scene.objects.index(placed))
-    if error is not None and error.code in INFRASTRUCTURE_ERRORS:
-        raise error
-    return error is None and judge_pick(before, station.world.hold(THRESHOLDS.hold_s), (placed.id,))
-
-
 def crashed(job: SensorJob, why: str) -> SensorRecord:
     """The record of a job that gave none: counted, never scored."""
     return SensorRecord(job, code=why or ErrorCode.INTERNAL)
@@ -143,6 +154,7 @@ def bench_sensors(
     terms: str = "",
     grasping: bool = False,
     backends: Unprefixed[BackendOptions] = AS_DEVICE,
+    out: Path | None = None,
     jobs: int = 1,
     plot: Path | None = None,
     as_json: AsJson = False,
@@ -155,7 +167,8 @@ def bench_sensors(
         scene: Kind of clutter.
         objects: Sets that the things come from, SET+SET.
         terms: Only these noise terms, with commas.
-        grasping: Grasp one thing of each scene, too.
+        grasping: Grasp one thing of each scene, too, the same one for each term.
+        out: Folder for tables, plot and every attempt; the same command goes on after a break.
         jobs: Processes.
         plot: Where to write a picture of the table (PNG).
     """
@@ -166,14 +179,23 @@ def bench_sensors(
     began = time.monotonic()
     seeds = range(first_seed, first_seed + scenes)
     sets = sets_of(objects)
-    say(f"{scenes} scenes ({scene}), seeds {seeds[0]}..{seeds[-1]}, sensor {backends.ports.sensor}: {', '.join(rows)}")
-    work = [SensorJob(seed, term, scene, sets, backends, grasping) for seed in seeds for term in rows]
-    records = run_jobs(run_one, work, jobs, crashed, _note)
-    document = {
-        "bench": "sensors",
+    settings = {
         **backends.document(),
         "scene": scene,
         "objects": sets,
+        "contents": contents_of(sets),
+        "grasping": grasping,
+    }
+    folder = None if out is None else RunFolder(out)
+    if folder is not None:
+        folder.open(settings)
+    say(f"{scenes} scenes ({scene}), seeds {seeds[0]}..{seeds[-1]}, sensor {backends.ports.sensor}: {', '.join(rows)}")
+    where = "" if out is None else str(out)
+    work = [SensorJob(seed, term, scene, sets, backends, grasping, where) for seed in seeds for term in rows]
+    records = _records(work, jobs, folder)
+    document = {
+        "bench": "sensors",
+        **settings,
         "machine": machine(),
         "seeds": list(seeds),
         "jobs": jobs,
@@ -183,10 +205,33 @@ def bench_sensors(
         "failures": [],
         "wall_s": round(time.monotonic() - began, 1),
     }
+    if folder is not None:
+        tried = [record.attempt for record in records if record.attempt is not None]
+        table = folder.write_table(tried) if tried else folder.path
+        write_atomically(folder.path / "rows.csv", csv_of([_flat(row) for row in document["rows"]]).encode())
+        save_plot(document["rows"], folder.path / "terms.png")
+        say(f"{folder.path / 'rows.csv'}, {folder.path / 'terms.png'}; attempts in {table}")
     publish(document, _report, as_json)
     if plot is not None:
         save_plot(document["rows"], plot)
     return 0
+
+
+def _records(work: Sequence[SensorJob], jobs: int, folder: RunFolder | None) -> list[SensorRecord]:
+    """The records of all jobs; those that the folder has are not done again."""
+    found = {job.grasp.key: folder.find_as(job.grasp.key, _kept(job)) if folder is not None else None for job in work}
+    missing = [job for job in work if found[job.grasp.key] is None]
+    if len(missing) < len(work):
+        say(f"{len(work) - len(missing)} of {len(work)} are in {folder.path if folder else ''} already")
+    for job, record in zip(missing, run_jobs(run_one, missing, jobs, crashed, _note), strict=True):
+        found[job.grasp.key] = record
+    return [record for record in found.values() if record is not None]
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row without rows in it, as CSV has it."""
+    change = {f"change_{key}": value for key, value in row.get("change", {}).items()}
+    return {**{key: value for key, value in row.items() if key != "change"}, **change}
 
 
 def chosen_terms(sensor: str, terms: str) -> tuple[str, ...]:
@@ -211,11 +256,31 @@ def rows_of(records: Sequence[SensorRecord], terms: Sequence[str]) -> list[dict[
             pairs = [[_mean(r.values[metric]) - _mean(clean[r.job.seed].values[metric])] for r in mine]
             change = mean_row("", [pair for pair in pairs if np.isfinite(pair).all()])
             rows.append(row | {"change": {key: change[key] for key in ("mean", "low", "high")}})
+    tried = {(r.job.term, r.job.seed): grasped for r in scored if (grasped := r.grasped) is not None}
     for term in terms:
-        tried = [r.grasp for r in scored if r.job.term == term and r.grasp is not None]
-        if tried:
-            rows.append(rate_row(f"grasp {term}", sum(tried), len(tried), term=term))
+        by_seed = {seed: success for (of, seed), success in tried.items() if of == term}
+        if by_seed:
+            rows.append(rate_row(f"grasp {term}", sum(by_seed.values()), len(by_seed), term=term))
+            beside = [(success, tried[NONE, seed]) for seed, success in by_seed.items() if (NONE, seed) in tried]
+            rows[-1] |= paired_with_clean(beside)
     return rows
+
+
+def paired_with_clean(pairs: Sequence[tuple[bool, bool]]) -> dict[str, Any]:
+    """What a term does to success in the same scenes: the change of the rate, and a sign test over those that differ.
+
+    Args:
+        pairs: Success with the term and with the clean picture of each scene.
+    """
+    change = mean_row("", [[float(mine) - float(clean)] for mine, clean in pairs])
+    lost, gained = (sum(pair == one for pair in pairs) for one in ((False, True), (True, False)))
+    return {
+        "change": {key: change[key] for key in ("mean", "low", "high")},
+        "pairs": len(pairs),
+        "lost": lost,
+        "gained": gained,
+        "p": sign_test(lost, gained),
+    }
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -230,16 +295,31 @@ def _report(document: Mapping[str, Any]) -> str:
         change = row["change"]
         if change["mean"] is not None:
             lines[k] += f"   {change['mean']:+.3f} ({change['low']:+.3f} .. {change['high']:+.3f})"
+    lines.append(_grasp_table([row for row in document["rows"] if "lost" in row]))
     return "\n".join(lines) + "\n" + format_report(document, "crashes", lambda failure: str(failure))
+
+
+def _grasp_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Success of first attempts by term as text, paired with the clean picture of the same scenes."""
+    if not rows:
+        return "grasps were not tried: --grasping"
+    lines = [f"{'success, paired with clean':28}{'pairs':>6}{'lost':>6}{'gained':>8}{'p':>8}   change (95 % interval)"]
+    for row in rows:
+        change, p = row["change"], f"{row['p']:.2g}"
+        shown = "-"
+        if change["mean"] is not None:
+            shown = f"{change['mean']:+.3f} ({change['low']:+.3f} .. {change['high']:+.3f})"
+        lines.append(f"{row['name']:28}{row['pairs']:>6}{row['lost']:>6}{row['gained']:>8}{p:>8}   {shown}")
+    return "\n".join(lines)
 
 
 def save_plot(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Write bars of every metric by term, with 95 % intervals, as a PNG. Raises ToolError INVALID_ARGUMENT."""
-    panels: dict[str, list[tuple[str, float, float, float]]] = {}
+    panels: dict[str, list[tuple[str, int, float, float, float]]] = {}
     for row in rows:
         metric, keys = row.get("metric", "grasp"), ("mean", "low", "high") if "mean" in row else ("rate", "low", "high")
         if row[keys[0]] is not None:
-            panels.setdefault(metric, []).append((row["term"], *(float(row[key]) for key in keys)))
+            panels.setdefault(metric, []).append((row["term"], row["n"], *(float(row[key]) for key in keys)))
     terms = list(dict.fromkeys(term for panel in panels.values() for term, *_ in panel))
     size = (_LEFT_PX + len(panels) * (_PANEL_PX + 30), _TOP_PX + _ROW_PX * len(terms) + 24)
     plot = Image.new("RGB", size, "white")
@@ -254,11 +334,12 @@ def save_plot(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             x = left + share * _PANEL_PX
             draw.line([x, _TOP_PX, x, size[1] - 22], fill="#e4e4e4")
             draw.text((x, size[1] - 18), f"{share * most:.3g}", "black", font, "ma")
-        for term, mean, low, high in panel:
+        for term, n, mean, low, high in panel:
             middle = _TOP_PX + _ROW_PX * (terms.index(term) + 0.5)
             ends = [left + _PANEL_PX * value / most for value in (mean, low, high)]
             draw.rectangle([left, middle - 6, ends[0], middle + 6], fill=_BARS[metric])
             draw.line([ends[1], middle, ends[2], middle], fill="black", width=2)
+            draw.text((left + 4, middle), f"n {n}", "white", font, "lm")
     try:
         plot.quantize(32).save(path, format="PNG", optimize=True)
     except OSError as error:

@@ -11,16 +11,17 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from agent_node.runs.folder import encode, write_atomically, write_json
 from tool_nodes import plain_json
 from tool_nodes.files import MIB, read_file
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
 
+Kept = TypeVar("Kept")
 _LONGEST = 16 * MIB
 """Longest file of a run that is read [bytes]: a scene of twenty attempts has 40 kB."""
 
@@ -183,17 +184,29 @@ class RunFolder:
 
     def find(self, key: str) -> list[GraspRecord] | None:
         """The attempts of a scene that is over; None where it is not."""
+        return self.find_as(key, lambda documents: [from_document(document) for document in documents])
+
+    def keep(self, key: str, records: Sequence[GraspRecord]) -> None:
+        """Write the attempts of a scene that is over."""
+        self.keep_document(key, [asdict(record) for record in records])
+
+    def find_as(self, key: str, read: Callable[[Any], Kept]) -> Kept | None:
+        """What `read` makes of what was kept of a scene; None where nothing was.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT where `read` raises TypeError or KeyError, or the file cannot be read.
+        """
         path = self._scenes / f"{key}.json"
         if not path.exists():
             return None
         try:
-            return [from_document(document) for document in self._read(path)]
-        except TypeError as error:
+            return read(self._read(path))
+        except (KeyError, TypeError) as error:
             raise invalid(f"{path} is of another version of this benchmark: name another folder.") from error
 
-    def keep(self, key: str, records: Sequence[GraspRecord]) -> None:
-        """Write the attempts of a scene that is over."""
-        write_json(self._scenes / f"{key}.json", [asdict(record) for record in records])
+    def keep_document(self, key: str, document: Any) -> None:
+        """Write what there is to keep of a scene that is over, as JSON has it."""
+        write_json(self._scenes / f"{key}.json", document)
 
     def _read(self, path: Path) -> Any:
         try:

@@ -26,14 +26,14 @@ class GraspSide:
     """One way to grasp; every side is given the same scenes, and the same thing in each.
 
     Attributes:
-        role: Part that it has in the comparison.
+        role: Part that it has in the comparison, in names of files: a Role, or what another benchmark tells it by.
         label: Name in tables.
         backends: Backends of the ports.
         robot: Name or folder of the robot.
         exact: Masks are the simulator's truth to the pixel, where the segmenter is `sim`.
     """
 
-    role: Role
+    role: str
     label: str
     backends: BackendOptions
     robot: str

@@ -45,13 +45,17 @@ def run_one(job: GraspJob) -> list[GraspRecord]:
     Raises:
         ToolError: INTERNAL for a scene that holds nothing; what a backend raises that cannot be made.
     """
-    watch = Watch(job)
-    if not any(map(is_asked_for, watch.station.world.scene.objects)):
-        raise ToolError(ErrorCode.INTERNAL, "This scene holds nothing to grasp.")  # its fault, nobody's failure
-    records = [_attempt(watch, job)] if job.protocol == "attempt" else _clear(watch, job)
+    records = attempts(Watch(job), job)
     if job.out:
         RunFolder(Path(job.out)).keep(job.key, records)
     return records
+
+
+def attempts(watch: Watch, job: GraspJob) -> list[GraspRecord]:
+    """Every attempt of a job at its scene, judged. Raises ToolError as `run_one`."""
+    if not any(map(is_asked_for, watch.station.world.scene.objects)):
+        raise ToolError(ErrorCode.INTERNAL, "This scene holds nothing to grasp.")  # its fault, nobody's failure
+    return [_attempt(watch, job)] if job.protocol == "attempt" else _clear(watch, job)
 
 
 def crashed(job: GraspJob, why: str) -> list[GraspRecord]:
