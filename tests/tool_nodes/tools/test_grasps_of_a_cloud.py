@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -123,3 +124,54 @@ def test_after_a_grasp_that_cannot_be_reached_one_unlike_it_is_tried_first(stati
     _, score = table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result.value
     assert asked == [0.5, 0.6]
     assert score == 0.7
+
+
+class BrokenGrasps(FixedGrasps):
+    """Grasps of which one is changed."""
+
+    backend = "broken"
+
+    def __init__(self, **changed: Any) -> None:
+        self.changed = changed
+
+    def generate(self, cloud: Any, mask: Any, T_base_camera: Any) -> GraspSet:
+        return replace(super().generate(cloud, mask, T_base_camera), **self.changed)
+
+
+MIRRORED = np.tile(np.diag([1.0, 1.0, -1.0, 1.0]), (3, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"widths_m": np.array([0.05, 1.0, 0.05])}, "gave a width of 1 m: the jaws open from 0 to 0.085 m."),
+        ({"widths_m": np.array([0.05, np.nan, 0.05])}, "gave a width of nan m: the jaws open from 0 to 0.085 m."),
+        ({"widths_m": np.array([0.05, -0.01, 0.05])}, "gave a width of -0.01 m: the jaws open"),
+        (
+            {"widths_m": np.array([0.05])},
+            "gave arrays of the shapes (3, 4, 4), (1,), (3,): M grasps are poses (M, 4, 4)",
+        ),
+        ({"T_camera_gripper": np.full((3, 4, 4), np.nan)}, "gave a pose that is not finite"),
+        ({"T_camera_gripper": np.zeros((3, 4, 4))}, "gave a pose that is no rotation and position"),
+        ({"T_camera_gripper": MIRRORED}, "gave a pose that is no rotation and position"),
+        ({"scores": np.array([0.9, 7.0, 0.1])}, "gave a score of 7: scores are probabilities, from 0 to 1."),
+    ],
+)
+def test_what_no_generator_may_propose_is_said_of_it_by_its_name(
+    station: Station, changed: dict[str, Any], said: str
+) -> None:
+    table = Table(station)
+    table.segment("cinnamon")
+    table.toolbox = Toolbox([GraspTools(BrokenGrasps(**changed), None)])
+    error = table.refusal("grasp_generator.compute_grasp", **CLOUD, image_index=0)
+    assert error.code is ErrorCode.UNAVAILABLE
+    assert error.message.startswith("The grasp generator 'broken' gave ")
+    assert said in error.message
+
+
+def test_a_width_that_rounding_has_made_too_large_is_the_widest(station: Station) -> None:
+    table = Table(station)
+    table.segment("cinnamon")
+    widths = np.full(3, np.nextafter(np.float32(0.085), np.float32(1.0)))
+    table.toolbox = Toolbox([GraspTools(BrokenGrasps(widths_m=widths), None)])
+    assert table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result.error is None

@@ -17,6 +17,7 @@ from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
 from tool_nodes.toolbox.arguments import FocalLength, ImageIndex, Mask, PointCloud
 from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.toolbox import InSession, tool
+from tool_nodes.tools.spacetools.proposed import require_possible
 from tool_nodes.types import BoolArray, FloatArray, Frame, GraspSet, GraspTarget
 
 MAX_CHECKED = 24
@@ -186,7 +187,8 @@ class GraspTools(GraspAlternatives):
     def alternative(self, seen: MaskedCloud, number: int) -> ToolResult:
         """See `GraspAlternatives`."""
         frame, mask = seen.frame, seen.mask
-        grasps = self._generator.generate(seen.cloud, mask.reshape(-1), frame.T_base_camera)
+        proposed = self._generator.generate(seen.cloud, mask.reshape(-1), frame.T_base_camera)
+        grasps = require_possible(proposed, self._generator, self._gripper)
         index = self._choose(grasps, frame, mask, number)
         T = carried(grasps.T_camera_gripper[index])
         h, w = mask.shape
