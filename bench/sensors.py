@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions, Unprefixed, require_at_least
 from agent_node.console.terminal import AsJson, say
-from agent_node.runs.folder import write_atomically
+from agent_node.runs.folder import write_atomically, write_json
 from bench.grasp.records import GraspRecord, RunFolder, csv_of, from_document
 from bench.grasp.rows import sign_test
 from bench.grasp.scenes import GraspJob, contents_of, sets_of
@@ -209,6 +209,7 @@ def bench_sensors(
         tried = [record.attempt for record in records if record.attempt is not None]
         table = folder.write_table(tried) if tried else folder.path
         write_atomically(folder.path / "rows.csv", csv_of([_flat(row) for row in document["rows"]]).encode())
+        write_json(folder.path / "report.json", document)
         save_plot(document["rows"], folder.path / "terms.png")
         say(f"{folder.path / 'rows.csv'}, {folder.path / 'terms.png'}; attempts in {table}")
     publish(document, _report, as_json)

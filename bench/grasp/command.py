@@ -15,14 +15,15 @@ from agent_node.console.options import (
     require_at_least,
 )
 from agent_node.console.terminal import AsJson, say
-from agent_node.runs.folder import write_atomically
+from agent_node.runs.folder import write_atomically, write_json
 from bench.grasp.page import write_page
-from bench.grasp.plots import format_reliability, save_reliability, save_success, scores_of
+from bench.grasp.plots import save_reliability, save_success, scores_of
 from bench.grasp.records import GraspRecord, RunFolder, csv_of
 from bench.grasp.rows import FIRST, FIRST_CHOSEN, causes_of, format_paired, paired, rows_of, things_of
 from bench.grasp.scenes import GraspJob, GraspProtocol, contents_of, jobs_of, kinds_of, sets_of
 from bench.grasp.sides import GraspSide, sides_of
 from bench.grasp.trial import crashed, run_one
+from bench.perception.calibration import format_bins
 from bench.perception.metrics import format_means
 from bench.stats import LINE_WIDTH, SHOWN_FAILURES, format_rows, machine, publish
 from tool_nodes.port_names import PortNames
@@ -94,6 +95,7 @@ def bench_grasp(
         "title": title,
         **settings,
         "machine": machine(),
+        "n": n,
         "seeds": sorted({job.seed for job in work}),
         "jobs": jobs,
         **figures(records, sides, protocol),
@@ -168,6 +170,7 @@ def write_results(
         errors = [{"scores": name, **row} for name, found in document["scores"].items() for row in found["errors"]]
         write_atomically(folder.path / "reliability.csv", csv_of([*bins, *errors]).encode())
         save_reliability(document["scores"], folder.path / "reliability.png")
+    write_json(folder.path / "report.json", document)
     page = write_page(folder.path, {**document, "report": report(document)}, sides, records)
     say(f"{page}; every attempt is in {table}")
 
@@ -188,7 +191,7 @@ def report(document: Mapping[str, Any]) -> str:
         lines += [f"  {count:>5}  {cause}" for cause, count in document["causes"][side].items()]
     first = next(iter(document["causes"]))
     lines += [format_paired(rows, first, other) for other, rows in document["paired"].items()]
-    lines += [format_reliability(name, found) for name, found in document["scores"].items()]
+    lines += [format_bins(name, found) for name, found in document["scores"].items()]
     if document["unscored"]:
         lines.append(f"unscored, because of infrastructure errors: {document['unscored']}")
     failures = document["failures"]

@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from bench.grasp.records import GraspRecord
-from bench.perception.calibration import BINS, Rating, calibration, save_plot
-from bench.perception.chance import equal_widths, errors_of, format_errors
+from bench.perception.calibration import Rating, calibration, overlap_calibration, save_plot
 from tool_nodes.results import invalid
-from training.intervals import Z95
 
 COLOURS = ("#2f5f9e", "#c2571a", "#8a8a8a", "#3c8d4f")
 """One for each side, in the order of the sides; chosen to look at, told apart by the colour-blind too."""
@@ -33,52 +30,11 @@ def scores_of(records: Sequence[GraspRecord]) -> dict[str, dict[str, Any]]:
     grasps: list[Rating] = [(r.grasp_score, r.success) for r in scored if r.executed and r.grasp_score is not None]
     found = {}
     if masks:
-        found["mask scores"] = overlap_reliability(masks)
+        found["mask scores"] = overlap_calibration(masks)
     if grasps:
         found["grasp scores"] = {"what": "success", **calibration(grasps)}
         del found["grasp scores"]["thresholds"]
     return found
-
-
-def overlap_reliability(pairs: Sequence[tuple[float, float]]) -> dict[str, Any]:
-    """Bins of scores with the mean of what they predict, and its 95 % interval by the normal distribution.
-
-    Args:
-        pairs: (score, overlap), both in [0, 1].
-    """
-    scores, overlaps = np.array(pairs, float).T
-    place, rows = equal_widths(scores, BINS), []
-    for k in range(BINS):
-        chosen = overlaps[place == k]
-        if not chosen.size:
-            continue
-        score, mean = float(scores[place == k].mean()), float(chosen.mean())
-        half = Z95 * float(chosen.std(ddof=1)) / np.sqrt(chosen.size) if chosen.size > 1 else 1.0
-        rows.append(
-            {
-                "from": k / BINS,
-                "to": (k + 1) / BINS,
-                "n": int(chosen.size),
-                "score": round(score, 4),
-                "right": round(mean, 4),
-                "low": round(max(0.0, mean - half), 4),
-                "high": round(min(1.0, mean + half), 4),
-            }
-        )
-    errors = errors_of(scores, overlaps, BINS)
-    return {"what": "mean IoU", "n": len(pairs), "ece": errors[0]["ece"], "errors": errors, "bins": rows}
-
-
-def format_reliability(name: str, found: Mapping[str, Any]) -> str:
-    """One of `scores_of` as text."""
-    lines = [f"{name}: n {found['n']}, expected calibration error {found['ece']:.3f}; by score, {found['what']}"]
-    lines += format_errors(found["errors"])
-    lines += [
-        f"  {row['from']:.1f} .. {row['to']:.1f}{row['n']:>7}   score {row['score']:.3f}   {row['right']:.3f}"
-        f"   ({row['low']:.3f} .. {row['high']:.3f})"
-        for row in found["bins"]
-    ]
-    return "\n".join(lines)
 
 
 def save_reliability(panels: Mapping[str, Mapping[str, Any]], path: Path) -> None:

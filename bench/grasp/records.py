@@ -3,6 +3,7 @@
 DIR/settings.json       what was asked for; a folder of another run is refused
 DIR/scenes/KEY.json     the attempts of one scene and side, written when it is over
 DIR/failures/KEY.*      pictures of an attempt that failed, and a film of it
+DIR/report.json         the whole document as --json prints it, written at the end
 DIR/grasps.parquet      all attempts in one table (grasps.csv without pyarrow), written at the end
 """
 

@@ -62,6 +62,7 @@ def rows_of(records: Records, protocol: GraspProtocol) -> list[dict[str, Any]]:
     rows += [
         rate_row("held, reported otherwise", sum(r.held_untold for r in scored), len(scored)),
         rate_row(f"mask IoU {POOR_IOU:g} or more", sum(not r.poor_mask for r in masked), len(masked)),
+        rate_row("a mask was given", len(masked), len(scored)),
         mean_row("mask IoU", [[r.mask_iou or 0.0 for r in chosen] for chosen in _scenes(masked).values()]),
     ]
     return rows + _times(scored)

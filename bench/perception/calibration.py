@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 from bench.perception.chance import binned_error, equal_widths, errors_of, format_errors
 from tool_nodes.results import invalid
 from tool_nodes.types import BoolArray, FloatArray
-from training.intervals import wilson
+from training.intervals import Z95, wilson
 
 Rating = tuple[float, bool]
 """The score of one found thing, and whether it is what was asked for."""
@@ -94,6 +94,53 @@ def calibration(ratings: Sequence[Rating]) -> dict[str, Any]:
         "bins": reliability(ratings),
         "thresholds": [dropped(ratings, threshold) for threshold in THRESHOLDS],
     }
+
+
+def overlap_calibration(pairs: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    """Bins of predicted overlaps with the mean overlap, and its 95 % interval by the normal distribution, as JSON data.
+
+    Args:
+        pairs: (score, overlap), both in [0, 1].
+    """
+    if not pairs:
+        return {"what": "mean IoU", "n": 0, "ece": None, "errors": [], "bins": []}
+    scores, overlaps = np.array(pairs, float).T
+    place, rows = equal_widths(scores, BINS), []
+    for k in range(BINS):
+        chosen = overlaps[place == k]
+        if not chosen.size:
+            continue
+        score, mean = float(scores[place == k].mean()), float(chosen.mean())
+        half = Z95 * float(chosen.std(ddof=1)) / np.sqrt(chosen.size) if chosen.size > 1 else 1.0
+        rows.append(
+            {
+                "from": k / BINS,
+                "to": (k + 1) / BINS,
+                "n": int(chosen.size),
+                "score": round(score, 4),
+                "right": round(mean, 4),
+                "low": round(max(0.0, mean - half), 4),
+                "high": round(min(1.0, mean + half), 4),
+            }
+        )
+    errors = errors_of(scores, overlaps, BINS)
+    return {"what": "mean IoU", "n": len(pairs), "ece": errors[0]["ece"], "errors": errors, "bins": rows}
+
+
+def format_bins(name: str, found: Mapping[str, Any]) -> str:
+    """A calibration as text: its errors, and a line for each bin."""
+    lines = [f"{name}: n {found['n']}, expected calibration error {_shown(found['ece'])}; by score, {found['what']}"]
+    lines += format_errors(found["errors"])
+    lines += [
+        f"  {row['from']:.1f} .. {row['to']:.1f}{row['n']:>7}   score {row['score']:.3f}   {row['right']:.3f}"
+        f"   ({row['low']:.3f} .. {row['high']:.3f})"
+        for row in found["bins"]
+    ]
+    return "\n".join(lines)
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 def format_calibration(name: str, found: Mapping[str, Any]) -> str:

@@ -9,13 +9,14 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from agent_node.console.options import require_at_least
 from agent_node.console.terminal import say
-from bench.perception.calibration import BINS
+from bench.perception.calibration import format_bins, overlap_calibration, save_plot
 from bench.perception.metrics import mask_iou, mean_row
 from bench.stats import format_report, machine, publish, rate_row
 from sim.camera.ray import jittered, make_camera, scene_camera
@@ -40,6 +41,8 @@ RIGHT = 0.75
 """Overlap from which on a mask is right [-], and share of a thing or a mask below which it was cut or joined."""
 LEAST_PIXELS = 300
 """Fewer visible pixels of a thing are not asked for [px]: as in `bench grasp`."""
+MASK_SCORES = "mask scores"
+"""Name of the scores of masks in reports and plots."""
 KINDS = ("apart", "crowd", *CLUTTER)
 """Kinds of scenes: things of the catalogue apart or in a row, and clutter of any set."""
 
@@ -153,19 +156,6 @@ def crashed(job: MaskJob, why: str) -> list[MaskRecord]:
     return [MaskRecord(job, why, code=ErrorCode.INTERNAL)]
 
 
-def iou_calibration(records: Sequence[MaskRecord]) -> dict[str, Any]:
-    """Mean score and mean IoU of each tenth of scores, and their mean distance, weighed by n."""
-    rated = [(record.score, record.iou) for record in records if record.score is not None]
-    bins = []
-    for k in range(BINS):
-        chosen = [pair for pair in rated if min(int(pair[0] * BINS), BINS - 1) == k]
-        if chosen:
-            score, iou = np.mean(chosen, axis=0)
-            bins.append({"from": k / BINS, "n": len(chosen), "score": round(score, 4), "iou": round(iou, 4)})
-    away = sum(row["n"] * abs(row["score"] - row["iou"]) for row in bins)
-    return {"n": len(rated), "ece": round(away / len(rated), 4) if rated else None, "bins": bins}
-
-
 def rows_of(records: Sequence[MaskRecord]) -> list[dict[str, Any]]:
     """Masks that are right, by kind of scene; then what is wrong with the others, and the mean IoU."""
     scored = [record for record in records if record.code != ErrorCode.INTERNAL]
@@ -190,7 +180,15 @@ def rows_of(records: Sequence[MaskRecord]) -> list[dict[str, Any]]:
 
 
 def bench_masks(
-    kinds: Sequence[str], scenes: int, first_seed: int, things: str, sensor: str, known: bool, jobs: int, as_json: bool
+    kinds: Sequence[str],
+    scenes: int,
+    first_seed: int,
+    things: str,
+    sensor: str,
+    known: bool,
+    jobs: int,
+    plot: Path | None,
+    as_json: bool,
 ) -> int:
     """Measure masks in scenes of some kinds; see `bench_perception` for the arguments."""
     require_at_least(1, scenes=scenes, jobs=jobs)
@@ -207,7 +205,7 @@ def bench_masks(
         for seed in range(first_seed, first_seed + scenes)
     ]
     records = [record for scene in run_jobs(run_one, work, jobs, crashed) for record in scene]
-    document = {
+    document: dict[str, Any] = {
         "bench": "masks",
         "machine": machine(),
         "sensor": sensor,
@@ -216,7 +214,7 @@ def bench_masks(
         "seeds": list(range(first_seed, first_seed + scenes)),
         "jobs": jobs,
         "rows": rows_of(records),
-        "scores": iou_calibration(records),
+        "scores": {MASK_SCORES: overlap_calibration([(r.score, r.iou) for r in records if r.score is not None])},
         "unscored": sum(r.code == ErrorCode.INTERNAL for r in records),
         "error_codes": dict(Counter(r.code for r in records if r.code)),
         "failures": [
@@ -227,13 +225,13 @@ def bench_masks(
         "wall_s": round(time.monotonic() - began, 1),
     }
     publish(document, _report, as_json)
+    if plot is not None:
+        save_plot(document["scores"], plot, thresholds={})
     return 0
 
 
 def _report(document: Mapping[str, Any]) -> str:
-    scores = document["scores"]
-    lines = [f"scores: n {scores['n']}, mean distance of score and IoU {scores['ece']}"]
-    lines += [f"  {b['from']:.1f}{b['n']:>6}   score {b['score']:.3f}   IoU {b['iou']:.3f}" for b in scores["bins"]]
+    lines = [format_bins(name, found) for name, found in document["scores"].items()]
     means = [row for row in document["rows"] if "mean" in row]
     lines += [f"{row['name']}: mean {row['mean']:.3f} ({row['low']:.3f} .. {row['high']:.3f})" for row in means]
     return "\n".join([*lines, format_report(document, "error_codes", _failure_line)])

@@ -332,7 +332,7 @@ def bench_perception(
     require_at_least(1, scenes=scenes, jobs=jobs)
     require_at_least(0, first_seed=first_seed)
     if masks:
-        return bench_masks(masks.split(","), scenes, first_seed, things, sensor, known, jobs, as_json)
+        return bench_masks(masks.split(","), scenes, first_seed, things, sensor, known, jobs, plot, as_json)
     if text:
         return bench_text(scenes, first_seed, reader, as_json)
     if perception:

@@ -13,10 +13,11 @@ from PIL import Image
 from agent_node.console.options import COLOUR_AND_DEPTH
 from bench.grasp.command import figures, report
 from bench.grasp.page import what_happened, write_page
-from bench.grasp.plots import overlap_reliability, scores_of, success_plot
+from bench.grasp.plots import scores_of, success_plot
 from bench.grasp.records import GraspRecord
 from bench.grasp.rows import causes_of, paired, rows_of, sign_test
 from bench.grasp.sides import sides_of
+from bench.perception.calibration import overlap_calibration
 
 HELD = GraspRecord(
     "main",
@@ -58,6 +59,7 @@ def test_rates_tell_false_success_from_what_was_given_up_and_leave_out_what_brok
         "false success": (2, 5),
         "held, reported otherwise": (1, 5),
         "mask IoU 0.75 or more": (4, 5),
+        "a mask was given": (5, 5),
     }
     parts = {
         (r["part"], r["name"]): (r["success"], r["n"]) for r in rows_of([HELD, NO_GRASP], "attempt") if "part" in r
@@ -138,7 +140,7 @@ def test_what_broke_on_one_side_is_no_pair() -> None:
 
 
 def test_the_error_of_mask_scores_is_their_distance_to_the_mean_overlap() -> None:
-    result = overlap_reliability([(0.55, 0.2), (0.55, 0.6), (0.95, 0.95)])
+    result = overlap_calibration([(0.55, 0.2), (0.55, 0.6), (0.95, 0.95)])
     assert result["ece"] == pytest.approx((2 * abs(0.55 - 0.4) + 0.0) / 3, abs=1e-4)
     assert [row["n"] for row in result["bins"]] == [2, 1]
     assert scores_of([HELD, WRONG])["grasp scores"]["bins"][0]["right"] == 0.5
