@@ -177,7 +177,7 @@ def write_results(
 
 def _is_plotted(row: Mapping[str, Any]) -> bool:
     whole = (FIRST, FIRST_CHOSEN, "decluttered", "grasp success, of executed")
-    return row.get("part") in ("kind", "lie") or row["name"] in whole
+    return bool(row["n"]) and (row.get("part") in ("kind", "lie") or row["name"] in whole)
 
 
 def report(document: Mapping[str, Any]) -> str:

@@ -221,7 +221,7 @@ def _draw_panel(
     ranked = "" if found.get("auc") is None else f", AUC {found['auc']:.3f}"
     draw.text((left, top - 56), f"{name}: {what} over score; n {found['n']}{ranked}", "black", font)
     for row, y in zip(found["errors"], (top - 38, top - 20), strict=False):
-        error = f"error {row['ece']:.3f} in bins of {row['bins']}; by chance {row['by_chance']:.3f}"
+        error = f"ECE {row['ece']:.3f} in bins of {row['bins']}; by chance {row['by_chance']:.3f}"
         draw.text((left, y), error, "black", font)
     draw.text(
         (left + _PANEL_PX, bottom + 20), "score, with the mean of each bin and its 95 % interval", "black", font, "ra"
