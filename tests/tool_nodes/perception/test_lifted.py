@@ -84,3 +84,38 @@ def test_noise_and_holes_of_the_depth_change_no_verdict(seed: int, pointed: bool
     assert looked(before, picture(TARGET, NEIGHBOUR, seed=seed + 200), pointed).stays is not None
     assert looked(before, picture(TARGET, seed=seed + 300), pointed).stays is not None
     assert looked(before, picture(seed=seed + 400), pointed).beside is not None
+
+
+BOWL_FLOOR: Thing = (104, 120, 124, 140), 0.009, RED
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_floor_as_low_as_the_table_does_not_stand_for_a_bowl_that_is_gone(seed: int) -> None:
+    """The middle of a bowl is pointed at, where the table comes into view a few millimetres lower."""
+    before = picture(TARGET, BOWL_FLOOR, seed=seed)
+    assert looked(before, picture(seed=seed + 100)).stays is None
+    assert looked(before, picture(TARGET, BOWL_FLOOR, seed=seed + 200)).stays is not None
+
+
+def test_an_edge_that_the_camera_widens_is_no_neighbour_of_what_was_lifted() -> None:
+    (top, bottom, left, right), height, colour = TARGET
+    widened: Thing = (top - 8, bottom + 8, left - 8, right + 8), height, colour
+    lift = looked(picture(widened), picture())
+    assert lift.stays is None
+    assert lift.beside is None
+
+
+def test_the_half_of_a_thing_that_its_mask_leaves_out_was_not_lifted_beside_it() -> None:
+    (top, bottom, left, right), height, colour = TARGET
+    whole: Thing = (top, bottom, left, right + 30), height, colour
+    assert looked(picture(whole), picture()).beside is None
+
+
+def test_a_neighbour_is_missed_though_another_thing_was_pushed_aside_meanwhile() -> None:
+    blue: Thing = (100, 130, 200, 240), 0.08, (40, 60, 200)
+    (top, bottom, left, right), height, colour = blue
+    pushed: Thing = (top + 12, bottom + 12, left + 12, right + 12), height, colour
+    lift = looked(picture(TARGET, NEIGHBOUR, blue), picture(pushed))
+    assert lift.beside is not None
+    x, y = lift.beside
+    assert mask_of(NEIGHBOUR)[int(y * SHAPE[0]), int(x * SHAPE[1])]
