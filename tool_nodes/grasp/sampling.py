@@ -18,11 +18,11 @@ from tool_nodes.grasp.chances import Body, Surroundings, contact_quality, featur
 from tool_nodes.grasp.clearance import LEAST_HEIGHT, MOST_INTO, HandRoom, SceneHeights
 from tool_nodes.grasp.hand import TIP_GAP, Hand
 from tool_nodes.grasp.jaws import LEAST_CONTACT, Grasps, place_jaws
-from tool_nodes.grasp.levelling import levelled
 from tool_nodes.grasp.seen import MIN_HEIGHT, checked_mask, object_points, raised_points
 from tool_nodes.grasp.seen_depth import SeenDepth
 from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.motion.robot_model import RobotModel, load_robot
+from tool_nodes.perception.levelling import levelled
 from tool_nodes.perception.shape_completion import complete_shape
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, GraspSet

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from tool_nodes.geometry import pose
-from tool_nodes.perception.heights import HeightMap
+from tool_nodes.perception.heights import HeightMap, SeenTable
 from tool_nodes.types import BoolArray, Box, FloatArray
 
 HAND_REACH = 0.12
@@ -28,13 +28,33 @@ def within_hand(heights: HeightMap, thing: NDArray[np.floating]) -> BoolArray:
     return ((xs > low[0]) & (xs < high[0]))[:, None] & ((ys > low[1]) & (ys < high[1]))[None, :]
 
 
+def around(near: BoolArray) -> tuple[BoolArray, ...]:
+    """Four rectangles of cells (nx, ny) that make up all that is not near, where what is near is one rectangle."""
+    rows, columns = near.any(axis=1), near.any(axis=0)
+    (low, high), (left, right) = ((int(at[0]), int(at[-1]) + 1) for at in map(np.flatnonzero, (rows, columns)))
+    found = [np.zeros(near.shape, bool) for _ in range(4)]
+    found[0][:low] = found[1][high:] = found[2][low:high, :left] = found[3][low:high, right:] = True
+    return tuple(found)
+
+
+def rim(seen: SeenTable, thing: NDArray[np.floating]) -> BoolArray:
+    """Which pixels (H, W) belong to the rim of a thing (N, 3), which its mask has missed; see `without_own`."""
+    own = _own_heights(seen, thing)
+    return seen.below(np.where(own > 0.0, own + _OWN, 0.0))
+
+
+def _own_heights(cells: HeightMap | SeenTable, thing: NDArray[np.floating]) -> FloatArray:
+    """Height (nx, ny) of a thing (N, 3) [m], a cell wider than it was seen; 0 elsewhere."""
+    at = np.floor((thing[:, :2] - (cells.x0, cells.y0)) / cells.cell).astype(int)
+    inside = ((at >= 0) & (at < cells.shape)).all(axis=1)
+    own = np.zeros(cells.shape)
+    np.maximum.at(own, tuple(at[inside].T), thing[inside, 2])
+    return np.asarray(ndimage.maximum_filter(own, 3))
+
+
 def without_own(heights: HeightMap, columns: FloatArray, thing: NDArray[np.floating]) -> FloatArray:
     """Heights (nx, ny) of columns [m] without those that belong to the rim of a thing (N, 3)."""
-    cells = np.floor((thing[:, :2] - (heights.x0, heights.y0)) / heights.cell).astype(int)
-    inside = ((cells >= 0) & (cells < columns.shape)).all(axis=1)
-    own = np.zeros(columns.shape)
-    np.maximum.at(own, tuple(cells[inside].T), thing[inside, 2])
-    own = ndimage.maximum_filter(own, 3)
+    own = _own_heights(heights, thing)
     return np.where((own > 0.0) & (columns < own + _OWN), 0.0, columns)
 
 

@@ -18,6 +18,12 @@ MIN_HEIGHT = 0.008
 MAX_HEIGHT = 0.35
 """Higher points belong to the robot or the room [m]."""
 
+_FLYING_M = 0.008
+"""Neighbouring pixels on one surface differ in depth by less than this [m]: 75 degrees aslant at 2 mm a pixel, while
+what flies between two surfaces lies anywhere between them."""
+_FLYING_NEIGHBOURS = 3
+"""A pixel with fewer such neighbours of its eight is on no surface [-]: a line of one pixel has two."""
+
 
 @dataclass(frozen=True)
 class HeightMap:
@@ -34,6 +40,18 @@ class HeightMap:
     y0: float
     cell: float
     heights: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(nx, ny)."""
+        return self.heights.shape[0], self.heights.shape[1]
+
+    def part(self, cells: tuple[slice, ...]) -> HeightMap:
+        """The map of a rectangle of its cells."""
+        rows, columns = cells
+        return HeightMap(
+            self.x0 + rows.start * self.cell, self.y0 + columns.start * self.cell, self.cell, self.heights[cells]
+        )
 
     def centres(self) -> tuple[FloatArray, FloatArray]:
         """x (nx,) and y (ny,) of the cell centres in the base frame [m]."""
@@ -77,6 +95,7 @@ class SeenTable:
         cell: Edge of a cell [m].
         table_z: Height of the table top in the base frame [m].
         cloud: (H*W, 3) the points of the picture in the base frame [m], where they are known already.
+        lowest: Height above which points are no table [m].
 
     Raises:
         ToolError: NO_DEPTH for a picture without depth.
@@ -88,6 +107,7 @@ class SeenTable:
         cell: float = 0.01,
         table_z: float = workspace.TABLE_Z,
         cloud: NDArray[np.float32] | None = None,
+        lowest: float = MIN_HEIGHT,
     ) -> None:
         if np.isnan(frame.depth).all():
             raise ToolError(ErrorCode.NO_DEPTH, "The picture has no depth, so nothing is known about the table.")
@@ -98,14 +118,21 @@ class SeenTable:
             cloud = geometry.transform(frame.T_base_camera, geometry.backproject(frame.depth, frame.K))
         x, y, z = cloud[:, 0], cloud[:, 1], cloud[:, 2] - np.float32(table_z)
         with np.errstate(invalid="ignore"):
-            inside = (x >= self.x0) & (x < x1) & (y >= self.y0) & (y < y1) & (z > -MIN_HEIGHT) & (z < MAX_HEIGHT)
+            inside = (x >= self.x0) & (x < x1) & (y >= self.y0) & (y < y1) & (z > -lowest) & (z < MAX_HEIGHT)
         self._pixels = np.flatnonzero(inside)
         column = np.minimum(((x[self._pixels] - self.x0) / cell).astype(np.int32), self.shape[0] - 1)
         row = np.minimum(((y[self._pixels] - self.y0) / cell).astype(np.int32), self.shape[1] - 1)
         self._index = column * self.shape[1] + row
         z = z[self._pixels]
-        self._high = np.flatnonzero(z > MIN_HEIGHT)
+        self._high = np.flatnonzero(z > lowest)
         self._z = z[self._high]
+        self._on_surface = on_surface(frame.depth).ravel()[self._pixels[self._high]]
+
+    def below(self, tops: FloatArray) -> BoolArray:
+        """Which pixels (H, W) show what rises above the table, but not to a height of its cell's own (nx, ny) [m]."""
+        found = np.zeros(self.frame.depth.shape, bool)
+        found.reshape(-1)[self._pixels[self._high]] = self._z < tops.ravel()[self._index[self._high]]
+        return found
 
     def heights(self, ignore: BoolArray | None = None, least: int = 1) -> HeightMap:
         """The height map.
@@ -118,7 +145,7 @@ class SeenTable:
         Raises:
             ToolError: INVALID_ARGUMENT for a mask of another shape.
         """
-        index, high, z = self._index, self._index[self._high], self._z
+        index, high, z, keep = self._index, self._index[self._high], self._z, None
         if ignore is not None:
             if ignore.shape != self.frame.depth.shape:
                 raise invalid(
@@ -130,9 +157,22 @@ class SeenTable:
         heights = np.full(self.shape[0] * self.shape[1], np.nan, dtype=np.float32)
         heights[index] = 0.0
         if least > 1:
+            solid = self._on_surface if keep is None else self._on_surface[keep[self._high]]
+            high, z = high[solid], z[solid]
             counts = np.bincount(high, minlength=heights.size).reshape(self.shape)
             around = ndimage.convolve(counts, np.ones((3, 3), dtype=counts.dtype), mode="constant")
             many = around.ravel()[high] >= least
             high, z = high[many], z[many]
         np.maximum.at(heights, high, z)
         return HeightMap(self.x0, self.y0, self.cell, heights.astype(float).reshape(self.shape))
+
+
+def on_surface(depth: NDArray[np.float32]) -> BoolArray:
+    """Which pixels (H, W) of a depth picture [m] show a surface, and do not fly between two."""
+    padded = np.pad(depth, 1, constant_values=np.nan)
+    height, width = depth.shape
+    alike = np.zeros(depth.shape, np.uint8)
+    with np.errstate(invalid="ignore"):
+        for row, column in ((0, 0), (0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1), (2, 2)):
+            alike += np.abs(padded[row : row + height, column : column + width] - depth) < _FLYING_M
+    return alike >= _FLYING_NEIGHBOURS

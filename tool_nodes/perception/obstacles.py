@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from tool_nodes import geometry, workspace
-from tool_nodes.perception.columns import column_boxes, within_hand, without_own
+from tool_nodes.perception.columns import around, column_boxes, rim, within_hand, without_own
 from tool_nodes.perception.heights import MAX_HEIGHT, MIN_HEIGHT, HeightMap, SeenTable
 from tool_nodes.types import BoolArray, Box, FloatArray, Frame
 
@@ -69,6 +69,9 @@ def fit_obstacles(
         ToolError: INVALID_ARGUMENT for a mask of another shape, NO_DEPTH for a picture without depth.
     """
     seen = seen or SeenTable(frame, cell / 2.0, table_z)
+    if about is not None and len(about):
+        # Nor does the rim hide anything: the thing itself is not there any more.
+        ignore = rim(seen, about) if ignore is None else ignore | rim(seen, about)
     fine = seen.heights(ignore, LEAST_POINTS)
     occupied = np.nan_to_num(fine.heights) > 0.0
     labels, count = ndimage.label(_blocks_any(occupied), structure=np.ones((3, 3)))
@@ -77,20 +80,26 @@ def fit_obstacles(
     hidden = _hidden_heights(fine, labels, frame, ignore, table_z)
     hidden_labels = _nearest_label(labels, hidden > 0.0)
 
+    joined = np.where(occupied, labels, hidden_labels)
+    tops = np.concatenate([[0.0], ndimage.maximum(fine.heights, labels, np.arange(1, count + 1))])
+    heights = np.where(occupied, fine.heights, np.minimum(hidden, tops[joined]))
+
     near = np.zeros(occupied.shape, bool) if about is None or not len(about) else within_hand(fine, about)
-    xs, ys = fine.centres()
-    parts, columns = [], np.zeros(occupied.shape)
-    for label in range(1, count + 1):
-        own = labels == label
-        top = float(fine.heights[own].max())
-        heights = np.where(own, fine.heights, np.where(hidden_labels == label, np.minimum(hidden, top), 0.0))
-        columns = np.where(near, np.maximum(columns, heights), columns)
-        heights[near] = 0.0
-        if not heights.any():
+    columns = np.where(near, heights, 0.0)
+    beside = around(near) if columns.any() else ()
+    reaching = set(joined[columns > 0.0].tolist())
+    parts = []
+    for label, part in enumerate(ndimage.find_objects(joined), start=1):
+        own = np.where(joined[part] == label, heights[part], 0.0)
+        map_of = fine.part(part)
+        if label in reaching:
+            # Cut along the edges of what is near: no box of the rest reaches over it.
+            rest = [np.where(side[part], own, 0.0) for side in beside]
+            parts += [_turned_part(map_of, each, 0.0) for each in rest if each.any()]
             continue
-        cells = np.nonzero(own)
+        cells, (xs, ys) = np.nonzero(labels[part] == label), map_of.centres()
         yaw = _tightest_yaw(np.column_stack([xs[cells[0]], ys[cells[1]]]))
-        parts.append(_turned_part(fine, heights, yaw))
+        parts.append(_turned_part(map_of, own, yaw))
     boxes = tuple(part.box(table_z) for part in _split(parts))
     if not columns.any():
         return boxes

@@ -11,7 +11,7 @@ import pytest
 from sim.camera.ray import RayCamera, scene_camera
 from sim.camera.sensor import SensorNoise
 from tool_nodes import geometry, workspace
-from tool_nodes.perception.heights import height_map
+from tool_nodes.perception.heights import height_map, on_surface
 from tool_nodes.perception.obstacles import INFLATION, MAX_BOXES, PADDING_DEPTH, fit_obstacles
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, Box, FloatArray, Frame
@@ -56,6 +56,12 @@ def cloud_of(frame: Frame, thing: int) -> FloatArray:
     assert frame.ids is not None
     cloud = geometry.transform(frame.T_base_camera, geometry.backproject(frame.depth, frame.K))
     return cloud[(frame.ids == thing).ravel()].astype(float)
+
+
+def height_of(frame: Frame) -> FloatArray:
+    """Height (H, W) of what each pixel shows [m]."""
+    cloud = geometry.transform(frame.T_base_camera, geometry.backproject(frame.depth, frame.K))
+    return cloud[:, 2].reshape(frame.depth.shape).astype(float)
 
 
 def test_an_empty_table_has_no_obstacles() -> None:
@@ -178,3 +184,31 @@ def test_a_mask_of_another_shape_is_refused() -> None:
     with pytest.raises(ToolError, match=r"\(480, 640\).*\(3, 3\)") as caught:
         fit_obstacles(picture(), ignore=np.zeros((3, 3), dtype=bool))
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_a_pixel_that_flies_between_two_surfaces_is_no_obstacle() -> None:
+    frame = picture((0.5, 0.0, BOX.format(yaw=0)))
+    depth = frame.depth.copy()
+    at = np.argwhere(~np.isnan(depth) & (height_of(frame) < 0.004))[::997]
+    depth[tuple(at.T)] -= 0.05
+    assert on_surface(frame.depth)[tuple(at.T)].mean() > 0.95
+    assert not on_surface(depth)[tuple(at.T)].any()
+    flying = replace(frame, depth=depth)
+    assert len(fit_obstacles(flying)) == len(fit_obstacles(frame)) == 1
+
+
+def test_what_lies_about_a_thing_leaves_the_hand_its_gaps_however_much_of_the_table_flickers() -> None:
+    heap = [(0.30 + 0.16 * i, -0.3 + 0.15 * j, BOX.format(yaw=10 * j)) for i in range(3) for j in range(5)]
+    frame = picture(*heap)
+    depth = frame.depth.copy()
+    free = np.argwhere(height_of(frame) < 0.004)
+    rng = np.random.default_rng(0)
+    for row, column in free[rng.integers(0, len(free), 150)]:
+        depth[row : row + 6, column : column + 6] -= 0.012
+    target = cloud_of(frame, 7)
+    assert frame.ids is not None
+    boxes = fit_obstacles(replace(frame, depth=depth), ignore=frame.ids == 7, about=target)
+    beside = np.array([[0.46 + 0.08, 0.0, 0.06], [0.46, 0.07, 0.06]])
+    assert not inside_any(beside, boxes).any()
+    for k in (2, 6, 8, 12):
+        assert inside_any(cloud_of(frame, k), boxes).mean() > 0.97

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tool_nodes import geometry
-from tool_nodes.grasp.levelling import levelled
+from tool_nodes.perception.levelling import levelled
 from tool_nodes.types import FloatArray
 
 
