@@ -211,6 +211,8 @@ class CollisionScene:
         table_z: Height of the table top in the base frame [m].
         margin: Clearance kept from `boxes` and `points` [m].
         opening_m: Jaw opening [m]; where None, the width of what is attached, or wide open.
+        yielding_m: How deep the fingers, and nothing else, may reach into `boxes` on a straight line [m]: boxes are
+            larger than the things that they cover, and loose things yield.
         points: (N, 3) obstacles that no box was fitted to, in the base frame [m]; N up to MOST_CLOUD_POINTS.
         point_radius: Radius of the ball that each point stands for [m]; greater than 0.
     """
@@ -220,12 +222,13 @@ class CollisionScene:
     table_z: float = 0.0
     margin: float = 0.005
     opening_m: float | None = None
+    yielding_m: float = 0.0
     points: FloatArray = field(default_factory=lambda: np.empty((0, 3)))
     point_radius: float = 0.01
 
     def without_attached(self) -> CollisionScene:
-        """The same obstacles with an empty gripper, wide open."""
-        return replace(self, attached=(), opening_m=None)
+        """The same obstacles with an empty gripper, wide open, and none that yields."""
+        return replace(self, attached=(), opening_m=None, yielding_m=0.0)
 
 
 @dataclass(frozen=True)

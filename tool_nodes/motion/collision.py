@@ -111,6 +111,10 @@ class Checker:
         count = max(1, int(np.ceil(float(np.abs(b - a).max()) / resolution)))
         return all(self.free(a + (b - a) * (k / count)) for k in _coarse_to_fine(count))
 
+    def hand_refused(self) -> bool:
+        """True where the last configuration was refused because the hand meets an obstacle."""
+        return self._refused is not None and self._model.in_the_way_of_the_hand(self._refused)
+
     def error(self, what: str) -> ToolError:
         """The error that says why the last configuration was refused."""
         if self._refused is None:

@@ -168,8 +168,8 @@ class Manipulator(GuardedMoves):
 
     # -- grasp -----------------------------------------------------------------------------------
 
-    def reachable(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> bool:
-        """True if the arm can come straight from its pre-grasp to a grasp, in the scene as seen in the frame."""
+    def reachable(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> float:
+        """How well the arm can come to a grasp in the scene of a picture, in [0, 1]; see `GraspScenes.reachable`."""
         return self._scenes.reachable(T_base_gripper, frame, target)
 
     def grasp(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> Grasped:
@@ -379,7 +379,8 @@ class Manipulator(GuardedMoves):
 
     def _carrying(self, scene: CollisionScene, held: HeldObject) -> CollisionScene:
         """The obstacles of a scene, with what is held in the hand."""
-        return replace(scene, attached=(held.box,), opening_m=self._gripper.clipped(held.opening_m))
+        opening = self._gripper.clipped(held.opening_m)
+        return replace(scene, attached=(held.box,), opening_m=opening, yielding_m=0.0)
 
     def _dropped(self, scene: CollisionScene) -> None:
         self._park(scene)

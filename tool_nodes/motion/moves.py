@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
 import numpy as np
 
@@ -131,7 +132,7 @@ class GuardedMoves:
     ) -> Trajectory:
         before = T.copy()
         before[:3, 3] += back
-        return self._plan(start, PoseGoal(before[None]), scene, speed)
+        return self._plan(start, PoseGoal(before[None]), replace(scene, yielding_m=0.0), speed)
 
     def _descent(self, approach: Trajectory, T: FloatArray, scene: CollisionScene, speed: float) -> Trajectory:
         return self._plan(approach.q[-1], LinearGoal(T), scene, min(speed, 0.6))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -150,14 +151,23 @@ class EmbeddedPlanner:
         """
         T = check_pose(T_base_gripper, "pose")
         checker = Checker(self._models.of(scene))
+        # Only on the line things yield.
+        before = checker if back is None else Checker(self._models.of(replace(scene, yielding_m=0.0)))
         self._kinematics.iterations = 0
         first = T.copy()
         if back is not None:
             first[:3, 3] += back
-        found = all(self._reach_error(each, scene) is None for each in (T, first)) and any(
-            checker.free(q) and (back is None or self._line_free(q, T, checker))
-            for q in self._configurations(first, None, _REACHABLE_RESTARTS, _REACHABLE_ITERATIONS)
-        )
+        found = False
+        if all(self._reach_error(each, scene) is None for each in (T, first)):
+            for q in self._configurations(first, None, _REACHABLE_RESTARTS, _REACHABLE_ITERATIONS):
+                if not before.free(q):
+                    if before.hand_refused():
+                        break
+                elif back is None or self._line_free(q, T, checker):
+                    found = True
+                    break
+                elif checker.hand_refused():
+                    break
         self.stats = PlannerStats(self._kinematics.iterations, checker.checks)
         return found
 
@@ -314,11 +324,14 @@ class EmbeddedPlanner:
 
     def _line_free(self, start: FloatArray, T: FloatArray, checker: Checker) -> bool:
         """True if a straight line leads from joint positions (n,) to T, and its end and what lies between are free."""
+        end = self._kinematics.descend(T, start, _REACHABLE_ITERATIONS)
+        if end is not None and not checker.free(end) and checker.hand_refused():
+            return False  # most that are blocked are so at the end
         try:
             _, path = self._track(start, T)
         except ToolError:
             return False
-        return all(checker.free(q) for q in path[::-1])  # most that are blocked are so at the end
+        return all(checker.free(q) for q in path[::-1])
 
     def _track(self, start: FloatArray, T: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Joint positions (N, n) along the straight line from start to T, and their parameter (N,) in [0, 1]."""

@@ -7,6 +7,7 @@ meets the arm, the table and the boxes, but not the gripper that holds it.
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
 from functools import cache
 
 import mujoco
@@ -30,7 +31,7 @@ _CONTACT_BYTES = 1024
 """Memory that MuJoCo needs for one contact, at most [bytes]: 5,000 balls about the hand took 731 for each of 12,209."""
 _ARENA_BYTES = 16 * 2**20
 """Memory that it needs besides [bytes]: what it takes for a scene without points, rounded up."""
-_TABLE, _POINT = "table", "point"
+_TABLE, _POINT, _BOXES = "table", "point", "boxes"
 
 
 def attached_opening(scene: CollisionScene, gripper: GripperModel) -> float:
@@ -47,7 +48,7 @@ def attached_opening(scene: CollisionScene, gripper: GripperModel) -> float:
 def check_scene(scene: CollisionScene) -> None:
     """Raises ToolError INVALID_ARGUMENT unless every number of the scene is finite and every size positive."""
     try:
-        poses, halves = _arrays(scene)
+        poses, halves = _arrays((*scene.boxes, *scene.attached))
     except (TypeError, ValueError):
         poses = halves = np.empty(0)
     boxes = len(scene.boxes) + len(scene.attached)
@@ -61,8 +62,13 @@ def check_scene(scene: CollisionScene) -> None:
         raise invalid("Points of a scene need finite positions (N, 3) and a finite radius greater than 0.")
     if len(points) > MOST_CLOUD_POINTS:
         raise invalid(f"A scene has at most {MOST_CLOUD_POINTS} points, got {len(points)}: thin the cloud.")
-    if not np.isfinite([scene.table_z, scene.margin]).all() or scene.margin < 0:
-        raise invalid("The scene's table height must be finite and its margin finite and not negative.")
+    if (
+        not np.isfinite([scene.table_z, scene.margin, scene.yielding_m]).all()
+        or min(scene.margin, scene.yielding_m) < 0
+    ):
+        raise invalid(
+            "The scene's table height must be finite, and its margin and what it yields finite and not negative."
+        )
 
 
 class SceneModel:
@@ -71,7 +77,7 @@ class SceneModel:
     Args:
         scene: Obstacles; boxes and the balls of the points are inflated by the scene's margin.
         robot: The robot.
-        compiled: Model of an equal scene, whatever its opening, so that it need not be compiled again.
+        compiled: Model of an equal scene, whatever its opening and what yields, so that it need not be compiled again.
 
     Attributes:
         robot: The robot.
@@ -94,6 +100,14 @@ class SceneModel:
         self._tips = robot.gripper.points(self.opening_m)[3:].tolist()
         self._workspace = robot.reach.low.tolist(), robot.reach.high.tolist()
         self._held = frozenset(np.flatnonzero(self._model.geom_contype == _HELD).tolist())
+        fingers, hand = _moved_with(robot)
+        boxes = mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_BODY, _BOXES)
+        self._yielding_m = scene.yielding_m
+        self._fingers, self._hand, self._fixed = (self._geoms(bodies) for bodies in (fingers, hand, (boxes,)))
+
+    def _geoms(self, bodies: tuple[int, ...]) -> frozenset[int]:
+        """The shapes of some bodies."""
+        return frozenset(np.flatnonzero(np.isin(self._model.geom_bodyid, bodies)).tolist())
 
     def update(self, q: FloatArray) -> int:
         """Place the arm at q (n,) and find contacts; returns how many."""
@@ -115,7 +129,14 @@ class SceneModel:
 
     def tolerance(self, pair: tuple[int, int]) -> float:
         """Depth [m] that a pair of geoms may always have."""
-        return TOUCH_DEPTH if self._held.intersection(pair) else 0.0
+        if self._held.intersection(pair):
+            return TOUCH_DEPTH
+        yields = self._yielding_m and self._fingers.intersection(pair) and self._fixed.intersection(pair)
+        return self._yielding_m if yields else 0.0
+
+    def in_the_way_of_the_hand(self, pair: tuple[int, int]) -> bool:
+        """True where the hand meets an obstacle: however else the arm bends, it meets it there."""
+        return bool(self._hand.intersection(pair)) and bool(self._fixed.intersection(pair))
 
     def tips(self) -> list[tuple[float, float, float]]:
         """The two fingertips in the base frame after the last `update` [m]."""
@@ -163,17 +184,18 @@ class SceneModel:
 
 
 class SceneModels:
-    """The models of the last few scenes; equal scenes share one.
+    """The models of the last few scenes; equal scenes share one. A tuple of boxes is not changed once it was asked for.
 
     Args:
         capacity: How many to keep.
         robot: The robot; the default one where None.
     """
 
-    def __init__(self, capacity: int = 4, robot: RobotModel | None = None) -> None:
+    def __init__(self, capacity: int = 12, robot: RobotModel | None = None) -> None:
         self.robot = robot or load_robot()
         self._capacity = capacity
-        self._models: OrderedDict[tuple[bytes, float], SceneModel] = OrderedDict()
+        self._models: OrderedDict[tuple[bytes, float, float], SceneModel] = OrderedDict()
+        self._boxes: OrderedDict[int, tuple[tuple[Box, ...], bytes]] = OrderedDict()
 
     def of(self, scene: CollisionScene) -> SceneModel:
         """The model of a scene, compiled if none of the last few was equal.
@@ -181,29 +203,37 @@ class SceneModels:
         Raises:
             ToolError: INVALID_ARGUMENT if a number of the scene is not finite or a size not positive.
         """
-        check_scene(scene)
-        content, opening = _content(scene), attached_opening(scene, self.robot.gripper)
-        key = content, opening
+        content, opening = self._content(scene), attached_opening(scene, self.robot.gripper)
+        key = content, opening, scene.yielding_m
         if key not in self._models:
-            compiled = next((m.compiled for (other, _), m in self._models.items() if other == content), None)
+            compiled = next((m.compiled for (other, *_), m in self._models.items() if other == content), None)
             self._models[key] = SceneModel(scene, self.robot, compiled)
             while len(self._models) > self._capacity:
                 self._models.popitem(last=False)
         self._models.move_to_end(key)
         return self._models[key]
 
+    def _content(self, scene: CollisionScene) -> bytes:
+        """What the compiled model depends on: all but the opening of the jaws, and what yields to them.
 
-def _content(scene: CollisionScene) -> bytes:
-    """What the compiled model depends on: all but the opening of the jaws."""
-    numbers = [np.array([len(scene.boxes), len(scene.attached), scene.table_z, scene.margin], dtype=float)]
-    numbers += [each.ravel() for each in _arrays(scene)]
-    numbers += [np.array([scene.point_radius]), np.asarray(scene.points, float).ravel()]
-    return np.concatenate(numbers).tobytes()
+        Scenes of one picture share a tuple of some hundred boxes, which is read once. Raises ToolError as `of`.
+        """
+        known = self._boxes.get(id(scene.boxes))
+        if known is None or known[0] is not scene.boxes:
+            check_scene(scene)
+            known = scene.boxes, b"".join(each.tobytes() for each in _arrays(scene.boxes))
+            self._boxes[id(scene.boxes)] = known
+            while len(self._boxes) > self._capacity:
+                self._boxes.popitem(last=False)
+        else:
+            check_scene(replace(scene, boxes=()))
+        counts = [len(scene.boxes), len(scene.attached), scene.table_z, scene.margin, scene.point_radius]
+        rest = np.array(counts, float), *_arrays(scene.attached), np.asarray(scene.points, float)
+        return known[1] + b"".join(each.tobytes() for each in rest)
 
 
-def _arrays(scene: CollisionScene) -> tuple[FloatArray, FloatArray]:
-    """Poses (N, 4, 4) and half extents (N, 3) [m] of the scene's boxes and of the attached ones."""
-    boxes = (*scene.boxes, *scene.attached)
+def _arrays(boxes: tuple[Box, ...]) -> tuple[FloatArray, FloatArray]:
+    """Poses (N, 4, 4) and half extents (N, 3) [m] of boxes."""
     if not boxes:
         return np.empty((0, 4, 4)), np.empty((0, 3))
     return np.array([box.T_parent_box for box in boxes], float), np.array([box.half_extents for box in boxes], float)
@@ -217,6 +247,24 @@ def _followers(robot: RobotModel) -> tuple[tuple[str, float, float], ...]:
         offset, factor = (float(number) for number in equality.data[:2])
         followers.append((equality.name1, factor, offset))
     return tuple(followers)
+
+
+@cache
+def _moved_with(robot: RobotModel) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Bodies of the fingers, and of the hand: what the jaws move, and what is fixed to the arm's last link."""
+    model = compile_spec(_bare_robot(robot).copy(), robot)
+    jaws = [int(model.joint(name).bodyid[0]) for name, _, _ in _followers(robot)]
+    last = int(model.joint(robot.arm_joints[-1]).bodyid[0])
+    return _below(model, jaws), _below(model, [last])
+
+
+def _below(model: mujoco.MjModel, bodies: list[int]) -> tuple[int, ...]:
+    """The bodies, and all that hangs on them."""
+    found = set(bodies)
+    for body in range(1, model.nbody):  # parents come first
+        if model.body_parentid[body] in found:
+            found.add(body)
+    return tuple(sorted(found))
 
 
 def _add_box(body: mujoco.MjsBody, name: str, box: Box, inflate: float) -> mujoco.MjsGeom:
@@ -256,7 +304,7 @@ def _compile(scene: CollisionScene, robot: RobotModel) -> mujoco.MjModel:
         name=_TABLE, type=mujoco.mjtGeom.mjGEOM_PLANE, size=[2, 2, 0.1], pos=[0, 0, scene.table_z]
     )
     obstacles = [plane]
-    boxes = spec.worldbody.add_body()  # one body, so that MuJoCo looks for near boxes in one tree
+    boxes = spec.worldbody.add_body(name=_BOXES)  # one body, so that MuJoCo looks for near boxes in one tree
     for index, box in enumerate(scene.boxes):
         obstacles.append(_add_box(boxes, f"box_{index}", box, scene.margin))
     if len(scene.points):

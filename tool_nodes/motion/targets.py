@@ -24,6 +24,8 @@ _RIM_PX = 3
 _CELL = 0.01
 """Side of the cells by which what touches between the fingers is joined [m]; a round figure."""
 
+_OPENING_STEP_M = 0.004
+"""Jaw openings for the way in are multiples of this [m], so that grasps of one thing share models of the open hand."""
 _FEW = 10
 """Fewer points than this say nothing about what is held [-]; a round figure."""
 _LEAST_HEIGHT = 0.02
@@ -99,7 +101,8 @@ def jaw_opening_for(target: NDArray[np.floating], T_base_gripper: FloatArray, gr
     if not len(between):
         return widest
     half = float(np.abs(np.percentile(between[:, 0], (1, 99))).max())
-    return float(np.clip(2 * half + 0.024, 0.03, widest))
+    least = _OPENING_STEP_M * float(np.ceil((2 * half + 0.024) / _OPENING_STEP_M))
+    return float(np.clip(least, 0.03, widest))
 
 
 @dataclass(frozen=True)

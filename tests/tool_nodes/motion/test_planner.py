@@ -12,6 +12,7 @@ from tests.gen3 import (
     ACCELERATION_LIMITS,
     ARM_JOINTS,
     CONTINUOUS,
+    GEN3,
     GRIPPER_BOX,
     MAX_OPENING,
     NAMED_STATES,
@@ -396,3 +397,20 @@ def test_a_pose_is_not_reached_along_a_line_on_which_something_stands(planner: E
     assert planner.reachable(T, between)
     assert planner.reachable(first, between)
     assert not planner.reachable(T, between, back)
+
+
+def test_fingers_alone_reach_into_boxes_that_yield_and_no_deeper_than_they_do(planner: EmbeddedPlanner) -> None:
+    T, back = top_down(0.45, 0.0, 0.03), np.array([0.0, 0.0, 0.1])
+    face = MAX_OPENING / 2 + GEN3.gripper.finger_thickness
+
+    def reached(depth: float, yielding_m: float) -> bool:
+        """True with a box beside the fingertips, so far within the outer face of one of them [m]."""
+        side = box(0.45 + face - depth + 0.02, 0.0, 0.0275, (0.02, 0.05, 0.0275))
+        return planner.reachable(T, CollisionScene((side,), margin=0.0, yielding_m=yielding_m), back)
+
+    assert reached(-0.01, 0.0)
+    assert not reached(0.003, 0.0)
+    assert reached(0.003, 0.008)
+    assert not reached(0.012, 0.008)
+    under_the_palm = box(0.45, 0.0, 0.06, (0.02, 0.01, 0.06))
+    assert not planner.reachable(T, CollisionScene((under_the_palm,), margin=0.0, yielding_m=0.02), back)

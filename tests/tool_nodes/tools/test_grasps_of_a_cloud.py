@@ -175,3 +175,19 @@ def test_a_width_that_rounding_has_made_too_large_is_the_widest(station: Station
     widths = np.full(3, np.nextafter(np.float32(0.085), np.float32(1.0)))
     table.toolbox = Toolbox([GraspTools(BrokenGrasps(widths_m=widths), None)])
     assert table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result.error is None
+
+
+@pytest.mark.parametrize(("ease", "expected"), [(0.9, 0.9), (0.7, 0.7), (0.0, 0.7)])
+def test_a_grasp_that_is_reached_less_well_gives_way_to_one_about_as_likely(
+    station: Station, ease: float, expected: float
+) -> None:
+    table = Table(station)
+    table.segment("cinnamon")
+    T_base_camera = station.camera.capture().T_base_camera
+
+    def reachable(T_base_gripper: Any, frame: Any, target: Any) -> float:
+        return ease if (np.linalg.inv(T_base_camera) @ T_base_gripper)[2, 3] < 0.55 else 1.0
+
+    table.toolbox = Toolbox([GraspTools(AlikeGrasps(), reachable)])
+    _, score = table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result.value
+    assert score == expected

@@ -137,14 +137,15 @@ class GraspTools(GraspAlternatives):
 
     Args:
         generator: Proposes grasps.
-        reachable: (T_base_gripper (4, 4), frame, target) -> True if the arm can get there; None accepts all.
+        reachable: (T_base_gripper (4, 4), frame, target) -> how well the arm can get there, in [0, 1], 0 where it
+            cannot: the chance of a grasp is multiplied by it; None accepts all.
         robot: Robot with the gripper that is drawn; the default robot where None.
     """
 
     def __init__(
         self,
         generator: GraspGenerator,
-        reachable: Callable[[FloatArray, Frame, GraspTarget | None], bool] | None = None,
+        reachable: Callable[[FloatArray, Frame, GraspTarget | None], float] | None = None,
         robot: RobotModel | None = None,
     ) -> None:
         self._gripper = (robot or load_robot()).gripper
@@ -157,17 +158,18 @@ class GraspTools(GraspAlternatives):
         The best is the likeliest to succeed and to be reached: one like another that could not be, or that was given
         before and is asked for again, counts half.
         """
-        found, target = [], GraspTarget(mask)
+        found: dict[int, float] = {}
+        target = GraspTarget(mask)
         T_base_gripper = frame.T_base_camera @ grasps.T_camera_gripper
         pads = self._pads(T_base_gripper, grasps.widths_m)
         worth = grasps.scores.astype(float)
         for _ in range(min(len(worth), MAX_CHECKED)):
             index = int(np.argmax(worth))
-            reached = self._reachable is None or self._reachable(T_base_gripper[index], frame, target)
+            if sum(found[k] >= worth[index] for k in found) > skip:
+                break  # nothing that was not tried is better
+            reached = 1.0 if self._reachable is None else float(self._reachable(T_base_gripper[index], frame, target))
             if reached:
-                found.append(index)
-                if len(found) > skip:
-                    return index
+                found[index] = worth[index] * reached
             worth[_alike(T_base_gripper, pads, index)] *= _LIKE_ANOTHER
             worth[index] = -np.inf
         if not found:
@@ -176,7 +178,8 @@ class GraspTools(GraspAlternatives):
                 f"None of the {len(grasps.scores)} collision-free grasps can be reached by the arm.",
                 "The object may be too far away or too close to the robot's base.",
             )
-        return found[skip % len(found)]
+        best_first = sorted(found, key=lambda k: -found[k])
+        return best_first[skip % len(found)]
 
     def _pads(self, T: FloatArray, widths_m: FloatArray) -> FloatArray:
         """Middles (N, 3) between the pads at grasps (N, 4, 4) with jaw openings (N,) [m]."""
