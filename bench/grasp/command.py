@@ -19,7 +19,7 @@ from agent_node.runs.folder import write_atomically, write_json
 from bench.grasp.page import write_page
 from bench.grasp.plots import save_reliability, save_success, scores_of
 from bench.grasp.records import GraspRecord, RunFolder, csv_of
-from bench.grasp.rows import FIRST, FIRST_CHOSEN, causes_of, format_paired, paired, rows_of, things_of
+from bench.grasp.rows import FIRST, FIRST_CHOSEN, cause_rows, causes_of, format_paired, paired, rows_of, things_of
 from bench.grasp.scenes import GraspJob, GraspProtocol, contents_of, jobs_of, kinds_of, sets_of
 from bench.grasp.sides import GraspSide, sides_of
 from bench.grasp.trial import crashed, run_one
@@ -129,7 +129,9 @@ def figures(records: Sequence[GraspRecord], sides: Sequence[GraspSide], protocol
     of = {side.role: [r for r in records if r.side == side.role] for side in sides}
     first, *others = sides
     return {
-        "rows": [{"side": s.label, **row} for s in sides for row in rows_of(of[s.role], protocol)],
+        "rows": [
+            {"side": s.label, **row} for s in sides for row in (*rows_of(of[s.role], protocol), *cause_rows(of[s.role]))
+        ],
         "things": [{"side": s.label, **row} for s in sides for row in things_of(of[s.role])],
         "paired": {s.label: paired(of[first.role], of[s.role], protocol) for s in others},
         "scores": scores_of(of[first.role]),
@@ -188,7 +190,6 @@ def report(document: Mapping[str, Any]) -> str:
         lines += [f"== {side}", format_rows([{**row, "name": _indented(row)} for row in rows])]
         lines += [f"{row['name']:28}{row['n']:>6}{row['per_hour'] or '-':>9}" for row in rows if "per_hour" in row]
         lines.append(format_means([row for row in rows if "mean" in row]))
-        lines += [f"  {count:>5}  {cause}" for cause, count in document["causes"][side].items()]
     first = next(iter(document["causes"]))
     lines += [format_paired(rows, first, other) for other, rows in document["paired"].items()]
     lines += [format_bins(name, found) for name, found in document["scores"].items()]

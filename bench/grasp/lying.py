@@ -7,8 +7,7 @@ import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.camera.ray import make_camera
-from sim.camera.sensor import ideal
+from sim.camera.ray_casting import OPAQUE, RayView, RayWorld
 from sim.station import Station
 
 _UNSEEN = 5
@@ -29,12 +28,12 @@ def visible_share(station: Station, index: int, ids: NDArray[np.int32]) -> float
     world = station.world
     body = world.model.body(world.scene.objects[index].id).id
     model = copy.copy(world.model)
-    roots = model.body_rootid[model.geom_bodyid]
-    model.geom_group[(roots != body) & (roots != 0)] = _UNSEEN
-    alone = make_camera(
-        station.config.renderer, model, world.data, station.scene_camera(ids.shape[::-1]), {body: 0}, sensor=ideal()
-    ).capture()
-    assert alone.ids is not None
-    whole = np.count_nonzero(alone.ids == 0)
-    # A pixel at the edge may be seen in one of the two pictures alone.
-    return round(min(1.0, np.count_nonzero(ids == index) / whole), 4) if whole else None
+    model.geom_group[model.body_rootid[model.geom_bodyid] != body] = _UNSEEN
+    alone = RayWorld(model)
+    alone.refresh(world.data)
+    camera = station.scene_camera((ids.shape[1], ids.shape[0]))
+    view = RayView(camera.K, camera.size)
+    view.place(camera.T_base_camera)
+    whole = len(alone.cast(view, OPAQUE)[0])
+    # Another renderer may show a pixel at the edge that rays pass by, and the table hides one at a foot.
+    return round(min(1.0, float(np.count_nonzero(ids == index)) / whole), 4) if whole else None

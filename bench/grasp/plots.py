@@ -63,7 +63,7 @@ def success_plot(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> Image.Image
     names = list(dict.fromkeys(row["name"] for side in rows.values() for row in side))
     tall = _HEAD_PX + len(names) * _ROW_PX * len(rows) + len(names) * _ROW_PX // 2 + 40
     font = ImageFont.load_default(size=13)
-    names_px = 2 * _GAP_PX + max(round(font.getlength(name)) for name in names)
+    names_px = 2 * _GAP_PX + max((round(font.getlength(name)) for name in names), default=0)
     plot = Image.new("RGB", (names_px + _WIDE_PX + 110, tall), "white")
     draw = ImageDraw.Draw(plot)
 

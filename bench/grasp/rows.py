@@ -142,6 +142,11 @@ def causes_of(records: Records) -> dict[str, int]:
     return dict(Counter(r.cause for r in records if r.cause).most_common())
 
 
+def cause_rows(records: Records) -> list[dict[str, Any]]:
+    """The share of all attempts that each cause of failure took, those that are not scored too."""
+    return [rate_row(cause, count, len(records), part="cause") for cause, count in causes_of(records).items()]
+
+
 def things_of(records: Records) -> list[dict[str, Any]]:
     """Success of every single thing."""
     return [_rate(name, chosen, part="thing") for name, chosen in sorted(_by(records, lambda r: r.thing).items())]

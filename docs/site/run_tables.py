@@ -142,7 +142,7 @@ def _rates(document: Document, sides: Sequence[str]) -> Iterator[list[str]]:
     rows: dict[str, dict[str, Mapping[str, Any]]] = {}
     for row in document["rows"]:
         shown = bool({"rate", "p50_ms", "per_hour"} & set(row)) and row["name"] not in _LEFT_OUT
-        if shown and row.get("part") != "family":
+        if shown and row.get("part") not in ("family", "cause"):
             part = row.get("part", "")
             name = f"{part}, {row['name']}" if part in ("false success", "first attempt") else str(row["name"])
             rows.setdefault(name, {})[row["side"]] = row

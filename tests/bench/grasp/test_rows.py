@@ -15,7 +15,7 @@ from bench.grasp.command import figures, report
 from bench.grasp.page import what_happened, write_page
 from bench.grasp.plots import scores_of, success_plot
 from bench.grasp.records import GraspRecord
-from bench.grasp.rows import causes_of, paired, rows_of, sign_test
+from bench.grasp.rows import cause_rows, causes_of, paired, rows_of, sign_test
 from bench.grasp.sides import sides_of
 from bench.perception.calibration import overlap_calibration
 
@@ -109,6 +109,13 @@ def test_causes_say_whether_the_mask_was_to_blame() -> None:
         "WRONG_OBJECT": 1,
         "NO_GRASP": 1,
     }
+
+
+def test_causes_have_an_interval_over_all_attempts() -> None:
+    first, second = cause_rows([HELD, NO_GRASP, BROKEN])
+    assert (first["name"], first["success"], first["n"], first["part"]) == ("NO_GRASP", 1, 3, "cause")
+    assert first["low"] < 1 / 3 < first["high"]
+    assert second["name"] == "INTERNAL"
 
 
 def test_clearing_counts_things_scenes_and_picks_in_an_hour() -> None:
