@@ -17,7 +17,7 @@ from agent_node.console.terminal import AsJson, say
 from agent_node.runs.folder import write_atomically, write_json
 from bench.grasp.records import GraspRecord, RunFolder, csv_of, from_document
 from bench.grasp.rows import sign_test
-from bench.grasp.scenes import GraspJob, contents_of, sets_of
+from bench.grasp.scenes import GraspJob, contents_of, sets_of, titled
 from bench.grasp.sides import GraspSide
 from bench.grasp.trial import attempts
 from bench.grasp.watch import Watch
@@ -179,17 +179,19 @@ def bench_sensors(
     began = time.monotonic()
     seeds = range(first_seed, first_seed + scenes)
     sets = sets_of(objects)
+    contents = contents_of(sets)
     settings = {
         **backends.document(),
         "scene": scene,
         "objects": sets,
-        "contents": contents_of(sets),
+        "contents": contents,
         "grasping": grasping,
     }
     folder = None if out is None else RunFolder(out)
     if folder is not None:
         folder.open(settings)
-    say(f"{scenes} scenes ({scene}), seeds {seeds[0]}..{seeds[-1]}, sensor {backends.ports.sensor}: {', '.join(rows)}")
+    title = f"{scenes} scenes ({scene}) of {titled(objects, contents)}"
+    say(f"{title}, seeds {seeds[0]}..{seeds[-1]}, sensor {backends.ports.sensor}: {', '.join(rows)}")
     where = "" if out is None else str(out)
     work = [SensorJob(seed, term, scene, sets, backends, grasping, where) for seed in seeds for term in rows]
     records = _records(work, jobs, folder)

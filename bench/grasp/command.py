@@ -20,7 +20,7 @@ from bench.grasp.page import write_page
 from bench.grasp.plots import save_reliability, save_success, scores_of
 from bench.grasp.records import GraspRecord, RunFolder, csv_of
 from bench.grasp.rows import FIRST, FIRST_CHOSEN, cause_rows, causes_of, format_paired, paired, rows_of, things_of
-from bench.grasp.scenes import GraspJob, GraspProtocol, contents_of, jobs_of, kinds_of, sets_of
+from bench.grasp.scenes import GraspJob, GraspProtocol, contents_of, jobs_of, kinds_of, sets_of, titled
 from bench.grasp.sides import GraspSide, sides_of
 from bench.grasp.trial import crashed, run_one
 from bench.perception.calibration import format_bins
@@ -85,8 +85,7 @@ def bench_grasp(
     folder = None if out is None else RunFolder(out)
     if folder is not None:
         folder.open(settings)
-    held = "".join(f" ({name} {content})" for name, content in contents.items())
-    title = f"{objects}{held}, {' and '.join(kinds)}, {n} scenes each from seed {first_seed}, {protocol}"
+    title = f"{titled(objects, contents)}, {' and '.join(kinds)}, {n} scenes each from seed {first_seed}, {protocol}"
     say(f"{title}; {', '.join(side.label for side in sides)}")
     work = jobs_of(sides, kinds, sets, n, first_seed, protocol, "" if out is None else str(out))
     records = _records(work, jobs, folder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
@@ -71,6 +71,11 @@ def contents_of(sets: Sequence[str]) -> dict[str, str]:
     """What the sets that are folders held, a hash for each by name: another folder may be called so too."""
     folders = folder_sets()
     return {name: folders[name].content_hash() for name in sets if name in folders}
+
+
+def titled(objects: str, contents: Mapping[str, str]) -> str:
+    """What --objects named, with the hash of each folder's content, for titles."""
+    return objects + "".join(f" ({name} {content})" for name, content in contents.items())
 
 
 def kinds_of(text: str, sets: Sequence[str]) -> list[str]:
