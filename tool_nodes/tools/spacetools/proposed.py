@@ -19,8 +19,8 @@ def require_possible(grasps: GraspSet, generator: GraspGenerator, gripper: Gripp
     """The grasps, with widths cut to the gripper's by no more than rounding.
 
     Args:
-        grasps: What the generator has proposed.
-        generator: The generator, for its name.
+        grasps: Answer of the generator.
+        generator: Generator that gave it; its name is said.
         gripper: The gripper that they are for.
 
     Raises:
