@@ -11,13 +11,14 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from sim.objects.fixtures import BOARD_M, BOARDS_M
+from sim.objects.folders import LOG
 from sim.objects.sets import find_asset, object_set
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject, Scene, convex_outline, gap, object_ids, triple
 from sim.scene.settling import BodyPose, Settling, settled_alone
 from tool_nodes import workspace
 from tool_nodes.geometry import intrinsics, invert, look_at, project, transform
-from tool_nodes.results import invalid
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import FloatArray
 
 Clutter = Literal["single", "packed", "touching", "pile", "bin", "shelf", "stacked", "lying"]
@@ -135,16 +136,28 @@ def _drawn(rng: np.random.Generator, seed: int, sets: Sequence[str], count: int)
 
 def _names(rng: np.random.Generator, seed: int, set_name: str, count: int) -> list[str]:
     """Names of the things that a scene takes from a set: those that an endless set draws for the seed, else graspable
-    ones at random, none twice before all were taken."""
+    ones at random, none twice before all were taken. What cannot be read is left out, with a warning."""
     things = object_set(set_name)
     if hasattr(things, "drawn"):
         return [f"{set_name}/{name}" for name in things.drawn(seed, count)]
     names, chosen = sorted(things), []
+    refused: ToolError | None = None
     for k in rng.permutation(len(names)):
-        if things[names[k]].graspable and not things[names[k]].container:
+        try:
+            thing = things[names[k]]
+        except ToolError as error:
+            if error.code is not ErrorCode.INVALID_ARGUMENT:
+                raise
+            # One mesh of a folder of many that cannot be read is no reason to do without the others.
+            LOG.warning("%s/%s is left out: %s", set_name, names[k], error.message)
+            refused = error
+            continue
+        if thing.graspable and not thing.container:
             chosen.append(names[k] if set_name == "catalogue" else f"{set_name}/{names[k]}")
         if len(chosen) == count:
             break
+    if not chosen and refused is not None:
+        raise refused
     if not chosen:
         raise invalid(f'The set "{set_name[:60]}" has nothing that a hand could grasp.')
     return [chosen[k % len(chosen)] for k in range(count)]

@@ -92,3 +92,22 @@ def test_a_folder_is_known_by_what_it_holds(tmp_path: Path, monkeypatch: pytest.
     copy = tmp_path / "elsewhere" / "mine"
     shutil.copytree(folder, copy)
     assert contents_of(sets_of(str(copy))) == contents_of(sets_of(str(folder)))
+
+
+def test_a_mesh_that_cannot_be_read_is_left_out_with_a_warning_unless_it_is_the_only_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("TOOLHAND_OBJECTS_PATH", "")
+    pytest.importorskip("trimesh")
+    folder = tmp_path / "half"
+    folder.mkdir()
+    (folder / "cube.obj").write_text(CUBE)
+    (folder / "torn.obj").write_text("v 0 0 0\nf 1 2 9\n")
+    scenes = [make_scene("packed", seed, sets_of(str(folder)), "") for seed in range(2)]
+    assert {placed.item for scene in scenes for placed in scene.objects} == {"half/cube"}
+    assert "half/torn is left out: " in caplog.text
+    broken = tmp_path / "torn"
+    broken.mkdir()
+    shutil.copy(folder / "torn.obj", broken)
+    with pytest.raises(ToolError, match="torn"):
+        make_scene("packed", 0, sets_of(str(broken)), "")
