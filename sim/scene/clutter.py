@@ -209,10 +209,18 @@ class _Place:
 
 
 def _beside(table: _Place, gaps_m: tuple[float, float], lying: bool = False) -> list[PlacedObject]:
-    """Things as they rest by themselves, each a gap away from the nearest one before it."""
-    tilts = [table.lying_down() for _ in table.things] if lying else table.upright
-    alone = settled_alone(table.things, tilts)
-    return _settled(table, _side_by_side(table, range(len(alone)), alone, gaps_m)[0], nudged=False)
+    """Things as they rest by themselves, each a gap away from the nearest one before it.
+
+    Where none of them comes to rest, as a thing that rocks on a rounded face, they are laid on other sides.
+    """
+    placed: list[PlacedObject] = []
+    for attempt in range(_ROUNDS):
+        tilts = [table.lying_down() for _ in table.things] if lying or attempt else table.upright
+        alone = settled_alone(table.things, tilts)
+        placed = _settled(table, _side_by_side(table, range(len(alone)), alone, gaps_m)[0], nudged=False)
+        if placed:
+            break
+    return placed
 
 
 def _side_by_side(

@@ -33,6 +33,8 @@ _CALM = (0.1, 1e-4)
 side, stops within seconds. What rests is not moved by it, and a fall over some centimetres is hardly slower."""
 _STILL = (0.001, 0.015)
 """A thing is at rest below this speed [m/s] and spin [rad/s]: it moves by less than 1 mm in a second."""
+_TREMBLING = (0.0003, 0.006)
+"""What moves and turns by less than this meanwhile trembles in place [m], [rad]: 0.3 mm at 5 cm from the middle."""
 _ROUGHLY_STILL = (0.006, 0.1)
 """The same while others fall: the faster solver leaves a trembling of half as much."""
 _CHECK_S = 0.1
@@ -156,7 +158,8 @@ class Settling:
             exact: Time step, solver and damping are those of a world with a robot.
 
         Returns:
-            (N,) which things are there and at rest.
+            (N,) which things are there and at rest; in the end also those that tremble without getting anywhere, as
+            what stands on a rounded face does.
         """
         model, (linear, angular) = self._model, (0.0, 0.0) if exact else _CALM
         if exact:
@@ -166,12 +169,16 @@ class Settling:
             model.dof_damping[dof : dof + 3], model.dof_damping[dof + 3 : dof + 6] = linear, angular
         least, limits = (_LONG_REST, _STILL) if exact else (_SHORT_REST, _ROUGHLY_STILL)
         checks = np.zeros(len(self.objects), dtype=int)
+        poses: list[FloatArray] = []
         for _ in range(math.ceil(longest_s / _CHECK_S)):
             self.run(_CHECK_S)
             checks = np.where(self._slower(limits) & self.dropped, checks + 1, 0)
+            poses.append(self._data.qpos[self._qpos[:, None] + np.arange(7)])
             if (checks[self.dropped] >= least).all():
-                break
-        return np.asarray(checks >= least)
+                return np.asarray(checks >= least)
+        spread = np.ptp(poses[-least - 1 :], axis=0)
+        in_place = (spread[:, :3].max(axis=1) < _TREMBLING[0]) & (2.0 * spread[:, 3:].max(axis=1) < _TREMBLING[1])
+        return np.asarray((checks >= least) | (in_place & self.dropped & exact))
 
     def placed(self, index: int) -> PlacedObject:
         """A thing as a scene has it, where it is now."""

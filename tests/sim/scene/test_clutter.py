@@ -158,3 +158,14 @@ def test_a_wrong_name_of_clutter_is_one_sentence(name: str, said: str) -> None:
         named_scene(name)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
     assert said in caught.value.message
+
+
+def test_a_thing_that_trembles_on_a_rounded_face_stays() -> None:
+    (block,) = clutter_scene("single", 5015).objects
+    world = World(clutter_scene("single", 5015))
+    world.step(round(1.0 / world.timestep))
+    assert np.linalg.norm(world.snapshot().objects[block.id].position_m - np.asarray(block.position_m)) < 1e-3
+
+
+def test_a_bin_holds_all_things_that_fit() -> None:
+    assert clutter_scene("bin", 6001).name == "bin 6001 of generated"  # it adds how many where some were left out
