@@ -107,7 +107,8 @@ def _ellipsoid(points: FloatArray, table_z: float) -> FloatArray | None:
         return None
     centre = -0.5 * np.linalg.solve(form, np.array([d, e]))
     radii = np.sqrt(max(centre @ form @ centre - k, 0.0) / np.array([*eigenvalues, 1.0]))
-    if radii.max() > _MAX_RADIUS:
+    half_seen = float(np.ptp(points[:, :2] @ axes, axis=0).max()) / 2.0
+    if radii.max() > min(_MAX_RADIUS, half_seen + radii[2]):
         return None
     rotation = np.eye(3)
     rotation[:2, :2] = axes
@@ -168,7 +169,9 @@ def _section(points: FloatArray, middle: FloatArray, yaw: float, table_z: float)
     centre = -b / (2.0 * a)
     half_height = float(np.sqrt(max(a * centre**2 - k, 0.0)))
     radius = half_height / float(np.sqrt(a))
-    return None if radius > _MAX_RADIUS else (rms, yaw, low, high, centre, radius, z_middle, half_height)
+    # No camera above the table misses more of a rod's width than its height hides: a level face is none of a wide rod.
+    widest = min(_MAX_RADIUS, float(np.ptp(across)) / 2.0 + half_height)
+    return None if radius > widest else (rms, yaw, low, high, centre, radius, z_middle, half_height)
 
 
 def _turn(xy: FloatArray, yaw: float) -> FloatArray:
