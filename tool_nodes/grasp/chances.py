@@ -82,6 +82,9 @@ FEATURES = (
     "little overlap",
     "patch",
     "little patch",
+    "face",
+    "little face",
+    "corner",
     "seen",
     "tight",
     "tilt",
@@ -108,6 +111,7 @@ def features(grasps: Grasps, tilt: FloatArray, about: Surroundings, body: Body, 
     """
     half_width, half_height = hand.gripper.pad_half_size
     overlap, patch = grasps.overlap / (2.0 * half_height), grasps.patch / (2.0 * half_width)
+    face = grasps.face / (2.0 * half_height)
     lever, volume = grasps.lever / 0.05, np.cbrt(body.volume) / 0.08
     gap = (hand.max_opening - grasps.free_width) / 2.0
     columns = (
@@ -122,6 +126,9 @@ def features(grasps: Grasps, tilt: FloatArray, about: Surroundings, body: Body, 
         np.clip(1.0 - overlap / 0.3, 0.0, 1.0),
         patch,
         np.clip(1.0 - patch / 0.4, 0.0, 1.0),
+        face,
+        np.clip(1.0 - face / 0.2, 0.0, 1.0),
+        np.clip(1.0 - np.sqrt(np.maximum(patch * face, 0.0)) / 0.3, 0.0, 1.0),
         grasps.seen,
         np.clip(1.0 - gap / 0.008, 0.0, 1.0),
         1.0 - np.cos(tilt),

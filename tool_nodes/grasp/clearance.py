@@ -32,7 +32,7 @@ _SLACK = 0.003
 """Points of the gripper this far below what was seen are not within it yet [m]: a stereo camera's noise at 0.9 m."""
 _MARGIN = 0.005
 """The gripper's points stay this far above what stands beside the object [m]; a round figure."""
-_ABOVE_TABLE = 0.003
+_ABOVE_TABLE = 0.0005
 """The gripper's points stay this far above the table [m]: less than the gap that fingertips keep from it."""
 _RANGE = 0.32
 """The grid reaches this far from the object's middle along x and y [m]: wide enough for gripper and

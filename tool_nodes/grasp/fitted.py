@@ -1,29 +1,32 @@
-"""Written by `python -m training.grasps.fit`, from 249 trials: do not edit."""
+"""Written by `python -m training.grasps.fit`, from 208 trials: do not edit."""
 
-INTERCEPT = -4.3100
+INTERCEPT = 3.7418
 """Log odds of a grasp whose features are all 0 [-]."""
 
 WEIGHTS = (
-    -0.3000,  # slope
-    -1.8000,  # steep
-    -0.3600,  # lever
-    -0.3000,  # torque
-    -1.8902,  # above
-    3.7720,  # under
-    -0.3000,  # width
-    6.7037,  # overlap
-    -5.1262,  # little overlap
-    0.1500,  # patch
-    -0.3000,  # little patch
-    0.0900,  # seen
-    -0.3000,  # tight
-    -0.3000,  # tilt
-    -5.8609,  # level
-    -3.5726,  # into
-    -1.5540,  # touching
-    -0.3000,  # crowded
-    -0.4500,  # hidden
-    5.3758,  # volume
-    -0.7639,  # height
+    -0.6000,  # slope
+    -3.6000,  # steep
+    -0.7200,  # lever
+    -0.6000,  # torque
+    -1.3346,  # above
+    2.0576,  # under
+    -0.6000,  # width
+    1.6529,  # overlap
+    -1.2000,  # little overlap
+    0.3000,  # patch
+    -0.6000,  # little patch
+    0.5161,  # face
+    -0.6000,  # little face
+    -1.2000,  # corner
+    0.1800,  # seen
+    -0.6000,  # tight
+    -2.8530,  # tilt
+    -0.3000,  # level
+    -5.1245,  # into
+    -1.6291,  # touching
+    -3.7632,  # crowded
+    -0.9000,  # hidden
+    1.6709,  # volume
+    -2.0026,  # height
 )
 """Change of the log odds with each feature, in the order of `tool_nodes.grasp.chances` [-]."""

@@ -17,8 +17,8 @@ JAW_GAP = 0.0025
 
 _PALM_GAP = 0.005
 """Least gap between the palm and the object [m]; a round figure."""
-LEAST_CONTACT = 0.003
-"""Least height of the contact on the pads [m]: one voxel of the thing's points."""
+LEAST_CONTACT = 0.002
+"""Least height of the contact on the pads, and on either of them [m]: cards of 5 mm are held by 3 to 4 of them."""
 _LEAST_WIDTH = 0.002
 """Narrowest contact as it is seen [m]: jaws that close further are taken to be empty."""
 _TO_FACE = 0.004
@@ -27,6 +27,8 @@ _SETTLED = 0.001
 """The middle between the two faces may be off by this [m]; a third of a voxel."""
 _SKIN = 0.004
 """Points within this of the outermost one between the pads touch them [m]: about one voxel."""
+_STEEPEST = 1.2
+"""Faces that lean more slip out of the pads, whatever they are made of [-]: rubber on wood has a friction of 1.2."""
 _UNKNOWN_SLOPE = 0.3
 """Slope of a face of which too little is known [-]."""
 
@@ -41,6 +43,7 @@ class Grasps:
         free_width: (N,) extent of what the open fingers must pass.
         overlap: (N,) height of the contact on the pads.
         patch: (N,) length of the contact along the pads' width, of the side where it is shorter.
+        face: (N,) height of the contact, of the side where it is less high.
         slope: (N,) how much the steeper of the two faces leans [-]; 0 is parallel to the pads.
         seen: (N,) share of the contact that was seen, of the side where it is less [-].
         lever: (N,) level distance of the thing's middle from the closing line, across it.
@@ -54,6 +57,7 @@ class Grasps:
     free_width: FloatArray
     overlap: FloatArray
     patch: FloatArray
+    face: FloatArray
     slope: FloatArray
     seen: FloatArray
     lever: FloatArray
@@ -100,7 +104,13 @@ def place_jaws(shape: NDArray[np.float32], n_seen: int, centre: FloatArray, trie
     under_palm = (y < gripper.palm_half_size[1]) & (np.abs(x) < gripper.palm_half_size[0])
     top = np.where(under_palm, z, np.inf).min(axis=1)
     by_palm = top + hand.pad_depth(width) - gripper.palm_depth - _PALM_GAP
-    grip_z = np.minimum(0.0, np.minimum(by_palm, hand.table_limit(R, anchor, width)))
+    # Inside a bowl or beside a knob the open fingers end above what lies there.
+    under_finger = (y < gripper.finger_half_width + 0.001) & (np.abs(x) > half_open - JAW_GAP)
+    under_finger &= np.abs(x) < half_open + gripper.finger_thickness + JAW_GAP
+    floor = np.where(under_finger, z, np.inf).min(axis=1)
+    by_floor = floor + hand.pad_depth(width) - hand.pad_depth(np.full(len(R), hand.max_opening))
+    by_floor -= hand.tip_beyond_pad + TIP_GAP
+    grip_z = np.minimum(0.0, np.minimum(np.minimum(by_palm, by_floor), hand.table_limit(R, anchor, width)))
     grip_z = grip_z - tried.lift
 
     z -= grip_z.astype(np.float32)[:, None]
@@ -133,8 +143,12 @@ def place_jaws(shape: NDArray[np.float32], n_seen: int, centre: FloatArray, trie
     rows = np.flatnonzero(usable)
     usable[rows] = _passes(x[rows], y[rows], z[rows] + hand.pad_depth(width[rows])[:, None].astype(np.float32), hand)
     rows = np.flatnonzero(usable)
-    patch, slope, seen = np.zeros(len(R)), np.full(len(R), _UNKNOWN_SLOPE), np.zeros(len(R))
-    patch[rows], seen[rows], slope[rows] = _contact(x[rows], along[rows], z[rows], in_pads[rows], width[rows], n_seen)
+    patch, face, seen = np.zeros((3, len(R)))
+    slope = np.full(len(R), _UNKNOWN_SLOPE)
+    patch[rows], face[rows], seen[rows], slope[rows] = _contact(
+        x[rows], along[rows], z[rows], in_pads[rows], width[rows], n_seen
+    )
+    usable &= (np.minimum(patch, face) > LEAST_CONTACT) & (slope < _STEEPEST)
     away = centre - pads
     across = np.column_stack([-R[:, 1, 0], R[:, 0, 0]])
     across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-9)
@@ -144,6 +158,7 @@ def place_jaws(shape: NDArray[np.float32], n_seen: int, centre: FloatArray, trie
         free_width=free_width,
         overlap=overlap,
         patch=patch,
+        face=face,
         slope=slope,
         seen=seen,
         lever=np.abs(np.einsum("ni,ni->n", away[:, :2], across)),
@@ -192,17 +207,19 @@ def _contact(
     in_pads: BoolArray,
     width: FloatArray,
     n_seen: int,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Patch [m], seen share and slope (N,) of the two faces, see `Grasps`; x is measured from the pads' middle."""
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Patch and height [m], seen share and slope (N,) of the two faces, see `Grasps`; x is from the pads' middle."""
     half = (width / 2.0).astype(np.float32)[:, None]
-    patches, shares = [], []
+    patches, heights, shares = [], [], []
     for side in (-1.0, 1.0):
         touching = in_pads & (np.float32(side) * x > half - np.float32(_SKIN))
         low, high = _extent(y, touching)
         patches.append(high - low)
+        low, high = _extent(z, touching)
+        heights.append(high - low)
         shares.append(touching[:, :n_seen].sum(axis=1) / np.maximum(touching.sum(axis=1), 1))
     slope = np.hypot(_slope(x, y, in_pads), _slope(x, z, in_pads))
-    return np.minimum(*patches), np.minimum(*shares), slope
+    return np.minimum(*patches), np.minimum(*heights), np.minimum(*shares), slope
 
 
 def _extent(values: NDArray[np.float32], where: BoolArray) -> tuple[FloatArray, FloatArray]:

@@ -18,7 +18,7 @@ from tool_nodes.grasp.chances import Body, Surroundings, contact_quality, featur
 from tool_nodes.grasp.clearance import LEAST_HEIGHT, MOST_INTO, HandRoom, SceneHeights
 from tool_nodes.grasp.hand import TIP_GAP, Hand
 from tool_nodes.grasp.jaws import LEAST_CONTACT, Grasps, place_jaws
-from tool_nodes.grasp.seen import MIN_HEIGHT, checked_mask, object_points, raised_points
+from tool_nodes.grasp.seen import MIN_HEIGHT, checked_mask, flattened, known_points, object_points
 from tool_nodes.grasp.seen_depth import SeenDepth
 from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.motion.robot_model import RobotModel, load_robot
@@ -110,14 +110,16 @@ class AnalyticGraspGenerator:
         mask = checked_mask(cloud, mask, T_base_camera)
         T = np.asarray(T_base_camera, dtype=float)
         cloud = np.asarray(cloud, dtype=np.float32)
-        raised_points(geometry.transform(T, cloud[mask]))
+        known_points(cloud[mask])
         depth, kept = SeenDepth.of(cloud, mask, T)
         kept, around, cloud = kept[depth.rows], mask[depth.rows], cloud[depth.rows]
         points = geometry.transform(T, cloud)
         table = levelled(points, around, points[kept, :2].mean(axis=0, dtype=float))
         T_levelled = table.T @ T
         depth, points = replace(depth, T_base_camera=T_levelled), geometry.transform(T_levelled, cloud)
-        seen = object_points(points[kept], max(MIN_HEIGHT, _OWN_NOISES * table.noise))
+        masked = points[kept]
+        own = flattened(masked, table.noise)
+        seen = object_points(own, max(MIN_HEIGHT, _OWN_NOISES * table.noise) if own is masked else MIN_HEIGHT)
         support = min(depth.support_height(), float(seen[:, 2].min()))
         guessed = complete_shape(seen, support, depth.seen_free)[len(seen) :]
         body = Body.of(np.vstack([seen, guessed]), support)

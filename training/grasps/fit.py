@@ -30,7 +30,7 @@ KINDS: tuple[Clutter, ...] = ("single", "packed", "pile", "touching")
 """Kinds of clutter that take turns."""
 SENSOR = "realsense_d435"
 """The sensor whose pictures the grasps come from: a fit to clean ones would be too sure of noisy ones."""
-_THINGS, _OTHERS = 4, 1
+_THINGS, _OTHERS = 4, 3
 """Things of a scene, and grasps of each beside the best [-]: a scene of clutter costs as much as five trials."""
 _IN_CLUTTER = 6
 """Things of a scene of clutter [-]."""
@@ -47,6 +47,9 @@ PRIOR = {
     "little overlap": -2.0,
     "patch": 0.5,
     "little patch": -1.0,
+    "face": 0.5,
+    "little face": -1.0,
+    "corner": -2.0,
     "seen": 0.3,
     "tight": -1.0,
     "tilt": -1.0,
@@ -58,7 +61,7 @@ PRIOR = {
 }
 """What the weights are drawn to where trials are few [-]: the signs follow from mechanics, the sizes are guesses. What
 is not named is drawn to 0 and has either sign."""
-_LEAST_SHARE = 0.3
+_LEAST_SHARE = 0.6
 """Each weight has at least this share of what it is drawn to [-]: whatever else goes with a feature in the trials, of
 two grasps that are alike but for it mechanics says which is better."""
 _LEAST_SPREAD = 0.1

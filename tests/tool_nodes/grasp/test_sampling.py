@@ -12,6 +12,7 @@ from sim.camera.ray import RayCamera, scene_camera
 from tests.gen3 import GEN3, MAX_OPENING, MAX_WIDTH, fingertip_depth, pad_depth
 from tool_nodes import geometry
 from tool_nodes.grasp.clearance import SceneHeights
+from tool_nodes.grasp.hand import TIP_GAP
 from tool_nodes.grasp.sampling import AnalyticGraspGenerator
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Frame, GraspSet
@@ -92,7 +93,7 @@ def assert_good(thing: Thing, width: float, across: float = 0.004) -> tuple[Gras
     assert best_along < 0.004
     assert grasps.widths_m[0] == pytest.approx(width, abs=0.004)
     tips = [lowest_fingertip(pose, width) for pose, width in zip(T, grasps.widths_m, strict=True)]
-    assert min(tips) >= 0.003
+    assert min(tips) >= 0.9 * TIP_GAP
     return grasps, T
 
 
@@ -112,7 +113,7 @@ def test_an_upright_cylinder_is_held_through_its_axis(radius: float) -> None:
 @pytest.mark.parametrize("yaw", YAWS)
 @pytest.mark.parametrize(("kind", "radius"), [("cylinder", 0.025), ("capsule", 0.016)])
 def test_a_lying_rod_is_held_across_its_middle(kind: str, radius: float, yaw: int) -> None:
-    _, T = assert_good((0.5, 0.15, lying(kind, radius, 0.06, yaw)), 2 * radius, across=0.01)
+    _, T = assert_good((0.5, 0.15, lying(kind, radius, 0.06, yaw)), 2 * radius, across=0.015)
     rod = geometry.rotation_z(np.radians(yaw))[:3, 0]
     assert abs(T[0, :3, 0] @ rod) < np.sin(np.radians(8.0))
 

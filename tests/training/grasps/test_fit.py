@@ -20,7 +20,7 @@ def test_weights_are_found_again_from_outcomes_that_they_made() -> None:
     rng = np.random.default_rng(0)
     x = rng.random((20_000, len(FEATURES)))
     signs = np.array([np.sign(PRIOR.get(name, rng.normal())) for name in FEATURES])
-    weights = signs * rng.uniform(0.3, 2.0, len(FEATURES)) * np.array([abs(PRIOR.get(name, 1.0)) for name in FEATURES])
+    weights = signs * rng.uniform(0.6, 2.0, len(FEATURES)) * np.array([abs(PRIOR.get(name, 1.0)) for name in FEATURES])
     held = rng.random(len(x)) < expit((x - 0.5) @ weights)
     found, intercept = fit(x, held)
     assert np.abs(found - weights).max() < 0.4
