@@ -152,7 +152,8 @@ class EmbeddedPlanner:
         T = check_pose(T_base_gripper, "pose")
         checker = Checker(self._models.of(scene))
         # Only on the line things yield.
-        before = checker if back is None else Checker(self._models.of(replace(scene, yielding_m=0.0)))
+        strict = back is not None and scene.yielding_m > 0.0
+        before = Checker(self._models.of(replace(scene, yielding_m=0.0))) if strict else checker
         self._kinematics.iterations = 0
         first = T.copy()
         if back is not None:

@@ -71,25 +71,37 @@ def check_scene(scene: CollisionScene) -> None:
         )
 
 
+class _Kinds:
+    """The shapes of a compiled model by what they belong to: fingers, the whole hand, what is held, obstacle boxes."""
+
+    def __init__(self, model: mujoco.MjModel, robot: RobotModel) -> None:
+        boxes = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, _BOXES)
+        of_fingers, of_hand = _moved_with(robot)
+        self.fingers, self.hand, self.boxes = (
+            frozenset(np.flatnonzero(np.isin(model.geom_bodyid, bodies)).tolist())
+            for bodies in (of_fingers, of_hand, (boxes,))
+        )
+        self.held = frozenset(np.flatnonzero(model.geom_contype == _HELD).tolist())
+
+
 class SceneModel:
     """The compiled geometry of one scene.
 
     Args:
         scene: Obstacles; boxes and the balls of the points are inflated by the scene's margin.
         robot: The robot.
-        compiled: Model of an equal scene, whatever its opening and what yields, so that it need not be compiled again.
+        like: Model of an equal scene, whatever its opening and what yields, so that it need not be compiled again.
 
     Attributes:
         robot: The robot.
         opening_m: Jaw opening the fingers are modelled at [m].
-        compiled: The model.
     """
 
-    def __init__(self, scene: CollisionScene, robot: RobotModel, compiled: mujoco.MjModel | None = None) -> None:
+    def __init__(self, scene: CollisionScene, robot: RobotModel, like: SceneModel | None = None) -> None:
         self.robot = robot
         self.opening_m = attached_opening(scene, robot.gripper)
         self._boxes, self._points, self._table_z = scene.boxes, scene.points, scene.table_z
-        self.compiled = self._model = compiled or _compile(scene, robot)
+        self._model = _compile(scene, robot) if like is None else like._model
         self._data = mujoco.MjData(self._model)
         self._arm = slice(0, robot.dof)  # the gripper hangs on the arm, so that its joints come later
         position = robot.gripper.joint_position(self.opening_m)
@@ -99,15 +111,8 @@ class SceneModel:
         self._frame = self._data.xmat[tip], self._data.xpos[tip]
         self._tips = robot.gripper.points(self.opening_m)[3:].tolist()
         self._workspace = robot.reach.low.tolist(), robot.reach.high.tolist()
-        self._held = frozenset(np.flatnonzero(self._model.geom_contype == _HELD).tolist())
-        fingers, hand = _moved_with(robot)
-        boxes = mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_BODY, _BOXES)
         self._yielding_m = scene.yielding_m
-        self._fingers, self._hand, self._fixed = (self._geoms(bodies) for bodies in (fingers, hand, (boxes,)))
-
-    def _geoms(self, bodies: tuple[int, ...]) -> frozenset[int]:
-        """The shapes of some bodies."""
-        return frozenset(np.flatnonzero(np.isin(self._model.geom_bodyid, bodies)).tolist())
+        self._kinds = _Kinds(self._model, robot) if like is None else like._kinds
 
     def update(self, q: FloatArray) -> int:
         """Place the arm at q (n,) and find contacts; returns how many."""
@@ -129,14 +134,14 @@ class SceneModel:
 
     def tolerance(self, pair: tuple[int, int]) -> float:
         """Depth [m] that a pair of geoms may always have."""
-        if self._held.intersection(pair):
+        if self._kinds.held.intersection(pair):
             return TOUCH_DEPTH
-        yields = self._yielding_m and self._fingers.intersection(pair) and self._fixed.intersection(pair)
+        yields = self._yielding_m and self._kinds.fingers.intersection(pair) and self._kinds.boxes.intersection(pair)
         return self._yielding_m if yields else 0.0
 
     def in_the_way_of_the_hand(self, pair: tuple[int, int]) -> bool:
         """True where the hand meets an obstacle: however else the arm bends, it meets it there."""
-        return bool(self._hand.intersection(pair)) and bool(self._fixed.intersection(pair))
+        return bool(self._kinds.hand.intersection(pair)) and bool(self._kinds.boxes.intersection(pair))
 
     def tips(self) -> list[tuple[float, float, float]]:
         """The two fingertips in the base frame after the last `update` [m]."""
@@ -206,8 +211,8 @@ class SceneModels:
         content, opening = self._content(scene), attached_opening(scene, self.robot.gripper)
         key = content, opening, scene.yielding_m
         if key not in self._models:
-            compiled = next((m.compiled for (other, *_), m in self._models.items() if other == content), None)
-            self._models[key] = SceneModel(scene, self.robot, compiled)
+            like = next((model for (other, *_), model in self._models.items() if other == content), None)
+            self._models[key] = SceneModel(scene, self.robot, like)
             while len(self._models) > self._capacity:
                 self._models.popitem(last=False)
         self._models.move_to_end(key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -126,7 +127,7 @@ class SeenTable:
         z = z[self._pixels]
         self._high = np.flatnonzero(z > lowest)
         self._z = z[self._high]
-        self._on_surface = on_surface(frame.depth).ravel()[self._pixels[self._high]]
+        self._on_surface = on_surface(frame.depth, self._pixels[self._high])
 
     def below(self, tops: FloatArray) -> BoolArray:
         """Which pixels (H, W) show what rises above the table, but not to a height of its cell's own (nx, ny) [m]."""
@@ -167,12 +168,15 @@ class SeenTable:
         return HeightMap(self.x0, self.y0, self.cell, heights.astype(float).reshape(self.shape))
 
 
-def on_surface(depth: NDArray[np.float32]) -> BoolArray:
-    """Which pixels (H, W) of a depth picture [m] show a surface, and do not fly between two."""
-    padded = np.pad(depth, 1, constant_values=np.nan)
+def on_surface(depth: NDArray[np.float32], pixels: NDArray[np.integer[Any]]) -> BoolArray:
+    """Which pixels (N,) of a depth picture (H, W) [m], as flat indices, show a surface, and do not fly between two."""
     height, width = depth.shape
-    alike = np.zeros(depth.shape, np.uint8)
+    padded = np.full((height + 2, width + 2), np.nan, np.float32)
+    padded[1:-1, 1:-1] = depth
+    flat, at = padded.ravel(), pixels + 2 * (pixels // width) + width + 3
+    own, alike = flat[at], np.zeros(len(at), np.uint8)
     with np.errstate(invalid="ignore"):
-        for row, column in ((0, 0), (0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1), (2, 2)):
-            alike += np.abs(padded[row : row + height, column : column + width] - depth) < _FLYING_M
+        for row in (-1, 0, 1):
+            for step in (row * (width + 2) + column for column in (-1, 0, 1) if row or column):
+                alike += np.abs(flat[at + step] - own) < np.float32(_FLYING_M)
     return alike >= _FLYING_NEIGHBOURS

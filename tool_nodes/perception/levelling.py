@@ -52,7 +52,8 @@ def levelled(points: NDArray[np.float32], mask: BoolArray, about: FloatArray) ->
     kept = np.ones(len(table), dtype=bool)
     plane, noise = np.zeros(3), 0.0
     for _ in range(_ROUNDS):
-        plane = np.linalg.lstsq(terms[kept], height[kept], rcond=None)[0]
+        rows = terms[kept]
+        plane = np.linalg.lstsq(rows.T @ rows, rows.T @ height[kept], rcond=None)[0]
         off = height - terms @ plane
         noise = float(np.median(np.abs(off[kept]))) / 0.6745
         kept = np.abs(off - np.median(off[kept])) < max(2.5 * noise, 1e-4)
