@@ -34,6 +34,8 @@ from tool_nodes.types import BoolArray, Frame, ObjectView, Segmentation
 MIN_VISIBLE_PX = 80
 """Objects with fewer visible pixels than this are not seen; at 640x480, less in smaller pictures."""
 
+_LEAST_POINTS = 3
+"""Points with which a thing has an extent [-]: three span a plane."""
 _CONFUSIONS = 1
 """Random numbers of this purpose say what is confused: without them all others stay the same."""
 
@@ -209,8 +211,8 @@ class SimPerception(FramePerception):
                 continue
             true = frame.ids == index
             mask = self._blur(true, frame.ids < 0, rng)
-            points = np.zeros((0, 3)) if surface is None else surface.points[solid_pixels(surface, mask)]
-            measured = len(points) >= 3
+            points = np.zeros((0, 3)) if surface is None else surface.points[_shown(surface, mask)]
+            measured = len(points) >= _LEAST_POINTS
             if not measured and frame.labels is None:
                 continue
             if isinstance(item, Description):
@@ -257,6 +259,16 @@ class SimPerception(FramePerception):
         return x, y
 
 
+def _shown(surface: Surface, mask: BoolArray) -> BoolArray:
+    """Pixels (H, W) of the thing that a mask (H, W) is of, of which its extent and its foot are measured."""
+    solid = solid_pixels(surface, mask)
+    if np.count_nonzero(solid) < _LEAST_POINTS:
+        # A ruler or a card stands out of the table by less than noise does: its mask says what it is.
+        with np.errstate(invalid="ignore"):
+            solid = mask & surface.inside & (surface.height > 0.0)
+    return solid
+
+
 def _readings(found: Sequence[_Found], surface: Surface | None) -> Iterator[tuple[ReadView, ...]]:
     measured = [thing.extents for thing in found if thing.extents is not None]
     k = 0
@@ -273,7 +285,7 @@ def _readings(found: Sequence[_Found], surface: Surface | None) -> Iterator[tupl
 
 def _lowest(surface: Surface, mask: BoolArray) -> float:
     """Height over the table of the lowest part that is seen [m]."""
-    return float(np.quantile(surface.height[solid_pixels(surface, mask)], 0.01))
+    return float(np.quantile(surface.height[_shown(surface, mask)], 0.01))
 
 
 def _support(k: int, lowest: float, extents: Sequence[Extents]) -> float:

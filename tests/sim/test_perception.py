@@ -10,6 +10,7 @@ import pytest
 
 from sim.camera.ray import make_camera, scene_camera
 from sim.perception import PerceptionNoise, SimPerception
+from sim.scene.clutter import clutter_scene
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import Scene, footprint, gap
 from sim.world import World
@@ -51,6 +52,20 @@ def test_every_visible_object_is_seen_where_it_is(seed: int) -> None:
         assert mask[v, u]
         assert np.linalg.norm(view.position_m - scene.objects[k].position_m) < 0.02
         assert abs(view.size_m[2] - scene.objects[k].asset.size_m[2]) < 0.012
+
+
+@pytest.mark.parametrize("seed", [5017, 5021])
+def test_what_is_as_flat_as_a_ruler_or_a_card_is_seen_too(seed: int) -> None:
+    scene = clutter_scene("single", seed)
+    (placed,) = scene.objects
+    assert placed.asset.size_m[2] < 0.008
+    world = World(scene)
+    frame = make_camera("ray", world.model, world.data, scene_camera(), world.body_index, seed=seed).capture()
+    assert frame.ids is not None
+    (found,) = SimPerception(scene, EXACT).masks_at(frame, [inner_point(frame.ids == 0)])
+    assert (found.mask == (frame.ids == 0)).all()
+    (view,) = SimPerception(scene, EXACT).views(frame)
+    assert np.linalg.norm(view.position_m - placed.position_m) < 0.01
 
 
 def test_without_noise_masks_are_the_truth() -> None:
