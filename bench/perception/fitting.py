@@ -1,16 +1,13 @@
 """Fits the small networks of segmentation to generated scenes: `python -m bench.perception.fitting`.
 
 Things of the set `generated` alone, in clutter, as several sensors see them; no product of the catalogue. Seeds stay
-below 100000: what lies beyond is kept for measuring. It takes half an hour of one core, most of it for settling.
-
-The `parts.json` that comes along was fitted by the same functions to pictures of the catalogue too (crowded scenes of
-seeds 40 to 59, generated scenes of seeds 20 to 35) and of packed and piled things of the set `foreign`.
+below 100000: what lies beyond is kept for measuring. It takes an hour of one core, most of it for settling.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import tyro
@@ -24,7 +21,7 @@ from tool_nodes.perception.division import divisible
 from tool_nodes.perception.fitted import Network, logistic, network, save
 from tool_nodes.perception.joining import JointJudge, RegionSums, join
 from tool_nodes.perception.masks import inner_point, widened
-from tool_nodes.perception.parts import FEATURES, find_pairs, find_patches
+from tool_nodes.perception.parts import FEATURES, Pairs, find_pairs, find_patches
 from tool_nodes.perception.recognition import Recogniser
 from tool_nodes.perception.relief import MARGIN_PX, Relief, depth_noise, find_relief, shifted
 from tool_nodes.perception.surface import find_surface
@@ -34,21 +31,34 @@ from tool_nodes.types import FloatArray, Frame
 Array32 = NDArray[np.float32]
 
 
-FIRST_SEED, SEEDS = 4, 16
-"""Seeds of the scenes of each kind; 0 to 3 were looked at while developing."""
-CLUTTER_KINDS = ("pile", "packed", "touching", "single", "lying", "stacked", "bin")
-"""Kinds of clutter that are learned from."""
-SENSORS = ("clean", "realsense_d435", "stereo", "zed2", "realsense_d435")
-"""Sensors, in turn."""
-ROUNDS = 2
-"""Fits of the judge of joints: in the second it has seen the joints that the first one made [-]."""
-
+FIRST_SEED = 200
+"""Seed of the first scene of each kind."""
+CLUTTER_KINDS = {"single": 80, "packed": 60, "pile": 60, "touching": 40, "lying": 20, "stacked": 20}
+"""Kinds of clutter that are learned from, and how many scenes of each [-]: the two hard ones and what stands alone."""
+SENSORS = ("realsense_d435", "stereo", "clean")
+"""Sensors: the first sees each scene, the others take turns."""
+HALVED = 3
+"""The others' pictures are learned from at half their width in every so many-th scene [-]."""
+_JUDGED = 4
+"""Scores are learned from every so many-th scene, which the other networks do not see [-]: their own pictures would
+flatter them."""
+_SKIPPED = 3
+"""The first judge of joints sees every so many-th cluster [-]; the next ones see all, as the one before joins them."""
+_ROUNDS = 1
+"""Fits of the judge after the first one [-]: a second one changed little."""
+_STEPS = 8000
+"""Steps of a fit [-]; a round figure, some seconds each."""
 _HIDDEN = 32
-"""Hidden units of a network [-]: a pile of ten takes some 10 ms with them."""
+"""Hidden units of a network [-]: with twice as many, things of other sets were cut more often."""
+_CONSTANT = 1e-3
+"""A feature that spreads less says nothing [-]: scaled up, it would decide everything where it differs."""
 _BATCH = 512
 """Examples of a step [-]; a usual number."""
-_RATE, _DECAY = 5e-3, 1e-4
+_RATE, _DECAY = 5e-3, 1e-2
 """Adam's highest rate, and how much weights shrink in a step, by that rate [-]; usual numbers."""
+_BLUR = 0.15
+"""Noise that is added to features in a step [their standard deviation]: without it the networks know the shapes of the
+set too well, and cut those of others."""
 
 
 @dataclass
@@ -66,12 +76,20 @@ class Examples:
         self.weights.append(np.asarray(weights, float))
 
 
-def fit(examples: Examples, rng: np.random.Generator, steps: int = 4000, hidden: int = _HIDDEN) -> Network:
+def fit(
+    examples: Examples,
+    rng: np.random.Generator,
+    steps: int = _STEPS,
+    hidden: int = _HIDDEN,
+    blur: float = _BLUR,
+    decay: float = _DECAY,
+) -> Network:
     """The network of least cross entropy, by Adam with a rate that falls to zero."""
     X = np.concatenate(examples.features).astype(np.float32)
     y = np.concatenate(examples.wanted).astype(np.float32)
     w = np.concatenate(examples.weights).astype(np.float32)
-    mean, scale = X.mean(axis=0), X.std(axis=0) + 1e-4
+    mean, scale = X.mean(axis=0), X.std(axis=0)
+    scale[scale < _CONSTANT] = 1.0
     X = np.clip((X - mean) / scale, -8.0, 8.0)
     parts = [
         (rng.standard_normal((X.shape[1], hidden)) * np.sqrt(2.0 / X.shape[1])).astype(np.float32),
@@ -82,13 +100,14 @@ def fit(examples: Examples, rng: np.random.Generator, steps: int = 4000, hidden:
     moments = [(np.zeros_like(part), np.zeros_like(part)) for part in parts]
     for step in range(1, steps + 1):
         rows = rng.integers(len(y), size=_BATCH)
-        slopes = _slopes(parts, X[rows], y[rows], w[rows])
+        blurred = X[rows] + np.float32(blur) * rng.standard_normal((_BATCH, X.shape[1]), np.float32)
+        slopes = _slopes(parts, blurred, y[rows], w[rows])
         rate = _RATE * min(1.0, 10.0 * step / steps) * 0.5 * (1.0 + np.cos(np.pi * step / steps))
         for k, (part, slope, (first, second)) in enumerate(zip(parts, slopes, moments, strict=True)):
             first += 0.1 * (slope - first)
             second += 0.001 * (slope * slope - second)
             change = (first / (1.0 - 0.9**step)) / (np.sqrt(second / (1.0 - 0.999**step)) + 1e-8)
-            parts[k] = part - np.float32(rate) * (change + np.float32(_DECAY) * part)
+            parts[k] = part - np.float32(rate) * (change + np.float32(decay) * part)
     first, offset, second, bias = parts
     return Network(first / scale[:, None], offset - (mean / scale) @ first, second, float(bias[0]))
 
@@ -132,22 +151,37 @@ def border_examples(
     examples.add(pairs.features[chosen], wanted[chosen].astype(float), np.ones(len(chosen)))
 
 
-def joint_examples(
-    examples: Examples,
-    relief: Relief,
-    ids: NDArray[np.int32],
-    border: Network,
-    judge: JointJudge,
-    rng: np.random.Generator,
-) -> None:
-    """Regions as they are joined: are both mostly the same thing?"""
+@dataclass(frozen=True)
+class Patches:
+    """The patches of one cluster, and what they truly show.
+
+    Attributes:
+        relief: The cluster.
+        pairs: Its pairs of pixels.
+        labels: (h, w) of patches.
+        counts: (patches, things + 1) how many pixels of each patch show nothing, or each thing [px].
+    """
+
+    relief: Relief
+    pairs: Pairs
+    labels: NDArray[np.int32]
+    counts: FloatArray
+
+
+def patches(relief: Relief, ids: NDArray[np.int32], border: Network) -> Patches:
+    """The patches of a cluster whose pixels show the things `ids` (h, w)."""
     pairs = find_pairs(relief, border)
     labels = find_patches(relief, pairs)
-    if labels.max() < 2:
-        return
-    regions = RegionSums(relief, labels, pairs)
-    counts = np.zeros((regions.count, int(ids.max()) + 2))
+    counts = np.zeros((int(labels.max()) + 1, int(ids.max()) + 2))
     np.add.at(counts, (labels.ravel(), ids.ravel() + 1), 1.0)
+    return Patches(relief, pairs, labels, counts)
+
+
+def joint_examples(examples: Examples, cluster: Patches, judge: JointJudge, rng: np.random.Generator) -> None:
+    """Regions as they are joined: are both mostly the same thing?"""
+    counts = cluster.counts
+    if len(counts) < 3:
+        return
 
     def watch(owner: NDArray[np.intp], first: NDArray[np.intp], second: NDArray[np.intp], features: Array32) -> None:
         sums = np.zeros_like(counts)
@@ -158,7 +192,7 @@ def joint_examples(
         size = np.sqrt(np.minimum(a.sum(axis=1), b.sum(axis=1)))
         examples.add(features[kept], (a.argmax(axis=1) == b.argmax(axis=1))[kept].astype(float), size[kept])
 
-    join(regions, judge, watch)
+    join(RegionSums(cluster.relief, cluster.labels, cluster.pairs), judge, watch)
 
 
 def score_examples(examples: Examples, frame: Frame, ids: NDArray[np.int32]) -> None:
@@ -174,28 +208,27 @@ def score_examples(examples: Examples, frame: Frame, ids: NDArray[np.int32]) -> 
                 examples.add(thing.features[None], np.array([mask_iou(thing.cluster.mask, own)]), np.ones(1))
 
 
+def halved(frame: Frame, ids: NDArray[np.int32]) -> tuple[Frame, NDArray[np.int32]]:
+    """A picture and its ids (H, W) at half the width and height."""
+    every = np.s_[::2, ::2]
+    K = frame.K.copy()
+    K[:2] /= 2.0
+    return replace(frame, rgb=frame.rgb[every].copy(), depth=frame.depth[every].copy(), K=K), ids[every]
+
+
 def _first_guess(features: Array32) -> Array32:
     """Regions are one where no border runs between them: what is shown to the first fit."""
     return logistic(-0.5 * features[:, 0])
 
 
-def main(seeds: int = SEEDS, first_seed: int = FIRST_SEED) -> None:
+def learn(seen: Sequence[tuple[Frame, NDArray[np.int32]]], judged: Sequence[tuple[Frame, NDArray[np.int32]]]) -> None:
     """Write `parts.json` anew.
 
     Args:
-        seeds: Scenes of each kind.
-        first_seed: Seed of the first one.
+        seen: Pictures without ids, and the ids (H, W) of what they truly show: for borders and joints.
+        judged: The same of other scenes, for scores.
     """
     rng = np.random.default_rng(0)
-    seen: list[tuple[Frame, NDArray[np.int32]]] = []
-    for kind in CLUTTER_KINDS:
-        for seed in range(first_seed, first_seed + seeds):
-            scene = scene_of(kind, seed)
-            for n in range(2):
-                true, frame = pictures(scene, SENSORS[(seed + n) % len(SENSORS)], seed)
-                assert true.ids is not None
-                seen.append((frame, true.ids))
-        print(f"{kind}: {len(seen)} pictures", flush=True)
     parts = [
         (relief, ids[window][:: relief.every, :: relief.every])
         for frame, ids in seen
@@ -205,17 +238,43 @@ def main(seeds: int = SEEDS, first_seed: int = FIRST_SEED) -> None:
     borders, joints, scores = Examples(), Examples(), Examples()
     for relief, ids in parts:
         border_examples(borders, relief, ids, nothing, rng)
-    border = fit(borders, rng)
-    judge: JointJudge = _first_guess
-    for _ in range(ROUNDS):
-        for relief, ids in parts:
-            joint_examples(joints, relief, ids, border, judge, rng)
+    # There are far more pixels than shapes: outlines become worse where these are blurred.
+    border = fit(borders, rng, blur=0.0, decay=0.0)
+    shown = [patches(relief, ids, border) for relief, ids in parts]
+    for cluster in shown[::_SKIPPED]:
+        joint_examples(joints, cluster, _first_guess, rng)
+    judge = fit(joints, rng)
+    for _ in range(_ROUNDS):
+        for cluster in shown:
+            joint_examples(joints, cluster, judge, rng)
         judge = fit(joints, rng)
-    assert isinstance(judge, Network)
     save({"border": border, "joint": judge, "score": network("score")})
-    for frame, ids in seen:
+    for frame, ids in judged:
         score_examples(scores, frame, ids)
-    save({"border": border, "joint": judge, "score": fit(scores, rng, steps=2000, hidden=12)})
+    save({"border": border, "joint": judge, "score": fit(scores, rng, steps=_STEPS // 4, hidden=12)})
+
+
+def main(first_seed: int = FIRST_SEED, share: float = 1.0) -> None:
+    """Write `parts.json` anew.
+
+    Args:
+        first_seed: Seed of the first scene of each kind.
+        share: Share of the scenes of each kind that are used, above 0; less than one for a trial.
+    """
+    seen: list[tuple[Frame, NDArray[np.int32]]] = []
+    judged: list[tuple[Frame, NDArray[np.int32]]] = []
+    for kind, scenes in CLUTTER_KINDS.items():
+        for seed in range(first_seed, first_seed + max(round(share * scenes), 1)):
+            scene = scene_of(kind, seed)
+            for sensor in (SENSORS[0], SENSORS[1 + seed // _JUDGED % 2]):
+                true, frame = pictures(scene, sensor, seed)
+                assert true.ids is not None
+                shot = frame, true.ids
+                if sensor != SENSORS[0] and seed % HALVED == 0:
+                    shot = halved(*shot)
+                (judged if seed % _JUDGED == 0 else seen).append(shot)
+        print(f"{kind}: {len(seen) + len(judged)} pictures", flush=True)
+    learn(seen, judged)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,11 @@ _ROUGH, _SURELY = 1.0, 3.5
 """Heights over which a pixel may be, and surely is, part of a thing [standard deviations of the bare table]: of what is
 bare 0.02 % are over the second."""
 
+_SPECK, _CLEARLY = 4, 6.0
+"""What has no more than so many times the pixels of the least thing [-] and does not reach this height [standard
+deviations of the bare table] is a bump of the noise, unless colour finds it too: a picture has three bumps that are
+over `_SURELY`."""
+
 ROUGH_TABLE_M = 0.0012
 """Where the table is rougher than this, the feet of things drown in the noise [m], and colour finds them."""
 
@@ -133,7 +138,9 @@ def find_clusters(frame: Frame, surface: Surface) -> list[Cluster]:
         window = (rows, columns)
         mask = labels[window] == label
         inside = 2 * np.count_nonzero(mask & contents[window]) > np.count_nonzero(mask)
-        if inside or surface.height[window][mask].max() > _ROBOT_M:
+        top = float(surface.height[window][mask].max())
+        speck = sizes[label] <= _SPECK * smallest and top < _CLEARLY * surface.rough
+        if inside or top > _ROBOT_M or (speck and not grid.flat[window][mask].any()):
             continue
         things = _things(picture, mask, window, len(found))
         if things and things[0].extents.centre[0] > workspace.TABLE_X[0]:

@@ -18,7 +18,7 @@ from tool_nodes.perception.parts import Pairs
 from tool_nodes.perception.relief import Relief
 from tool_nodes.types import BoolArray, FloatArray
 
-JOINT_FEATURES = 30
+JOINT_FEATURES = 47
 """Features of two regions that may be one, see `RegionSums.features` [-]."""
 SCORE_FEATURES = 14
 """Features of a region that the expected IoU is read from, see `Joined.score_features` [-]."""
@@ -26,8 +26,20 @@ SCORE_FEATURES = 14
 _SIDES = 8
 """Directions in the picture in which extents are kept: their 16 tangents bound the hull [-]."""
 _ANGLES = np.arange(_SIDES) * np.pi / _SIDES
-_PAIR_COLUMNS = (0, 3, 5, 7, 10, 14)
-"""Features of pixel pairs whose means a border keeps: bend, turn and valley at two reaches, change of hue."""
+_AFTER, _BEFORE = np.roll(np.arange(2 * _SIDES), -1), np.roll(np.arange(2 * _SIDES), 1)
+_COSINE, _SINE = 2.0 * np.cos(np.pi / _SIDES), 0.5 / np.sin(np.pi / _SIDES)
+_PAIR_COLUMNS = (0, 2, 3, 5, 7, 10, 13, 14, 15, 16)
+"""Features of pixel pairs whose means a border keeps: bend, step of depth, turn and valley at two reaches, and
+changes of brightness and hue."""
+_STEP_COLUMN, _VALLEY_COLUMN = 2, 10
+"""Those of which it also keeps where the surface goes on: step of depth, and valley at the long reach."""
+_LEVEL, _VALLEY = 1.4, -0.15
+"""Up to this step of depth, 15 mm over 7 px, and from this valley on, 1.5 mm deep, the surface goes on without a crease
+[as features]; round figures."""
+_MOMENTS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+"""Products of coordinates whose sums tell how far a region is from a plane."""
+_FLAT_M = 2e-3
+"""What is as thin as this is flat [m]: the noise of a mean over some dozens of pixels."""
 _SURE = 0.5
 """Regions are one thing from this probability on [-]."""
 
@@ -55,9 +67,13 @@ class RegionSums:
         members = labels[own]
         points, normals, colour = relief.points[own], relief.normals[own], relief.colour[own]
         pitch = (relief.depth[own] / relief.focal).astype(float)
+        place = (points - points.mean(axis=0)).astype(float)
         columns = [np.ones(len(members)), pitch**2, pitch, *normals.T, *colour.T, *(colour.T.astype(float) ** 2)]
+        columns += [relief.own[own], *place.T, *(place[:, i] * place[:, j] for i, j in _MOMENTS)]
         # Region 1 is the table, which may be out of sight: no pixels, no borders.
-        self.sums = np.stack([np.bincount(members, column, self.count) for column in columns], axis=1)
+        sums = [np.bincount(members, column, self.count) for column in columns]
+        self.sums: FloatArray = np.stack(sums, axis=1).astype(float)
+        self.whole = max(float(np.count_nonzero(relief.own)), 1.0)
         rows, across = np.nonzero(own)
         spread = np.column_stack([across, rows]) @ np.stack([np.cos(_ANGLES), np.sin(_ANGLES)])
         spread = np.column_stack([spread, points[:, 2].astype(float)])
@@ -67,15 +83,21 @@ class RegionSums:
         self.high = -self.low
         self.low[members[order][starts]] = np.minimum.reduceat(spread[order], starts, axis=0)
         self.high[members[order][starts]] = np.maximum.reduceat(spread[order], starts, axis=0)
+        self.around = self.borders[:, :, 0].sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            self.fill = np.log(self.sums[:, 0] / _hull(self.low, self.high))
+        self.thin = _thinness(self.sums)
 
     def _borders(self, labels: NDArray[np.int32], pairs: Pairs) -> FloatArray:
-        """(n, n, 9): how many pixel pairs two regions share, and the sums of what these are like."""
+        """(n, n, 15): how many pixel pairs two regions share, and the sums of what these are like."""
         a, b = labels[pairs.first], labels[pairs.second]
         across = a != b
         key = np.minimum(a, b)[across].astype(np.intp) * self.count + np.maximum(a, b)[across]
         logits = pairs.logits[across]
         columns = [np.ones(len(key)), logits, logistic(logits)]
         columns += [pairs.features[across, k] for k in _PAIR_COLUMNS]
+        step, valley = pairs.features[across, _STEP_COLUMN], pairs.features[across, _VALLEY_COLUMN]
+        columns += [step < _LEVEL, (step < _LEVEL) & (valley > _VALLEY)]
         size = self.count**2
         sums = np.stack([np.bincount(key, column, size) for column in columns], axis=1)
         square = sums.reshape(self.count, self.count, len(columns))
@@ -95,6 +117,9 @@ class RegionSums:
         self.sums[i] += self.sums[j]
         self.low[i] = np.minimum(self.low[i], self.low[j])
         self.high[i] = np.maximum(self.high[i], self.high[j])
+        self.around[i], self.around[j] = self.borders[i, :, 0].sum(), 0.0
+        self.fill[i] = np.log(self.sums[i, 0] / _hull(self.low[[i]], self.high[[i]])[0])
+        self.thin[i] = _thinness(self.sums[[i]])[0]
 
     def features(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float32]:
         """(N, JOINT_FEATURES) of pairs of regions that share a border."""
@@ -113,8 +138,7 @@ class RegionSums:
         chroma = np.hypot(hue[:, 1], hue[:, 2])
         low, high = np.minimum(self.low[a], self.low[b]), np.maximum(self.high[a], self.high[b])
         fill = np.log((pixels_a + pixels_b) / _hull(low, high))
-        fill_a = np.log(pixels_a / _hull(self.low[a], self.high[a]))
-        fill_b = np.log(pixels_b / _hull(self.low[b], self.high[b]))
+        thin = _thinness(sums_a + sums_b)
         width = (high - low)[:, :_SIDES]
         top_a, top_b, foot_a, foot_b = self.high[a, -1], self.high[b, -1], self.low[a, -1], self.low[b, -1]
         columns = [
@@ -128,9 +152,9 @@ class RegionSums:
             np.log1p(np.abs(hue[:, 0]) / np.sqrt(spread[:, 0] + 1e-3)),
             np.log1p(chroma / np.sqrt(spread[:, 1] + spread[:, 2] + 1e-4)),
             fill,
-            fill - fill_a,
-            fill_b,
-            fill_a,
+            fill - self.fill[a],
+            self.fill[b],
+            self.fill[a],
             np.einsum("ij,ij->i", mean_a[:, 3:6], mean_b[:, 3:6]),
             10.0 * width.max(axis=1) * pitch,
             10.0 * width.min(axis=1) * pitch,
@@ -141,17 +165,37 @@ class RegionSums:
             np.full(len(a), self.noise / 0.001),
             np.full(len(a), self.rough / 0.005),
             (a == self.table) | (b == self.table),
+            length / self.around[a],
+            length / self.around[b],
+            self.borders[a, self.table, 0] / self.around[a],
+            self.borders[b, self.table, 0] / self.around[b],
+            sums_a[:, 12] / pixels_a,
+            sums_b[:, 12] / pixels_b,
+            thin + 9.0,
+            thin - self.thin[a],
+            self.thin[b] - self.thin[a],
+            (sums_a[:, 12] + sums_b[:, 12]) / self.whole,
+            np.full(len(a), np.log(self.whole) - 6.0),
         ]
         return np.column_stack(columns).astype(np.float32)
+
+
+def _thinness(sums: FloatArray) -> FloatArray:
+    """(N,) logarithm of the mean square distance [m^2] of regions with sums (N, K) from the planes nearest to them."""
+    n = np.maximum(sums[:, :1], 1.0)
+    middle, square = sums[:, 13:16] / n, sums[:, 16:22] / n
+    spread = np.empty((len(sums), 3, 3))
+    for k, (i, j) in enumerate(_MOMENTS):
+        spread[:, i, j] = spread[:, j, i] = square[:, k] - middle[:, i] * middle[:, j]
+    return np.asarray(np.log(np.maximum(np.linalg.eigvalsh(spread)[:, 0], 0.0) + _FLAT_M**2), float)
 
 
 def _hull(low: FloatArray, high: FloatArray) -> FloatArray:
     """(N,) area of the polygon between tangents at distances (N, 9) [px^2]: a little more than that of the hull."""
     reach = np.concatenate([high[:, :_SIDES], -low[:, :_SIDES]], axis=1) + 0.5
-    beside = np.roll(reach, -1, axis=1) + np.roll(reach, 1, axis=1)
-    wedge = np.pi / _SIDES
-    sides = np.maximum(beside - 2.0 * np.cos(wedge) * reach, 0.0) / np.sin(wedge)
-    return np.maximum(0.5 * (reach * sides).sum(axis=1), 1.0)
+    beside = reach[:, _AFTER] + reach[:, _BEFORE]
+    sides = np.maximum(beside - _COSINE * reach, 0.0)
+    return np.maximum((reach * sides).sum(axis=1) * _SINE, 1.0)
 
 
 @dataclass(frozen=True)
@@ -203,8 +247,8 @@ class Joined:
         gains = same * others / (own[0] + others)
         borders = self.regions.borders[region, near]
         length = float(borders[:, 0].sum())
-        low, high = self.regions.low[[region]], self.regions.high[[region]]
-        fill = float(np.log(own[0] / _hull(low, high)[0]))
+        low = self.regions.low[region]
+        fill = float(self.regions.fill[region])
         return np.array(
             [
                 max(losses, default=0.0),
@@ -220,7 +264,7 @@ class Joined:
                 np.log(own[0]) - 6.0,
                 fill,
                 min(len(self.alone), 10) / 5.0,
-                20.0 * float(np.clip(low[0, -1], 0.0, 0.2)),
+                20.0 * float(np.clip(low[-1], 0.0, 0.2)),
             ],
             np.float32,
         )

@@ -56,6 +56,7 @@ class Relief:
         normals: (h, w, 3) unit normals towards the camera, base frame.
         colour: (h, w, 3) logarithm of the brightness, and two chromaticities [-].
         mask: bool (h, w), pixels of the cluster and of the table close to it.
+        own: bool (h, w), those of them that are the cluster's.
         table: bool (h, w), those of them that are surely table.
         every: Step of the grid [px].
         focal: Focal length on the grid [px].
@@ -68,6 +69,7 @@ class Relief:
     normals: Image32
     colour: Image32
     mask: BoolArray
+    own: BoolArray
     table: BoolArray
     every: int
     focal: float
@@ -114,6 +116,7 @@ def find_relief(
         normals=_normals(points, depth, step),
         colour=_colour(frame.rgb[grid]),
         mask=around,
+        own=mask[grid] & around,
         table=table & around & ~mask[grid],
         every=every,
         focal=float(frame.K[0, 0]) / every,

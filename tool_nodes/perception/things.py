@@ -141,7 +141,7 @@ class Things:
                         continue
                     whole = united(self.surface, eye, [parts[i].cluster, parts[j].cluster])
                     look = self._look(whole, [part.cluster for k, part in enumerate(parts) if k not in (i, j)])
-                    gain = self._evidence(look)
+                    gain = self._evidence(look, _EXPLAINED)
                     more = gain + _FEWER + _odds(same[i, j]) - max(gains[i], gains[j])
                     if gain > _EXPLAINED and more > 0.0 and (best is None or more > best[0]):
                         best = more, i, j, whole, look, gain
@@ -167,7 +167,7 @@ class Things:
                 seen, gains = [], []
                 for half, rest in (halves, halves[::-1]):
                     seen.append(self._look(half, [rest, *others]))
-                    gains.append(self._evidence(seen[-1]))
+                    gains.append(self._evidence(seen[-1], _EXPLAINED))
                     if gains[-1] <= max(_EXPLAINED, whole + _BETTER):
                         break
                 else:
@@ -195,19 +195,20 @@ class Things:
             if len(halves) == 2 and all(len(half.extents.outline) > 2 for half in halves):
                 yield (halves[0], halves[1]), _odds(split.same)
 
-    def _evidence(self, look: Look) -> float:
-        """How much better a product explains a look than nothing known does [logarithm of odds], at least 0."""
-        return max(self._recogniser.score(look, floor=STRANGE) - STRANGE, 0.0) / CONFIDENCE
+    def _evidence(self, look: Look, least: float = 0.0) -> float:
+        """How much better a product explains a look than nothing known does [logarithm of odds]; 0 below `least`."""
+        floor = STRANGE + least * CONFIDENCE
+        return max(self._recogniser.score(look, floor) - STRANGE, 0.0) / CONFIDENCE
 
     def _thing(self, part: Piece, look: Look) -> Thing:
         readings = self._recogniser.readings(look)
-        strange = next((r.probability for r in readings if r.item is None), 0.0)
         outline = expected_iou(part.cluster.mask, _OUTLINE_ERROR_PX)
         if not len(part.features):
             return Thing(part.cluster, look, outline)
-        features = np.append(part.features, [strange, outline, self.surface.coarse - 1.0]).astype(np.float32)
-        # No mask is expected to be better than an outline can be measured.
-        iou = min(float(network("score")(features[None])[0]), outline)
+        features = np.append(part.features, [outline, self.surface.coarse - 1.0]).astype(np.float32)
+        # What is a product is whole, and no mask is expected to be better than an outline can be measured.
+        product = sum(reading.probability for reading in readings if reading.item is not None)
+        iou = (1.0 - product) * min(float(network("score")(features[None])[0]), outline) + product * outline
         split = part.split
         if split is not None:
             sizes = sorted(np.count_nonzero(mask) for mask in (split.first, split.second))

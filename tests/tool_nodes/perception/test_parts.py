@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bench.perception.masks import pictures
 from bench.perception.metrics import mask_iou
 from sim.camera.ray import jittered, make_camera, scene_camera
+from sim.objects.sets import find_asset
 from sim.scene.generator import generate_scene
-from sim.scene.scenes import Scene
+from sim.scene.scenes import PlacedObject, Scene
 from sim.tasks.crowds import crowded_scene
 from sim.world import World
 from tool_nodes.language.referring import refer
@@ -118,3 +120,14 @@ def test_a_point_on_what_may_be_two_things_is_ambiguous_and_several_points_decid
         Halved().segment(image, PointPrompt([point]))
     assert caught.value.code is ErrorCode.AMBIGUOUS
     assert Halved().segment(image, PointPrompt([point, point])).value[0].mask.any()
+
+
+@pytest.mark.parametrize("item", ["tube-5003", "cup-5014", "tray-5027", "tube-5034", "letter-5037", "ruler-5017"])
+def test_what_is_hollow_or_of_two_colours_is_one_thing(item: str) -> None:
+    height = find_asset(f"generated/{item}").size_m[2]
+    thing = PlacedObject("thing", f"generated/{item}", (0.48, 0.0, height / 2), 0.4)
+    true, frame = pictures(replace(generate_scene(3, n_objects=1), objects=(thing,)), "realsense_d435", 3)
+    assert true.ids is not None
+    own = true.ids == 0
+    found = PixelPerception().segment(SessionImage(frame.rgb, frame), PointPrompt([inner_point(own)])).value
+    assert mask_iou(found[0].mask, own) > 0.75
