@@ -101,7 +101,7 @@ class SceneModel:
         self.robot = robot
         self.opening_m = attached_opening(scene, robot.gripper)
         self._boxes, self._points, self._table_z = scene.boxes, scene.points, scene.table_z
-        self._model = _compile(scene, robot) if like is None else like._model
+        self._model: mujoco.MjModel = _compile(scene, robot) if like is None else like._model
         self._data = mujoco.MjData(self._model)
         self._arm = slice(0, robot.dof)  # the gripper hangs on the arm, so that its joints come later
         position = robot.gripper.joint_position(self.opening_m)
@@ -112,7 +112,7 @@ class SceneModel:
         self._tips = robot.gripper.points(self.opening_m)[3:].tolist()
         self._workspace = robot.reach.low.tolist(), robot.reach.high.tolist()
         self._yielding_m = scene.yielding_m
-        self._kinds = _Kinds(self._model, robot) if like is None else like._kinds
+        self._kinds: _Kinds = _Kinds(self._model, robot) if like is None else like._kinds
 
     def update(self, q: FloatArray) -> int:
         """Place the arm at q (n,) and find contacts; returns how many."""
