@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import ndimage
 
 from tool_nodes import workspace
 from tool_nodes.geometry import backproject, transform
-from tool_nodes.perception.one_thing import probably_one
+from tool_nodes.perception.neighbours import Neighbour, neighbours
 from tool_nodes.perception.surface import find_surface
 from tool_nodes.types import BoolArray, FloatArray, Frame, GraspTarget
 
@@ -59,20 +60,27 @@ _SAME_HUE = np.radians(10.0)
 """Angle between two colours of one surface that is lit from other sides [rad]: 8.5 degrees were seen."""
 _LIT = 1.6
 """Ratio of the brightness of two colours of one surface that is lit from other sides [-]: 1.3 was seen."""
+_SEEN_SHARE = 0.3
+"""What is as near as before is what was pointed at where more of it may be of one surface [-]: things of another colour
+that have fallen there were up to 0.1, what still stood above 0.8."""
+_PUSHED_SEEN_SHARE = 0.6
+"""The same where it is farther away by less than _PUSHED_M, and something is new beside it [-]: what comes into view
+where a thing was lifted was up to 0.45, what was pushed a little mostly above 0.8."""
+_PUSHED_M = 0.03
+"""How far a thing is pushed before it counts as another one in its place [m]; a round figure."""
+_PUSHED_PX = 20
+"""The same in the picture [px], 3 cm at the scene camera's distance."""
 _MOVED_SHARE = 0.4
 """What was pointed at was pushed, not lifted, where more of its colour than this is seen in a new place [-]. What comes
 into view behind it in the same colour was up to 0.21 of it, things that were pushed from 0.65 on."""
 _LOST_SHARE = 0.5
 """What stood beside the target is still there where less than this of its colour has gone [-]; a round figure."""
-_PART_PX = 20
-"""Smaller parts than this are not looked at by themselves [px]: they are less than the least area of another thing."""
+_CELL_GREY = 32
+"""Side of the cells in which colours are counted [grey levels]; a round figure."""
 _RIM_PX = 4
 """Pixels that the thing may reach beyond its outline."""
 _ANOTHER_M2 = 2.5e-4
 """What is seen of another thing has at least this area [m^2]: of the smallest products' tops."""
-_FRINGE_PX = 5
-"""What is narrower is the edge of a thing that stereo widens [px]: of 40 bowls and tubes it made up to 4 more than its
-mask."""
 _ONE_THING = 0.04
 """What vanished together is one thing from this probability on, by its relief and colours [-]: even odds where one
 neighbour in 25 comes up with its target, as in 2 of 40 lifts from piles and packed things. Parts of one thing were
@@ -120,8 +128,8 @@ def what_was_lifted(before: Frame, after: Frame, target: GraspTarget, hand_base:
         above = float(eye[2] - (plane[0] + eye[:2] @ plane[1:]))
         behind = heights[0] * depths[0] / (above - heights[0])  # to the table, along the optical axis
         telling = behind > _TELLING * changed
-    seen = target.mask & stood & telling & np.isfinite(nearer) & ~covered
-    gone = _opened(stood & (nearer < -changed))
+    seen = target.mask & telling & np.isfinite(nearer) & ~covered
+    gone = _opened(nearer < -changed)
     new, other = _opened(stands & (nearer > surely)), _opened(stands & (np.abs(nearer) > surely))
     # What has rolled or been turned a little in its place is a little farther away, too: it has not left the table.
     with np.errstate(invalid="ignore"):
@@ -131,14 +139,36 @@ def what_was_lifted(before: Frame, after: Frame, target: GraspTarget, hand_base:
     left = _opened(stood & (nearer < -surely) & (fell | bare))
     area = np.nan_to_num(depths[0].astype(float)) ** 2 / float(before.K[0, 0] * before.K[1, 1])
     outline = np.asarray(ndimage.binary_dilation(target.mask, iterations=_RIM_PX), bool)
-    stays = _still_there(target, seen, gone) or _only_moved(target, seen, gone, other, before, after)
-    again, theirs = _seen_again(outline, left, stood, stands, before, after)
-    beside = _gone_beside(before, target.mask, left & ~outline & ~again, new & ~theirs, area)
+    near = np.asarray(ndimage.binary_dilation(outline, iterations=_PUSHED_PX), bool)
+    came = float(area[new & near].sum()) > _ANOTHER_M2
+    with np.errstate(invalid="ignore"):
+        about = stands & (nearer > -_PUSHED_M) if came else np.zeros_like(stands)
+    stays = _still_there(target, seen, gone, about, before, after)
+    stays = stays or _only_moved(target, seen, gone, other, before, after)
+    away = left & ~outline
+    others = neighbours(before, target.mask, away) if away.any() else []
+    whole = stood & telling & ~outline
+    moved = [other for other in others if not _mostly(away, other.mask & whole)]
+    others = [other for other in others if other.one < _ONE_THING and _mostly(away, other.mask & whole)]
+    missing, theirs = _seen_again(others, away, stood & ~outline, stands, before, after)
+    theirs |= _reaching(new, moved)
+    beside = _gone_beside([away & other.mask for other in missing], new & ~theirs, area)
     return Lift(gone & outline if stays is None and beside is None else gone, stays, beside)
 
 
-def _still_there(target: GraspTarget, seen: BoolArray, gone: BoolArray) -> tuple[float, float] | None:
-    """Where the target still stands: by what of it is nearest to each point; without points by the whole of it."""
+def _still_there(
+    target: GraspTarget, seen: BoolArray, gone: BoolArray, about: BoolArray, before: Frame, after: Frame
+) -> tuple[float, float] | None:
+    """Where the target still stands: by what of it is nearest to each point; without points by the whole of it.
+
+    Args:
+        target: The thing.
+        seen: bool (H, W), pixels that tell whether it is there.
+        gone: bool (H, W), what has gone.
+        about: bool (H, W), what stands nearly as near as before where something was pushed, and may be pushed itself.
+        before: The first picture.
+        after: The second one.
+    """
     rows, columns = np.nonzero(seen)
     if not rows.size:
         return None
@@ -146,7 +176,14 @@ def _still_there(target: GraspTarget, seen: BoolArray, gone: BoolArray) -> tuple
         return None if _mostly(gone, seen) else _middle(seen & ~gone)
     for point, (row, column) in zip(target.points, _pixels(target, seen.shape), strict=True):
         nearest = np.argsort((rows - row) ** 2 + (columns - column) ** 2, kind="stable")[:_NEAREST_PX]
-        if gone[rows[nearest], columns[nearest]].mean() <= _POINT_GONE_SHARE:
+        at = rows[nearest], columns[nearest]
+        first, second = (frame.rgb[at].astype(np.float32) for frame in (before, after))
+        hued = _one_surface(second, _main_colour(before.rgb[at]).astype(np.float32))
+        if gone[at].mean() <= _POINT_GONE_SHARE:
+            # What has fallen to where it stood is as near, and looks different.
+            if (hued | _one_surface(first, second)).mean() > _SEEN_SHARE:
+                return point
+        elif (about[at] & hued).mean() > _PUSHED_SEEN_SHARE:
             return point
     return None
 
@@ -163,7 +200,8 @@ def _only_moved(
         if colour is None or not seen[at]:
             continue
         alike, _ = ndimage.label(seen & _coloured(before, colour), structure=np.ones((3, 3)))
-        own, now = alike == alike[at], other & _coloured(after, colour)
+        own = alike == alike[at]
+        now = other & _coloured(after, colour) & ~own  # what it has lain upon may be of its colour
         left = gone & _coloured(before, colour) & ~own
         if alike[at] and int(now.sum()) - int(left.sum()) > _MOVED_SHARE * int(own.sum()):
             return _middle(now)
@@ -215,22 +253,14 @@ def _mostly(gone: BoolArray, seen: BoolArray, share: float = GONE_SHARE) -> bool
     return not shown or int((gone & seen).sum()) > share * shown
 
 
-def _gone_beside(
-    before: Frame, mask: BoolArray, gone: BoolArray, new: BoolArray, area: FloatArray
-) -> tuple[float, float] | None:
-    """Where another thing has left the table, and came to lie nowhere else."""
-    core = _opened(gone, _FRINGE_PX)
-    labels, count = ndimage.label(core, structure=np.ones((3, 3)))
-    areas = ndimage.sum_labels(area, labels, range(1, count + 1))
+def _gone_beside(parts: Sequence[BoolArray], new: BoolArray, area: FloatArray) -> tuple[float, float] | None:
+    """Where another thing has left the table, and came to lie nowhere else: parts (H, W) of such, what is new there."""
+    sizes = [float(area[part].sum()) for part in parts]
+    left = sum(size for size in sizes if size > _ANOTHER_M2)
     come = float(area[new].sum())
-    large = [k for k in np.argsort(-np.asarray(areas), kind="stable") if areas[k] > _ANOTHER_M2]
-    left = float(sum(areas[k] for k in large))
-    if not large or left - come < _ANOTHER_M2 or come > _PUSHED_SHARE * left:
+    if left - come < _ANOTHER_M2 or come > _PUSHED_SHARE * left:
         return None
-    for k in large:
-        if probably_one(before, mask, labels == 1 + k) < _ONE_THING:
-            return _middle(labels == 1 + k)
-    return None
+    return _middle(parts[int(np.argmax(sizes))])
 
 
 def _filled(depth: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -243,31 +273,41 @@ def _filled(depth: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _seen_again(
-    outline: BoolArray, left: BoolArray, stood: BoolArray, stands: BoolArray, before: Frame, after: Frame
-) -> tuple[BoolArray, BoolArray]:
-    """Which pixels (H, W) of what has left its place beside the outline show a thing that lies there otherwise now.
+    others: Sequence[Neighbour], away: BoolArray, stood: BoolArray, stands: BoolArray, before: Frame, after: Frame
+) -> tuple[list[Neighbour], BoolArray]:
+    """Which things that have left their place do not lie there otherwise now: have not toppled, rolled or turned.
 
-    Of its colour as much is seen as before, or nearly so: it has toppled, rolled or turned.
+    Of the colour of one that has as much is seen as before, or nearly so.
 
     Returns:
-        Those pixels, and those (H, W) of the second picture that may show such a thing.
+        Those that are seen no more, and bool (H, W), pixels of the second picture that may show one of the others.
     """
-    again, theirs = np.zeros(left.shape, bool), np.zeros(left.shape, bool)
-    labels, count = ndimage.label(left & ~outline, structure=np.ones((3, 3)))
-    for label in range(1, count + 1):
-        part = labels == label
-        if int(part.sum()) < _PART_PX:
-            continue
-        colour = np.median(before.rgb[part], axis=0)
-        alike = stood & ~outline & _hued(before, colour)
-        own, _ = ndimage.label(alike, structure=np.ones((3, 3)))
-        its = np.unique(own[part & alike])
-        size = int(np.isin(own, its[its > 0]).sum())
-        now = stands & _hued(after, colour)
-        if int(alike.sum()) - int(now.sum()) < _LOST_SHARE * size:
-            again |= part
+    missing, theirs = [], np.zeros(away.shape, bool)
+    for other in others:
+        part = other.mask & away
+        colour = _main_colour(before.rgb[part])
+        alike, now = stood & _hued(before, colour), stands & _hued(after, colour)
+        if int(alike.sum()) - int(now.sum()) < _LOST_SHARE * int((alike & part).sum()):
             theirs |= now
-    return again, theirs
+        else:
+            missing.append(other)
+    return missing, theirs
+
+
+def _reaching(new: BoolArray, others: Sequence[Neighbour]) -> BoolArray:
+    """What is new (H, W) next to the place of things that have moved a little: they are new there."""
+    if not others:
+        return np.zeros(new.shape, bool)
+    place = ndimage.binary_dilation(np.any([other.mask for other in others], axis=0), iterations=_POINT_PX)
+    labels, _ = ndimage.label(new, structure=np.ones((3, 3)))
+    return np.isin(labels, np.unique(labels[place & new])) & new
+
+
+def _main_colour(colours: NDArray[np.uint8]) -> FloatArray:
+    """The most frequent of colours (N, 3), N > 0: the mean of those in one cell of a coarse grid."""
+    cells = (colours // _CELL_GREY).astype(int) @ (1, 256, 65536)
+    names, counts = np.unique(cells, return_counts=True)
+    return np.asarray(colours[cells == names[np.argmax(counts)]].mean(axis=0))
 
 
 def _difference(
@@ -318,8 +358,8 @@ def _on_table(cloud: NDArray[np.float32], height: NDArray[np.float32], hand: Flo
     return np.asarray(inside, bool)
 
 
-def _opened(mask: BoolArray, side: int = _LEAST_SIDE_PX) -> BoolArray:
-    return np.asarray(ndimage.binary_opening(mask, np.ones((side, side), bool)))
+def _opened(mask: BoolArray) -> BoolArray:
+    return np.asarray(ndimage.binary_opening(mask, np.ones((_LEAST_SIDE_PX, _LEAST_SIDE_PX), bool)))
 
 
 def _middle(mask: BoolArray) -> tuple[float, float] | None:

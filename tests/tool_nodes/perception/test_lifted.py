@@ -119,3 +119,22 @@ def test_a_neighbour_is_missed_though_another_thing_was_pushed_aside_meanwhile()
     assert lift.beside is not None
     x, y = lift.beside
     assert mask_of(NEIGHBOUR)[int(y * SHAPE[0]), int(x * SHAPE[1])]
+
+
+def test_what_was_pushed_a_little_where_something_else_was_lifted_still_stands() -> None:
+    (top, bottom, left, right), height, colour = TARGET
+    leaning: Thing = (top + 5, bottom + 5, left + 5, right + 5), height - 0.012, colour
+    lift = looked(picture(TARGET, NEIGHBOUR), picture(leaning))
+    assert lift.stays is not None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_upper_of_two_equal_things_was_lifted_though_the_lower_one_looks_like_it(seed: int) -> None:
+    lower: Thing = TARGET[0], TARGET[1] - 0.02, TARGET[2]
+    assert looked(picture(TARGET, NEIGHBOUR, seed=seed), picture(lower, NEIGHBOUR, seed=seed + 100)).stays is None
+
+
+def test_a_low_neighbour_of_another_colour_where_the_target_stood_is_not_the_target() -> None:
+    before = picture(TARGET, NEIGHBOUR)
+    fallen: Thing = (98, 126, 118, 146), TARGET[1] + 0.002, GREEN
+    assert looked(before, picture(fallen)).stays is None
