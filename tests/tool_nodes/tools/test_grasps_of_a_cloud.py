@@ -177,6 +177,16 @@ def test_a_width_that_rounding_has_made_too_large_is_the_widest(station: Station
     assert table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result.error is None
 
 
+def test_nothing_is_pushed_aside_for_a_grasp_that_will_hardly_hold(station: Station) -> None:
+    table = Table(station)
+    table.segment("cinnamon")
+    unlikely = BrokenGrasps(scores=np.array([0.03, 0.02, 0.01]))
+    table.toolbox = Toolbox([GraspTools(unlikely, lambda T, frame, target: 0.8)])
+    assert table.refusal("grasp_generator.compute_grasp", **CLOUD, image_index=0).code is ErrorCode.NO_GRASP
+    table.toolbox = Toolbox([GraspTools(unlikely, lambda T, frame, target: 1.0)])
+    assert table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result.error is None
+
+
 @pytest.mark.parametrize(("ease", "expected"), [(0.9, 0.9), (0.7, 0.7), (0.0, 0.7)])
 def test_a_grasp_that_is_reached_less_well_gives_way_to_one_about_as_likely(
     station: Station, ease: float, expected: float
