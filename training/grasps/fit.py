@@ -42,6 +42,7 @@ PRIOR = {
     "lever": -1.2,
     "torque": -1.0,
     "above": -0.6,
+    "under": -0.3,
     "width": -1.0,
     "overlap": 0.5,
     "little overlap": -2.0,
@@ -61,7 +62,7 @@ PRIOR = {
 }
 """What the weights are drawn to where trials are few [-]: the signs follow from mechanics, the sizes are guesses. What
 is not named is drawn to 0 and has either sign."""
-_LEAST_SHARE = 0.6
+_LEAST_SHARE = 0.45
 """Each weight has at least this share of what it is drawn to [-]: whatever else goes with a feature in the trials, of
 two grasps that are alike but for it mechanics says which is better."""
 _LEAST_SPREAD = 0.1
@@ -110,9 +111,9 @@ def tried(seed: int, kind: Clutter) -> list[tuple[FloatArray, bool, bool]]:
 
 def fit(x: FloatArray, held: BoolArray) -> tuple[FloatArray, float]:
     """Weights (F,) and intercept of a logistic regression, to outcomes (N,) of features (N, F)."""
-    scale = np.maximum(x.std(axis=0), _LEAST_SPREAD)
+    middle, scale = x.mean(axis=0), np.maximum(x.std(axis=0), _LEAST_SPREAD)
     prior = scale * np.array([PRIOR.get(name, 0.0) for name in FEATURES])
-    z = np.column_stack([x / scale, np.ones(len(x))])
+    z = np.column_stack([(x - middle) / scale, np.ones(len(x))])
     sign = np.where(held, 1.0, -1.0)
 
     def loss(w: FloatArray) -> tuple[float, FloatArray]:
@@ -124,8 +125,17 @@ def fit(x: FloatArray, held: BoolArray) -> tuple[FloatArray, float]:
     least = [*(_LEAST_SHARE * prior), 0.0]
     bounds = [(b, None) if b > 0.0 else (None, b) if b < 0.0 else (None, None) for b in least]
     start = np.append(prior, 0.0)
-    w = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 2000}).x
-    return w[:-1] / scale, float(w[-1])
+    w = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 2000, "ftol": 1e-12}).x
+    # The bounds make it too sure of itself: two more numbers, which leave the order as it is, set how sure it is.
+    both = np.column_stack([z @ w, np.ones(len(x))])
+
+    def unsure(u: FloatArray) -> tuple[float, FloatArray]:
+        margin = sign * (both @ u)
+        return float(np.logaddexp(0.0, -margin).mean()), -(both * (sign * expit(-margin))[:, None]).mean(axis=0)
+
+    stretch, shift = minimize(unsure, np.array([1.0, 0.0]), jac=True, method="BFGS").x
+    weights = stretch * w[:-1] / scale
+    return weights, float(stretch * w[-1] + shift - middle @ weights)
 
 
 def reliability(p: FloatArray, held: BoolArray) -> tuple[list[tuple[float, float, int]], float]:
