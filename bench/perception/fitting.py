@@ -2,6 +2,10 @@
 
 Things of the set `generated` alone, in clutter, as several sensors see them; no product of the catalogue. Seeds stay
 below 100000: what lies beyond is kept for measuring. It takes an hour of one core, most of it for settling.
+
+The `parts.json` that comes along was fitted by `learn` to scenes of these kinds but lying and stacked: single 200 to
+279 and 5040 to 5079, packed 200 to 259 and 6020 to 6039, pile 200 to 259 and 6020 to 6039, touching 200 to 231 and 6010
+to 6019.
 """
 
 from __future__ import annotations
