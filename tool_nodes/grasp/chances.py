@@ -17,7 +17,7 @@ from tool_nodes.grasp.jaws import Grasps
 from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.types import FloatArray
 
-_BY_CONTACT = 0.1
+_BY_CONTACT = 0.03
 """Share of a score that the contact decides [-]: most grasps of a simple thing hold, and their fitted probabilities
 differ by less than the fit knows."""
 _CELL = 0.005
