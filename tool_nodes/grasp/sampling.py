@@ -141,7 +141,8 @@ class AnalyticGraspGenerator:
         volume = scene.gripper_points(T_base_gripper, _EVERY)
         hidden = depth.hidden(volume.reshape(-1, 3).astype(float)).reshape(volume.shape[:2]).mean(axis=1)
         return Proposals(
-            T_camera_gripper=geometry.invert(T_levelled) @ T_base_gripper,
+            # By the pose that the caller has for the camera: the arm then goes to where the table says the thing is.
+            T_camera_gripper=geometry.invert(T) @ T_base_gripper,
             width=grasps.width[rows],
             features=features(grasps.of(rows), tried.tilt[rows], Surroundings(room, hidden), body, self._hand),
             sampled=len(tried),
