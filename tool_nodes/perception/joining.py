@@ -26,8 +26,6 @@ SCORE_FEATURES = 14
 _SIDES = 8
 """Directions in the picture in which extents are kept: their 16 tangents bound the hull [-]."""
 _ANGLES = np.arange(_SIDES) * np.pi / _SIDES
-_AFTER, _BEFORE = np.roll(np.arange(2 * _SIDES), -1), np.roll(np.arange(2 * _SIDES), 1)
-_COSINE, _SINE = 2.0 * np.cos(np.pi / _SIDES), 0.5 / np.sin(np.pi / _SIDES)
 _PAIR_COLUMNS = (0, 2, 3, 5, 7, 10, 13, 14, 15, 16)
 """Features of pixel pairs whose means a border keeps: bend, step of depth, turn and valley at two reaches, and
 changes of brightness and hue."""
@@ -193,9 +191,10 @@ def _thinness(sums: FloatArray) -> FloatArray:
 def _hull(low: FloatArray, high: FloatArray) -> FloatArray:
     """(N,) area of the polygon between tangents at distances (N, 9) [px^2]: a little more than that of the hull."""
     reach = np.concatenate([high[:, :_SIDES], -low[:, :_SIDES]], axis=1) + 0.5
-    beside = reach[:, _AFTER] + reach[:, _BEFORE]
-    sides = np.maximum(beside - _COSINE * reach, 0.0)
-    return np.maximum((reach * sides).sum(axis=1) * _SINE, 1.0)
+    beside = np.roll(reach, -1, axis=1) + np.roll(reach, 1, axis=1)
+    turn = np.pi / _SIDES
+    sides = np.maximum(beside - 2.0 * np.cos(turn) * reach, 0.0)
+    return np.maximum((reach * sides).sum(axis=1) * (0.5 / np.sin(turn)), 1.0)
 
 
 @dataclass(frozen=True)
