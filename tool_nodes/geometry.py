@@ -50,10 +50,14 @@ def transform(T: FloatArray, points: NDArray[_Float]) -> NDArray[_Float]:
     p = T[:3, 3].astype(points.dtype)
     if points.size < _FEW:
         return points @ R.T + p
-    x, y, z = points[..., 0], points[..., 1], points[..., 2]
-    mapped = np.empty_like(points)
+    mapped = np.empty(points.shape, points.dtype)
+    x, y, z = np.ascontiguousarray(points.reshape(-1, 3).T)
     for axis in range(3):
-        mapped[..., axis] = R[axis, 0] * x + R[axis, 1] * y + R[axis, 2] * z + p[axis]
+        along = R[axis, 0] * x
+        along += R[axis, 1] * y
+        along += R[axis, 2] * z
+        along += p[axis]
+        mapped.reshape(-1, 3)[:, axis] = along
     return mapped
 
 

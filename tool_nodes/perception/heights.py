@@ -117,7 +117,8 @@ class SeenTable:
         self.shape = round((x1 - self.x0) / cell), round((y1 - self.y0) / cell)
         if cloud is None:
             cloud = geometry.transform(frame.T_base_camera, geometry.backproject(frame.depth, frame.K))
-        x, y, z = cloud[:, 0], cloud[:, 1], cloud[:, 2] - np.float32(table_z)
+        x, y, z = np.ascontiguousarray(cloud.T)
+        z -= np.float32(table_z)
         with np.errstate(invalid="ignore"):
             inside = (x >= self.x0) & (x < x1) & (y >= self.y0) & (y < y1) & (z > -lowest) & (z < MAX_HEIGHT)
         self._pixels = np.flatnonzero(inside)

@@ -43,17 +43,18 @@ def levelled(points: NDArray[np.float32], mask: BoolArray, about: FloatArray) ->
         mask: (N,) True on what is no table.
         about: (2,) where the correction turns about, base frame [m].
     """
-    table = points[(np.abs(points[:, 2] - workspace.TABLE_Z) < _NEAR_M) & ~mask]
-    if len(table) < _LEAST_POINTS:
+    z = np.ascontiguousarray(points[:, 2])
+    rows = np.flatnonzero((np.abs(z - workspace.TABLE_Z) < _NEAR_M) & ~mask)
+    if len(rows) < _LEAST_POINTS:
         return Levelled(np.eye(4), 0.0)
-    table = table[:: max(len(table) // _TAKEN, 1)].astype(float)
+    table = points[rows[:: max(len(rows) // _TAKEN, 1)]].astype(float)
     terms = np.column_stack([table[:, :2] - about, np.ones(len(table))])
     height = table[:, 2] - workspace.TABLE_Z
     kept = np.ones(len(table), dtype=bool)
     plane, noise = np.zeros(3), 0.0
     for _ in range(_ROUNDS):
-        rows = terms[kept]
-        plane = np.linalg.lstsq(rows.T @ rows, rows.T @ height[kept], rcond=None)[0]
+        some = terms[kept]
+        plane = np.linalg.lstsq(some.T @ some, some.T @ height[kept], rcond=None)[0]
         off = height - terms @ plane
         noise = float(np.median(np.abs(off[kept]))) / 0.6745
         kept = np.abs(off - np.median(off[kept])) < max(2.5 * noise, 1e-4)
