@@ -85,9 +85,10 @@ class SceneHeights:
         self._gripper = _gripper_points(gripper)
         self._origin = shape[:, :2].mean(axis=0) - _RANGE
         self._cells = round(2.0 * _RANGE / _CELL)
+        height = np.ascontiguousarray(points[:, 2])
         with np.errstate(invalid="ignore"):
-            raised = (points[:, 2] > workspace.TABLE_Z + least) & (points[:, 2] < workspace.TABLE_Z + ROOM)
-        points = points[raised & ~mask]
+            raised = (height > workspace.TABLE_Z + least) & (height < workspace.TABLE_Z + ROOM)
+        points = points[np.flatnonzero(raised & ~mask)]
         points = points[(np.abs(points[:, :2] - (self._origin + _RANGE)) < _RANGE).all(axis=1)]
         points = points[~_beside(points, shape)]
         heights = np.full((self._cells, self._cells), workspace.TABLE_Z - _MARGIN + _ABOVE_TABLE, dtype=np.float32)
@@ -136,8 +137,13 @@ class SceneHeights:
 
     def _lookup(self, points: NDArray[np.float32]) -> NDArray[np.int32]:
         """Flat cell index (...) of points (..., 3); points off the grid get its edge."""
-        index = np.clip(((points[..., :2] - self._origin) / _CELL).astype(np.int32), 0, self._cells - 1)
-        return index[..., 0] * np.int32(self._cells) + index[..., 1]
+        index = np.zeros(points.shape[:-1], np.int32)
+        for axis in (0, 1):
+            cell = points[..., axis] - self._origin[axis]
+            cell /= _CELL
+            index *= np.int32(self._cells)
+            index += np.clip(cell.astype(np.int32), 0, self._cells - 1)
+        return index
 
 
 def _beside(points: NDArray[np.float32], shape: NDArray[np.float32]) -> BoolArray:

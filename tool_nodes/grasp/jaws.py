@@ -224,10 +224,15 @@ def _contact(
 
 def _extent(values: NDArray[np.float32], where: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Least and greatest value (N,) of each row where asked; (0, 0) for a row with none."""
-    low = np.where(where, values, np.inf).min(axis=1)
-    high = np.where(where, values, -np.inf).max(axis=1)
-    empty = low > high
-    return np.where(empty, 0.0, low).astype(float), np.where(empty, 0.0, high).astype(float)
+    places = np.flatnonzero(where)  # mostly few: a row's are one piece of what is picked
+    starts = np.searchsorted(places, np.arange(len(values)) * values.shape[1])
+    some = np.diff(starts, append=len(places)) > 0
+    low, high = np.zeros((2, len(values)))
+    if len(places):
+        picked = values.ravel()[places]
+        low[some] = np.minimum.reduceat(picked, starts[some])
+        high[some] = np.maximum.reduceat(picked, starts[some])
+    return low, high
 
 
 def _slope(x: NDArray[np.float32], along: NDArray[np.float32], in_pads: BoolArray) -> FloatArray:

@@ -112,7 +112,7 @@ class AnalyticGraspGenerator:
         cloud = np.asarray(cloud, dtype=np.float32)
         known_points(cloud[mask])
         depth, kept = SeenDepth.of(cloud, mask, T)
-        kept, around, cloud = kept[depth.rows], mask[depth.rows], cloud[depth.rows]
+        kept, around, cloud = kept[depth.rows], mask[depth.rows], cloud.take(depth.rows, axis=0)
         points = geometry.transform(T, cloud)
         table = levelled(points, around, points[kept, :2].mean(axis=0, dtype=float))
         T_levelled = table.T @ T

@@ -70,7 +70,7 @@ class SeenDepth:
             mask: (N,) True on the thing; one point of it is known.
             T_base_camera: (4, 4) pose of the camera.
         """
-        z = cloud[:, 2]
+        z = np.ascontiguousarray(cloud[:, 2])
         with np.errstate(invalid="ignore", divide="ignore"):
             right, down = cloud[:, 0] / z, cloud[:, 1] / z
             known = z > 0.0
@@ -80,16 +80,19 @@ class SeenDepth:
         low = np.array([right[on].min(), down[on].min()]) - margin
         high = np.array([right[on].max(), down[on].max()]) + margin
         rows = np.flatnonzero(known & (right >= low[0]) & (right <= high[0]) & (down >= low[1]) & (down <= high[1]))
-        start = np.array([right[rows].min(), down[rows].min()], dtype=float)
-        u = np.minimum(np.rint((right[rows] - start[0]) / pitch).astype(np.int32), _MAX_SIDE - 1)
-        v = np.minimum(np.rint((down[rows] - start[1]) / pitch).astype(np.int32), _MAX_SIDE - 1)
+        right, down, z = right[rows], down[rows], z[rows]
+        start = np.array([right.min(), down.min()], dtype=float)
+        u = np.minimum(np.rint((right - start[0]) / pitch).astype(np.int32), _MAX_SIDE - 1)
+        v = np.minimum(np.rint((down - start[1]) / pitch).astype(np.int32), _MAX_SIDE - 1)
         depth = np.full((int(v.max()) + 1, int(u.max()) + 1), np.nan, dtype=np.float32)
-        depth[v, u] = z[rows]
+        place = v * np.int32(depth.shape[1]) + u
+        depth.reshape(-1)[place] = z
         inside = np.zeros(depth.shape, dtype=bool)
-        inside[v, u] = mask[rows]
+        masked = mask[rows]
+        inside.reshape(-1)[place] = masked
         inside = trimmed(inside, depth)
         kept = np.zeros(len(cloud), dtype=bool)
-        kept[rows] = inside[v, u] & mask[rows]
+        kept[rows] = inside.ravel()[place] & masked
         return cls(np.asarray(T_base_camera, float), start, pitch, depth, inside, rows), kept
 
     def _measured(self, points: FloatArray, depth: NDArray[np.float32]) -> tuple[FloatArray, FloatArray]:
@@ -115,8 +118,14 @@ class SeenDepth:
     @cached_property
     def _nearest(self) -> NDArray[np.float32]:
         """Depth (h, w), each pixel's the least of it and its neighbours: outlines are true to a pixel."""
-        filled = np.where(np.isnan(self.depth), np.float32(np.inf), self.depth)
-        return np.where(np.isnan(self.depth), np.float32(np.nan), ndimage.minimum_filter(filled, 3))
+        unknown = np.isnan(self.depth)
+        least = self.depth.copy()
+        for axis in (0, 1):  # `fmin` takes no notice of what is unknown
+            along, before = np.moveaxis(least, axis, 0), np.moveaxis(least.copy(), axis, 0)
+            np.fmin(along[1:], before[:-1], out=along[1:])
+            np.fmin(along[:-1], before[1:], out=along[:-1])
+        least[unknown] = np.nan
+        return least
 
     def support_height(self) -> float:
         """Height of what the thing stands or lies on [m]: of what is seen to touch its outline from below.
