@@ -273,8 +273,10 @@ def _below(model: mujoco.MjModel, bodies: list[int]) -> tuple[int, ...]:
 
 
 def _add_box(body: mujoco.MjsBody, name: str, box: Box, inflate: float) -> mujoco.MjsGeom:
-    quat = np.empty(4)
-    mujoco.mju_mat2Quat(quat, np.ascontiguousarray(box.T_parent_box[:3, :3], dtype=float).ravel())
+    R = np.ascontiguousarray(box.T_parent_box[:3, :3], dtype=float).ravel()
+    quat = np.array([1.0, 0.0, 0.0, 0.0])
+    if not (R[0] == R[4] == R[8] == 1.0):  # most boxes stand along the axes
+        mujoco.mju_mat2Quat(quat, R)
     return body.add_geom(
         name=name,
         type=mujoco.mjtGeom.mjGEOM_BOX,

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes.geometry import pose
 from tool_nodes.perception.heights import HeightMap, SeenTable
 from tool_nodes.types import BoolArray, Box, FloatArray
 
@@ -61,13 +60,17 @@ def without_own(heights: HeightMap, columns: FloatArray, thing: NDArray[np.float
 def column_boxes(columns: FloatArray, heights: HeightMap, table_z: float) -> tuple[Box, ...]:
     """Boxes in the base frame that cover columns (nx, ny) of given heights [m] and nothing beside them."""
     levels = np.where(columns > 0.0, np.floor(columns / _LEVEL).astype(int) + 1, 0)
-    boxes = []
-    for top, bottom, left, right in _rectangles(levels):
-        high = float(columns[top:bottom, left:right].max())
-        size = np.array([bottom - top, right - left]) * heights.cell / 2.0
-        middle = np.array([heights.x0, heights.y0]) + np.array([top + bottom, left + right]) * heights.cell / 2.0
-        boxes.append(Box(pose(np.eye(3), [*middle, table_z + high / 2.0]), np.array([*size, high / 2.0])))
-    return tuple(boxes)
+    found = _rectangles(levels)
+    if not found:
+        return ()
+    half = np.array([columns[top:bottom, left:right].max() for top, bottom, left, right in found]) / 2.0
+    edges = np.array(found)
+    low, high = edges[:, (0, 2)], edges[:, (1, 3)]
+    middles = np.array([heights.x0, heights.y0]) + (low + high) * heights.cell / 2.0
+    poses = np.tile(np.eye(4), (len(found), 1, 1))
+    poses[:, :3, 3] = np.column_stack([middles, table_z + half])
+    sizes = np.column_stack([(high - low) * heights.cell / 2.0, half])
+    return tuple(Box(T, size) for T, size in zip(poses, sizes, strict=True))
 
 
 def _rectangles(levels: NDArray[np.signedinteger]) -> list[tuple[int, int, int, int]]:
@@ -77,13 +80,15 @@ def _rectangles(levels: NDArray[np.signedinteger]) -> list[tuple[int, int, int, 
     """
     found: list[tuple[int, int, int, int]] = []
     started: dict[tuple[int, int, int], int] = {}
-    rows = np.flatnonzero(levels.any(axis=1))
-    for row in range(rows[0], rows[-1] + 2) if rows.size else ():
+    padded = np.pad(levels, ((0, 1), (1, 1)))
+    rows, columns = np.nonzero(padded[:, 1:] != padded[:, :-1])
+    starts = np.searchsorted(rows, np.arange(len(padded) + 1)).tolist()
+    columns_at, after = columns.tolist(), padded[rows, columns + 1].tolist()
+    for row, (start, end) in enumerate(pairwise(starts)):
         now: dict[tuple[int, int, int], int] = {}
-        line = levels[row] if row < len(levels) else np.zeros(levels.shape[1], int)
-        edges = np.flatnonzero(np.diff(line, prepend=0, append=0)).tolist()
-        for left, right in pairwise(edges):
-            if level := int(line[left]):
+        for at in range(start, end - 1):
+            if level := after[at]:
+                left, right = columns_at[at], columns_at[at + 1]
                 now[left, right, level] = started.pop((left, right, level), row)
         found += [(first, row, left, right) for (left, right, _), first in started.items()]
         started = now

@@ -170,9 +170,13 @@ def _turned_part(fine: HeightMap, heights: FloatArray, yaw: float) -> _Part:
     own = np.column_stack([xs[cells[0]], ys[cells[1]]]) @ to_base
     low = own.min(axis=0) - fine.cell
     u, v = (np.arange(low[axis], own[:, axis].max() + fine.cell, fine.cell) for axis in (0, 1))
-    base = np.stack(np.meshgrid(u, v, indexing="ij"), axis=-1) @ to_base.T
-    row = np.floor((base[..., 0] - fine.x0) / fine.cell).astype(int)
-    column = np.floor((base[..., 1] - fine.y0) / fine.cell).astype(int)
+    if yaw:
+        base = np.stack(np.meshgrid(u, v, indexing="ij"), axis=-1) @ to_base.T
+        x, y = base[..., 0], base[..., 1]
+    else:
+        x, y = u[:, None], v[None]
+    row = np.floor((x - fine.x0) / fine.cell).astype(int)
+    column = np.floor((y - fine.y0) / fine.cell).astype(int)
     inside = (row >= 0) & (row < len(xs)) & (column >= 0) & (column < len(ys))
     sampled = np.where(inside, heights[row.clip(0, len(xs) - 1), column.clip(0, len(ys) - 1)], 0.0)
     return _Part(sampled, low, yaw, fine.cell)
