@@ -81,6 +81,21 @@ def test_asking_again_gives_the_next_best_grasp_and_starts_over_after_the_last(s
     assert asked_again(station, None, 4) == [0.5, 0.6, 0.7, 0.5]
 
 
+def test_a_cloud_that_differs_on_the_thing_or_about_it_is_asked_about_anew(station: Station) -> None:
+    table = Table(station)
+    table.segment("cinnamon")
+    table.toolbox = Toolbox([GraspTools(FixedGrasps(), None)])
+    cloud, mask = (table.session.variables[name] for name in ("point_cloud", "segmentation_mask"))
+    one_point, everywhere = cloud.copy(), cloud + np.float32(1e-4)
+    one_point[np.flatnonzero(mask)[7], 2] += np.float32(1e-4)
+    found = []
+    for each in (cloud, one_point, everywhere, cloud):
+        table.session.variables["point_cloud"] = each
+        T, _score = table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result.value
+        found.append(float(T[2, 3]))
+    assert found == [0.5, 0.5, 0.5, 0.6]
+
+
 def test_grasps_out_of_reach_are_passed_over(station: Station) -> None:
     T_base_camera = station.camera.capture().T_base_camera
 
