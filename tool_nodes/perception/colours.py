@@ -53,17 +53,21 @@ def shade_and_misfit(pixels: NDArray[np.uint8], colours: ArrayLike) -> tuple[Flo
     norms = np.maximum(np.sum(palette * palette, axis=0), np.float32(1e-9))
     seen = np.sqrt(light)
     fitted, mirrored = light @ (palette / norms), np.sum(palette, axis=0) / norms
-    best_shade, best_square = fitted, np.full(fitted.shape, np.inf, dtype=np.float32)
+    best_shade, best_square = fitted.copy(), np.full(fitted.shape, np.inf, dtype=np.float32)
     for gloss in _GLOSS:
         shade = fitted - np.float32(gloss) * mirrored
-        used = np.clip(shade, *SHADE_RANGE)
+        used = np.minimum(np.maximum(shade, SHADE_RANGE[0]), SHADE_RANGE[1])
         square = np.zeros_like(best_square)
         for channel in range(3):
             # Roots of linear light are even steps for the eye, as the codes of a picture are.
-            square += (np.sqrt(used * palette[channel] + np.float32(gloss)) - seen[:, channel, None]) ** 2
-        better = square < best_square
-        best_square = np.where(better, square, best_square)
-        best_shade = np.where(better, shade, best_shade)
+            away = used * palette[channel]
+            away += np.float32(gloss)
+            np.sqrt(away, out=away)
+            away -= seen[:, channel, None]
+            away *= away
+            square += away
+        np.copyto(best_shade, shade, where=square < best_square)
+        np.minimum(square, best_square, out=best_square)
     return best_shade.astype(float), 255.0 * np.sqrt(best_square).astype(float)
 
 

@@ -116,16 +116,19 @@ def divide(frame: Frame, surface: Surface, cluster: Cluster, noise: float, taken
 
 def united(surface: Surface, eye: FloatArray, parts: list[Cluster]) -> Cluster:
     """One cluster in place of several, which stands where the lowest of them does."""
-    mask = np.any([part.mask for part in parts], axis=0)
+    mask = np.zeros_like(parts[0].mask)
+    for part in parts:
+        mask |= part.mask
     return _cluster(surface, eye, mask, min(part.support for part in parts), parts[0].within)
 
 
 def _cluster(surface: Surface, eye: FloatArray, mask: BoolArray, support: float, within: int | None) -> Cluster:
-    points = surface.points[mask]
+    window = window_of(mask)
+    points = surface.points[window][mask[window]]
     points = points[np.isfinite(points[:, 2])]
     high = points[points[:, 2] > support + SOLID_M / 2]
     extents = measure(high if len(high) >= len(points) // 4 else points, support, eye, surface.coarse)
-    return Cluster(mask, window_of(mask), extents, support, within=within)
+    return Cluster(mask, window, extents, support, within=within)
 
 
 def _shadows(joined: Joined, relief: Relief, own: BoolArray, patches: NDArray[np.int32]) -> set[int]:

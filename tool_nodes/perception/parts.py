@@ -65,35 +65,37 @@ def _pair_features(relief: Relief, pixels: NDArray[np.intp], axis: int) -> Image
     along, last = (row, height - 1) if axis == 0 else (column, width - 1)
     stride = width if axis == 0 else 1
     places = {k: pixels + (np.clip(along + k, 0, last) - along) * stride for k in range(-6, 8)}
-    z = {k: relief.depth.ravel()[places[k]] for k in (-3, -1, 0, 1, 2, 4)}
+    z = {k: relief.depth.ravel().take(places[k]) for k in (-3, -1, 0, 1, 2, 4)}
     points, normals, colours = (image.reshape(-1, 3) for image in (relief.points, relief.normals, relief.colour))
     out = np.empty((len(pixels), FEATURES), np.float32)
     bend = z[1] - z[0] - np.float32(0.5) * ((z[0] - z[-1]) + (z[2] - z[1]))
     out[:, 0] = np.log1p(np.abs(bend) / np.float32(0.002))
     out[:, 1] = np.log1p(np.abs(z[2] - z[-1]) / np.float32(0.003))
     out[:, 2] = np.log1p(np.abs(z[4] - z[-3]) / np.float32(0.005))
-    middle = np.float32(0.5) * (points[places[0]] + points[places[1]])
-    k = 3
+    middle = np.float32(0.5) * (points.take(places[0], axis=0) + points.take(places[1], axis=0))
+    at = 3
     for reach in _REACHES:
-        a, b = places[-reach], places[1 + reach]
-        apart, turn = points[b] - points[a], normals[b] - normals[a]
+        points_a, points_b, normals_a, normals_b = (
+            image.take(places[k], axis=0) for image in (points, normals) for k in (-reach, 1 + reach)
+        )
+        apart, turn = points_b - points_a, normals_b - normals_a
         length = np.sqrt(_dot(apart, apart)) + np.float32(1e-6)
-        out[:, k] = _dot(apart, turn) / length
-        out[:, k + 1] = np.sqrt(_dot(turn, turn))
-        k += 2
+        out[:, at] = _dot(apart, turn) / length
+        out[:, at + 1] = np.sqrt(_dot(turn, turn))
+        at += 2
         if reach > 1:
-            sunk = middle - np.float32(0.5) * (points[a] + points[b])
-            out[:, k] = np.clip(_dot(sunk, normals[a] + normals[b]) / np.float32(0.01), -2.0, 2.0)
-            k += 1
+            sunk = middle - np.float32(0.5) * (points_a + points_b)
+            out[:, at] = np.clip(_dot(sunk, normals_a + normals_b) / np.float32(0.01), -2.0, 2.0)
+            at += 1
     for reach in (0, 1, 3):
-        change = colours[places[1 + reach]] - colours[places[-reach]]
-        out[:, k] = np.minimum(np.abs(change[:, 0]), 1.0)
-        out[:, k + 1] = np.minimum(5.0 * np.hypot(change[:, 1], change[:, 2]), 1.5)
-        k += 2
-    out[:, k] = np.minimum(points[pixels, 2], 0.15) / np.float32(0.05)
-    out[:, k + 1] = relief.noise / 0.001
-    out[:, k + 2] = relief.rough / 0.005
-    out[:, k + 3] = normals[pixels, 2]
+        change = colours.take(places[1 + reach], axis=0) - colours.take(places[-reach], axis=0)
+        out[:, at] = np.minimum(np.abs(change[:, 0]), 1.0)
+        out[:, at + 1] = np.minimum(5.0 * np.hypot(change[:, 1], change[:, 2]), 1.5)
+        at += 2
+    out[:, at] = np.minimum(points[pixels, 2], 0.15) / np.float32(0.05)
+    out[:, at + 1] = relief.noise / 0.001
+    out[:, at + 2] = relief.rough / 0.005
+    out[:, at + 3] = normals[pixels, 2]
     return out
 
 
