@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tool_nodes.catalogue import CatalogueItem
 from tool_nodes.perception.colours import shade_and_misfit
 from tool_nodes.perception.extents import Extents
+from tool_nodes.perception.naming import SURE, known_product
 from tool_nodes.types import FloatArray, ObjectView
 
 _PIXEL_SCALE = 9.0
@@ -30,8 +31,9 @@ _AT_ONCE = 6
 _LIT_SHADE = (0.62, 1.10)
 """The brightest part of a thing is lit within these factors, unless something shades it."""
 
-_UNKNOWN = -16.0
-"""Below this likelihood a thing is none of the items; a thing that is partly hidden is given more credit."""
+_UNKNOWN = -24.0
+"""Below this likelihood a thing is none of the items, whatever `evidence` says: it saves comparing most of them. With a
+noisy camera and a thing half hidden products are seen down to about -22."""
 
 CONFIDENCE = 2.5
 """The likelihoods are divided by this before they are compared as probabilities [-]: the features of a thing err
@@ -39,8 +41,8 @@ together. Chosen, with `_STRANGER`, so that of readings with one probability tha
 640x480, 320x240 and 160x120 in generated and crowded scenes of seeds 1000 to 1049 (`toolhand bench perception
 --first-seed 1000 --scenes 50` shows it)."""
 _STRANGER = {False: -20.0, True: -16.0}
-"""Log likelihood of being none of the items, of a thing in full view (False) or partly hidden: a fragment looks like
-many things. Measured as `CONFIDENCE`."""
+"""Log likelihood of being none of the items, of a thing in full view (False) or partly hidden. Measured as
+`CONFIDENCE`."""
 STRANGE = _STRANGER[False]
 """That of a thing in full view."""
 _SLIGHT = 0.01
@@ -50,6 +52,16 @@ _POSE_PENALTY = 3.0
 """What lying on a side takes from the log likelihood: most things stand on their foot."""
 _UNSEEN_PART_PENALTY = 3.0
 """What it takes that no pixel shows an item's large second colour [log likelihood]; a round figure."""
+_FOREIGN = (12.0, 25.0)
+"""Misfits over which a pixel shows neither of an item's colours: perhaps, and surely [grey levels]. Of known products
+nine pixels of ten stay below the first with every sensor."""
+_CLEARLY = 3.0
+"""A pixel shows the second colour where that fits better by this much [grey levels]; a round figure, about the noise of
+a picture."""
+_HIDDEN_SLACK = 2.5
+"""How much larger constant errors of size are where a part is out of sight [-]; a round figure."""
+_FARTHEST = 5.0
+"""Errors of size count no more than this [standard deviations]: beyond it no item is meant; a round figure."""
 _TINY_PARTS = (None, "stem", "tip")
 _FILL = {"round": 0.80, "straight": 0.985}
 """Share of its smallest rectangle that a seen footprint fills [-]; near those of an ellipse, pi / 4, and of a
@@ -134,30 +146,66 @@ class Recogniser:
     def readings(self, look: Look) -> list[Reading]:
         """What a look is taken for, then what else it may be, likeliest first; together at most 1.
 
-        The probabilities are the likelihoods with `CONFIDENCE`, against each other and being none of the items.
+        A thing has an item's name only where `evidence` is stronger than what unknown things show by chance; one
+        without a name is None alone. The items share the probability of being known by their likelihoods.
         """
-        limit = 1.5 * _UNKNOWN if look.cut else _UNKNOWN
-        stranger = _STRANGER[look.cut]
-        least = stranger + CONFIDENCE * float(np.log(_SLIGHT))
-        scores = np.append(self.log_likelihood(look, min(limit, least)), stranger)
-        likely = np.exp((scores - scores.max()) / CONFIDENCE)
-        likely /= likely.sum()
+        scores = self.log_likelihood(look, _UNKNOWN + CONFIDENCE * float(np.log(_SLIGHT)))
+        winner = int(np.argmax(scores)) if self.items else -1
+        if winner < 0 or scores[winner] <= _UNKNOWN:
+            return [Reading(None, 1.0)]
+        known = known_product(self.evidence(look, winner))
+        if known < SURE:
+            return [Reading(None, 1.0)]
+        # A fragment looks like many things: what is partly hidden is less certain at the same evidence.
+        stranger = float(np.exp((_STRANGER[look.cut] - scores[winner]) / CONFIDENCE))
+        likely = np.exp((scores - scores[winner]) / CONFIDENCE)
+        likely *= known / (likely.sum() + stranger)
+        known = float(likely.sum())
         order = [int(k) for k in np.argsort(-likely, kind="stable") if likely[k] >= _SLIGHT]
-        winner = int(np.argmax(scores[:-1])) if self.items else -1
-        taken = winner if self.items and scores[winner] > limit else len(self.items)
-        order = [taken, *(k for k in order if k != taken)]
-        return [Reading(self.items[k] if k < len(self.items) else None, float(likely[k])) for k in order]
+        found = [Reading(self.items[k], float(likely[k])) for k in order]
+        unknown = [Reading(None, 1.0 - known)] if 1.0 - known >= _SLIGHT else []
+        return [found[0], *sorted([*found[1:], *unknown], key=lambda reading: -reading.probability)]
 
     def best(self, look: Look) -> CatalogueItem | None:
         """The item that explains a look best, or None if none explains it."""
         return self.readings(look)[0].item
 
-    def _size_term(self, look: Look) -> FloatArray:
-        slack = 2.5 if look.cut else 1.0
+    def evidence(self, look: Look, k: int) -> FloatArray:
+        """(len(EVIDENCE),) how well a look agrees with item k, size, shape and colours each by themselves."""
+        z, terms = self._misfits(look)
+        pose = int(np.argmax(terms[:, k]))
+        colours = np.zeros(6)
+        if len(look.pixels):
+            main, second = shade_and_misfit(look.pixels, self._palette[[self._main[k], self._second[k]]])[1].T
+            misfit = np.minimum(main, second)
+            shows = float(np.mean(second < main - _CLEARLY)) if self.items[k].secondary_rgb is not None else 0.0
+            wanted = float(np.mean(_secondary_share(self._parts[k], look.levels)))
+            high = [float(np.mean(misfit > limit)) for limit in _FOREIGN]
+            excess = max(shows - wanted, 0.0), max(wanted - shows, 0.0)
+            colours = np.array([*high, np.median(misfit), np.quantile(misfit, 0.9), *excess])
+        values = [
+            terms[pose, k],
+            *np.clip(-z[pose, k], 0.0, _FARTHEST),
+            # What is hidden makes a thing look smaller, never larger.
+            *np.clip((_HIDDEN_SLACK if look.cut else 1.0) * z[pose, k], 0.0, _FARTHEST),
+            self._colour_term(look, np.array([k]))[0],
+            self._shape_term(look)[k],
+            pose > 0,
+            self.items[k].secondary_rgb is not None,
+            *colours,
+        ]
+        return np.array(values, dtype=float)
+
+    def _misfits(self, look: Look) -> tuple[FloatArray, FloatArray]:
+        """Errors of size (3, len(items), 3) in their standard deviations, by pose, and log likelihoods (3, items)."""
+        slack = _HIDDEN_SLACK if look.cut else 1.0
         sigma = slack * np.array([0.004, 0.004, 0.003]) + self._poses * np.array([0.03, 0.03, 0.015])
-        z = (np.asarray(look.extents.size) - self._poses) / sigma
-        terms = -np.sum(np.minimum(0.5 * z**2, 10.0), axis=2) - np.array([[0.0], [_POSE_PENALTY], [_POSE_PENALTY]])
-        best: FloatArray = terms.max(axis=0)
+        z: FloatArray = (np.asarray(look.extents.size) - self._poses) / sigma
+        lying = np.array([[0.0], [_POSE_PENALTY], [_POSE_PENALTY]])
+        return z, -np.sum(np.minimum(0.5 * z**2, 10.0), axis=2) - lying
+
+    def _size_term(self, look: Look) -> FloatArray:
+        best: FloatArray = self._misfits(look)[1].max(axis=0)
         return best
 
     def _shape_term(self, look: Look) -> FloatArray:
