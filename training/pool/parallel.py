@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -84,6 +85,9 @@ def _attempt(work: Callable[[Job], Result], job: Job) -> tuple[Result | None, st
         return work(job), ""
     except Exception as error:
         return None, f"{type(error).__name__}: {error}"
+    finally:
+        # A station refers to itself in circles, and its 25 MB of MuJoCo's do not count for when these are looked for.
+        gc.collect()
 
 
 def _in_processes(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import pytest
 
 from training.pool.parallel import run_jobs
@@ -52,3 +54,22 @@ def test_progress_is_told_on_stderr_and_never_on_stdout(capsys: pytest.CaptureFi
 def test_a_result_that_is_empty_or_zero_is_still_a_result() -> None:
     results = run_jobs(eval, ["0", "''", "[]"], 1, told)
     assert results == [0, "", []]
+
+
+def test_what_a_job_leaves_in_circles_is_gone_before_the_next() -> None:
+    class Circle:
+        def __init__(self) -> None:
+            self.itself = self
+
+    left: list[weakref.ref[Circle]] = []
+
+    def work(job: int) -> bool:
+        gone = all(ref() is None for ref in left)
+        left.append(weakref.ref(Circle()))
+        return gone
+
+    assert run_jobs(work, [0, 1, 2], 1, told_false) == [True, True, True]
+
+
+def told_false(job: int, why: str) -> bool:
+    return False
