@@ -127,7 +127,7 @@ def _cluster(surface: Surface, eye: FloatArray, mask: BoolArray, support: float,
     points = surface.points[window][mask[window]]
     points = points[np.isfinite(points[:, 2])]
     high = points[points[:, 2] > support + SOLID_M / 2]
-    extents = measure(high if len(high) >= len(points) // 4 else points, support, eye, surface.coarse)
+    extents = measure(high if len(high) >= max(len(points) // 4, 1) else points, support, eye, surface.coarse)
     return Cluster(mask, window, extents, support, within=within)
 
 

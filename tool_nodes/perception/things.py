@@ -190,7 +190,7 @@ class Things:
             halves = [
                 united(self.surface, eye, [replace(part.cluster, mask=mask)])
                 for mask in (split.first, split.second)
-                if np.count_nonzero(mask) >= least
+                if np.count_nonzero(mask) >= least and np.isfinite(self.surface.points[mask][:, 2]).any()
             ]
             if len(halves) == 2 and all(len(half.extents.outline) > 2 for half in halves):
                 yield (halves[0], halves[1]), _odds(split.same)
