@@ -121,8 +121,8 @@ class CameraWithoutIds:
         return self._taken[-1][1]
 
     def with_ids(self, frame: Frame) -> Frame:
-        """The same picture with its ids, for a judge; as it is where it is none of the last ones."""
-        return next((whole for whole, shown in self._taken if shown is frame), frame)
+        """The same picture with its ids and all depth, for a judge; as it is where it is none of the last ones."""
+        return next((whole for whole, shown in self._taken if shown.rgb is frame.rgb), frame)
 
 
 class Station:
@@ -165,7 +165,7 @@ class Station:
         if not next(self.ports.over_truth, None):
             self.camera, self.wrist_camera = CameraWithoutIds(self.camera), CameraWithoutIds(self.wrist_camera)
         self._make_planner()
-        self.manipulator = Manipulator(self.arm, self.planner, self.camera, self._on_stage, self._guard, self.robot)
+        self.manipulator = self._make_manipulator()
         self.toolbox = self.new_toolbox()
 
     def _make_arm(self) -> SimArm:
@@ -182,6 +182,11 @@ class Station:
         config = self.config
         truth = Truth([placed.item for placed in self.scene.objects], config.noise)
         return make_ports(config.perception, config.ports, Setting(config.seed, truth=truth, robot=self.robot))
+
+    def _make_manipulator(self) -> Manipulator:
+        return Manipulator(
+            self.arm, self.planner, self.camera, self._on_stage, self._guard, self.robot, self.wrist_camera
+        )
 
     def _make_planner(self) -> None:
         """The one planner of the station, with the seed of the configuration."""
@@ -259,7 +264,7 @@ class Station:
         self.ports = self._make_ports()
         self._make_planner()
         if self.planner is not planner:
-            self.manipulator = Manipulator(self.arm, self.planner, self.camera, self._on_stage, self._guard, self.robot)
+            self.manipulator = self._make_manipulator()
         self.toolbox = self.new_toolbox()
 
     def _alive_cameras(self) -> list[FollowingCamera]:

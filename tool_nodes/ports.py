@@ -236,6 +236,17 @@ class GraspAndPlace(Protocol):
     def place(self, point_base: FloatArray, frame: Frame) -> None:
         """Set the held object down at a point (3,) of the base frame [m]. Raises ToolError."""
 
+    def look(self, point_base: FloatArray, frame: Frame) -> Frame:
+        """A picture of a place (3,), base frame [m], by the camera at the wrist, which goes there and back.
+
+        Args:
+            point_base: The place.
+            frame: A picture of now by the scene camera.
+
+        Raises:
+            ToolError: UNAVAILABLE where there is no such camera; ALREADY_HOLDING; as a motion.
+        """
+
     def holds(self) -> str | None:
         """The words that what is held was pointed at by, "" where there were none; None where nothing is held.
 

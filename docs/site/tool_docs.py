@@ -57,7 +57,8 @@ _INTRODUCTION = """\
 Made from the code by `python -m docs.site.tool_docs`: schemas, docstrings, and calls with what they answered.
 
 Four papers, four suites; each has the names, arguments and coordinates that its paper prints. `toolhand tools --suite
-peria` lists one, `--suite all` every one, and `--suite evic,last` some.
+peria` lists one, `--suite all` every one of them, and `--suite evic,last` some. `--suite spacetools,wrist` adds a
+closer look by the camera at the wrist, which is no paper's.
 
 | suite | coordinates | pictures are named by |
 |---|---|---|

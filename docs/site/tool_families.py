@@ -79,7 +79,13 @@ class Family:
         return next((i for i, pattern in enumerate(self.tools) if fnmatchcase(tool.name, pattern)), None)
 
 
-_TITLES: Mapping[str, str] = {"spacetools": "SpaceTools", "peria": "PERIA", "evic": "E-ViC", "last": "LAST"}
+_TITLES: Mapping[str, str] = {
+    "spacetools": "SpaceTools",
+    "peria": "PERIA",
+    "evic": "E-ViC",
+    "last": "LAST",
+    "wrist": "Second view",
+}
 
 _SEEING: tuple[type[_Named], ...] = (SimPerception, PixelPerception)
 _POINTING: tuple[type[_Named], ...] = (*_SEEING, LearnedPerception)
@@ -142,8 +148,16 @@ FAMILIES: Sequence[Family] = (
         _SEEING,
     ),
     Family("last", "Zooming", ("ZoomCrop",), "function tool"),
+    Family(
+        "wrist",
+        "The camera at the wrist",
+        ("robot.look_closer",),
+        "-",
+        ("Camera", "Planner", "Arm"),
+        others="simulated arm with a camera at its wrist; ROS 2 controllers and topics",
+    ),
 )
-"""In the order of docs/reference/tools.md; every tool of the papers is of exactly one."""
+"""In the order of docs/reference/tools.md; every tool of this project is of exactly one."""
 
 
 def suite_title(suite: str) -> str:

@@ -16,7 +16,6 @@ from sim.station import Station, StationConfig
 from tool_nodes.sandbox import seccomp
 from tool_nodes.toolbox.arguments import ArrayArgument, ImageArgument, NumberArgument, TextArgument
 from tool_nodes.toolbox.toolbox import ToolSpec
-from tool_nodes.tools.suites import SUITES
 
 FOLDER = ROOT / "docs" / "reference" / "tools"
 ALL_PICTURES_BYTES = 700_000
@@ -24,7 +23,7 @@ ALL_PICTURES_BYTES = 700_000
 
 @pytest.fixture(scope="module")
 def specs() -> list[ToolSpec]:
-    return list(Station(load_scene(EXAMPLE_SCENE), StationConfig(suites=SUITES)).toolbox.specs.values())
+    return list(Station(load_scene(EXAMPLE_SCENE), StationConfig(suites=tool_docs.own_suites())).toolbox.specs.values())
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from tool_nodes import workspace
 from tool_nodes.geometry import backproject, transform
 from tool_nodes.motion.gripper import GripperModel
+from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.targets import jaw_opening_for, meant_mask, target_mask
-from tool_nodes.perception.heights import MIN_HEIGHT, SeenTable
+from tool_nodes.perception.carrying import carried_target
+from tool_nodes.perception.heights import MIN_HEIGHT, SeenTable, SeenTwice
 from tool_nodes.perception.levelling import levelled
 from tool_nodes.perception.obstacles import OBSTACLE_CELL_M, fit_obstacles
 from tool_nodes.ports import Planner
-from tool_nodes.types import Box, CollisionScene, FloatArray, Frame, GraspTarget
+from tool_nodes.types import BoolArray, Box, CollisionScene, FloatArray, Frame, GraspTarget
 
 APPROACH = 0.10
 """Distance from the pre-grasp to the grasp [m]."""
@@ -58,9 +60,14 @@ class _Around:
 class GraspScenes:
     """Collision scenes for grasps of one picture; what was fitted to the newest picture is remembered.
 
+    Where a second camera has looked, too, and nothing has changed since, obstacles are what either camera saw.
+
     Args:
         planner: Decides what the arm can reach.
         gripper: Model of the arm's gripper.
+
+    Attributes:
+        views: Pictures of the newest second view, as given to `look_also`.
     """
 
     def __init__(self, planner: Planner, gripper: GripperModel) -> None:
@@ -68,6 +75,21 @@ class GraspScenes:
         self._gripper = gripper
         self._newest: tuple[Frame, NDArray[np.float32], SeenTable] | None = None
         self._around: OrderedDict[bytes, _Around] = OrderedDict()
+        self.views: tuple[Frame, Frame] | None = None
+        self._second: tuple[Frame, NDArray[np.float32], SeenTable] | None = None
+
+    def look_also(self, views: tuple[Frame, Frame] | None) -> None:
+        """Know a second view, or none: a picture by the scene camera, and another camera's of the same scene."""
+        self.views, self._newest = views, None
+
+    def _other_view(self, frame: Frame) -> Frame | None:
+        """The picture that the other camera took of the same scene; None where there is none."""
+        if self.views is None:
+            return None
+        first, closer = self.views
+        if frame.camera == closer.camera:
+            return first if frame is closer or frame.key == closer.key else None
+        return None if frame is not first and changed(first, frame) else closer
 
     def reachable(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> float:
         """How well the arm can be at a grasp and come to it in a straight line from its pre-grasp, in [0, 1]; see `of`.
@@ -116,6 +138,8 @@ class GraspScenes:
     def _of_target(self, T: FloatArray, frame: Frame, target: GraspTarget | None) -> _Around:
         if self._newest is None or self._newest[0] is not frame:
             self._newest = frame, *_levelled(frame)
+            other = self._other_view(frame)
+            self._second = None if other is None else (other, *_levelled(other))
             self._around.clear()
         _, cloud, seen = self._newest
         shape = frame.depth.shape
@@ -129,11 +153,19 @@ class GraspScenes:
         if key not in self._around:
             points = cloud[(mask & left_out).reshape(-1)]
             points = points[np.isfinite(points[:, 2])]
-            boxes = fit_obstacles(seen.frame, ignore=left_out, seen=seen, about=points)
+            boxes = fit_obstacles(seen.frame, ignore=left_out, seen=self._seen_twice(frame, mask, seen), about=points)
             self._around[key] = _Around(points, boxes)
             while len(self._around) > _KEPT:
                 self._around.popitem(last=False)
         return self._around[key]
+
+    def _seen_twice(self, frame: Frame, mask: BoolArray, seen: SeenTable) -> SeenTable:
+        """What is seen of the table, by the second camera, too, without the target that a mask (H, W) outlines."""
+        if self._second is None:
+            return seen
+        other, cloud, also = self._second
+        target = carried_target(frame, GraspTarget(mask), other)
+        return SeenTwice(seen, also, None if target is None else meant_mask(cloud, target.mask) | target.mask)
 
 
 def _levelled(frame: Frame) -> tuple[NDArray[np.float32], SeenTable]:
@@ -145,6 +177,12 @@ def _levelled(frame: Frame) -> tuple[NDArray[np.float32], SeenTable]:
     cloud = transform(frame.T_base_camera, points)
     lowest = max(MIN_HEIGHT, _TABLE_NOISES * table.noise)
     return cloud, SeenTable(frame, OBSTACLE_CELL_M, cloud=cloud, lowest=lowest)
+
+
+def levelled_obstacles(frame: Frame) -> tuple[Box, ...]:
+    """Boxes around all that a picture shows above the table, the table brought to its height."""
+    _, seen = _levelled(frame)
+    return fit_obstacles(seen.frame, seen=seen)
 
 
 def ways_back(T_base_gripper: FloatArray) -> tuple[FloatArray, ...]:

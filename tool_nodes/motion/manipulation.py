@@ -17,7 +17,7 @@ from tool_nodes.motion.approval import MotionStep
 from tool_nodes.motion.grasp_scenes import APPROACH, DOWNWARDS, GraspScenes, mirrored, ways_back
 from tool_nodes.motion.grip import CARRIED_M, EMPTY_OPENING, steady_grip, wrong_object
 from tool_nodes.motion.guard import LIFT_M, Mode, MotionGuard, recorded
-from tool_nodes.motion.moves import GuardedMoves
+from tool_nodes.motion.looking import GuardedLooks
 from tool_nodes.motion.placing import MOST_IN_VAIN, PlaceCandidate, blocked, place_candidates, verify_placed
 from tool_nodes.motion.plans import GraspPlan, Legs, ManipulatorState, ParkPlan, PlacePlan
 from tool_nodes.motion.robot_model import RobotModel
@@ -53,8 +53,8 @@ _NOBODY_MOVES = frozenset({ErrorCode.STOPPED, ErrorCode.UNAVAILABLE, ErrorCode.T
 """After these the arm is not commanded any more: it was stopped, does not answer, or does not follow its commands."""
 
 
-class Manipulator(GuardedMoves):
-    """Runs grasps and placements on an Arm, planned by a Planner.
+class Manipulator(GuardedLooks):
+    """Runs grasps, placements and looks on an Arm, planned by a Planner.
 
     Args:
         arm: The arm and gripper.
@@ -63,6 +63,7 @@ class Manipulator(GuardedMoves):
         on_stage: Called with what begins, e.g. "the lift", before it is planned and moved.
         guard: Decides what may move; without one motions run at once, within the limits.
         robot: The robot; the guard's where None, and without a guard the default one.
+        wrist: The camera at the wrist, for a second view; None where there is none.
 
     Raises:
         ToolError: INVALID_ARGUMENT where the guard is of another robot.
@@ -76,10 +77,11 @@ class Manipulator(GuardedMoves):
         on_stage: Callable[[str], None] = lambda stage: None,
         guard: MotionGuard | None = None,
         robot: RobotModel | None = None,
+        wrist: Camera | None = None,
     ) -> None:
         super().__init__(arm, planner, camera, on_stage, guard, robot)
+        self._wrist = wrist
         self._scenes = GraspScenes(planner, self._gripper)
-        self.held: HeldObject | None
         self.reset()
 
     def reset(self) -> None:
@@ -88,11 +90,12 @@ class Manipulator(GuardedMoves):
 
     def save(self) -> ManipulatorState:
         """What is known from the motions before, between two of them."""
-        return ManipulatorState(self.held, self._last_scene)
+        return ManipulatorState(self.held, self._last_scene, self._scenes.views)
 
     def restore(self, state: ManipulatorState) -> None:
         """Go on from a saved state, once the arm has."""
         self.held, self._last_scene = state.held, state.last_scene
+        self._scenes.look_also(state.views)
 
     def _retreat(self, scene: CollisionScene) -> None:
         """Open, back out and park after a failure; a second failure leaves the arm where it is, at rest."""

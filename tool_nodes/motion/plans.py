@@ -117,16 +117,47 @@ class ParkPlan:
 
 
 @dataclass(frozen=True)
+class LookPlan:
+    """How the wrist camera gets to a view and the arm home again; nothing has moved yet.
+
+    Attributes:
+        legs: To the view, and back to the park position.
+        T_base_gripper: (4, 4) the gripper at the view.
+        scene: Obstacles.
+        frame: The picture that it was planned on.
+        opening_m: Opening of the jaws on the way [m].
+    """
+
+    legs: Legs
+    T_base_gripper: FloatArray
+    scene: CollisionScene
+    frame: Frame
+    opening_m: float
+
+    def motion(self) -> PlannedMotion:
+        """What would be run, made of the arrays as they are now."""
+        return PlannedMotion(
+            f"Look with the wrist camera, with the gripper at {_where(self.T_base_gripper[:3, 3])}",
+            (self.opening_m, *self.legs),
+            self.T_base_gripper,
+            "to the park position, if the way back fails",
+            self.frame,
+        )
+
+
+@dataclass(frozen=True)
 class ManipulatorState:
     """What a Manipulator knows from the motions before.
 
     Attributes:
         held: The thing that the gripper holds, or None.
         last_scene: Obstacles of the last motion.
+        views: Pictures by the scene camera and by the one at the wrist of the last second view, or None.
     """
 
     held: HeldObject | None = None
     last_scene: CollisionScene = field(default_factory=lambda: CollisionScene(table_z=workspace.TABLE_Z))
+    views: tuple[Frame, Frame] | None = None
 
 
 def _where(point: FloatArray) -> str:

@@ -19,7 +19,10 @@ SHARES: Mapping[str, float] = {
     "the descent": 0.45,
     "the release": 0.6,
     "the retreat": 0.7,
-    # of both
+    # of a look
+    "the move to the view": 0.15,
+    "the look from the wrist": 0.5,
+    # of all
     "the return to the park position": 0.8,
     "the look at what was lifted": 0.95,
     "the look at the place": 0.95,

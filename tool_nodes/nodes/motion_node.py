@@ -1,7 +1,8 @@
 """ROS 2 node `motion`: grasps and places by the robot's controllers, and the stop.
 
 Actions execute_grasp and place, the services execute_grasp_once and place_once for callers that need only a call,
-return_to_park for an arm that a stop has left in the camera's view, /stop and /reset_stop (`tool_nodes.ros.stop`),
+look_closer for a picture by the camera at the wrist, return_to_park for an arm that a stop has left in the camera's
+view, /stop and /reset_stop (`tool_nodes.ros.stop`),
 /approve_motion for the operator (`tool_nodes.ros.approving`), /get_motion_attempts for records of runs.
 One motion at a time; it runs in a thread of its own.
 """
@@ -12,7 +13,7 @@ import contextlib
 import functools
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -27,7 +28,7 @@ from std_srvs.srv import Trigger
 from tf2_ros import Buffer, TransformListener
 from toolhand_interfaces.action import ExecuteGrasp, Place
 from toolhand_interfaces.srv import ExecuteGrasp as ExecuteGraspOnce
-from toolhand_interfaces.srv import GetHeld
+from toolhand_interfaces.srv import GetHeld, LookCloser
 from toolhand_interfaces.srv import Place as PlaceOnce
 
 from tool_nodes import registry
@@ -43,7 +44,7 @@ from tool_nodes.ros import parameters
 from tool_nodes.ros.approving import ApprovalDesk, read_limits, read_token
 from tool_nodes.ros.attempts import AttemptLog
 from tool_nodes.ros.camera_parameters import declare_cameras
-from tool_nodes.ros.messages import BASE_FRAME, header_of, rgb_to_image
+from tool_nodes.ros.messages import BASE_FRAME, header_of, put_frame, rgb_to_image
 from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, StageProgress
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, failure, success
@@ -143,7 +144,8 @@ class MotionNode(Node):
     Parameters: `robot`, `seed` (may be set while nothing moves: all is as freshly started), `arm` (a name of the group
     `toolhand.arm`; `ros2_control` adds `gripper_action` and `time_step`), `lockstep`, `planner`, `planning_s` (of one
     search for a path, free running alone), `base_frame`, those of `declare_cameras` for the scene camera,
-    `availability_deadline_s`, `response_deadline_s`, `motion_deadline_s`, `stop_deadline_s`, `still_velocity`; for the
+    `wrist.camera`, `availability_deadline_s`, `response_deadline_s`, `motion_deadline_s`, `stop_deadline_s`,
+    `still_velocity`; for the
     guard `approval` (auto, ask-motion, dry-run: no goal is let through more easily), `approval_deadline_s`,
     `approval_token_file`, `speed_limit`, `motions_per_minute` (0: any number), `workspace_low`, `workspace_high`.
 
@@ -162,6 +164,10 @@ class MotionNode(Node):
         self._camera = declare_cameras(self, ["scene"], transforms, deadlines.availability_s, base_frame, robot)[
             "scene"
         ]
+        # Few motions look through it: it is asked from the camera node, and nothing is subscribed to here.
+        self._wrist = declare_cameras(
+            self, ["wrist"], transforms, deadlines.availability_s, base_frame, robot, usual="camera_node"
+        )["wrist"]
         self._frames = Frames(transforms, base_frame)
         # The arm and the stop.
         self._latch = StopLatch(HOW_TO_RESET)
@@ -210,6 +216,7 @@ class MotionNode(Node):
         self._servers = [self._serve(kind) for kind in (GRASP, PLACE)]
         self._attempts = AttemptLog(self)
         self.create_service(Trigger, "return_to_park", self._on_park, callback_group=ReentrantCallbackGroup())
+        self.create_service(LookCloser, "look_closer", self._on_look, callback_group=ReentrantCallbackGroup())
         self.create_service(GetHeld, "get_held", self._on_get_held, callback_group=ReentrantCallbackGroup())
         self._desk.announce()
         self._stop.start()
@@ -223,7 +230,9 @@ class MotionNode(Node):
     def _begin_anew(self, seed: int) -> None:
         self._planner.reseed(seed)
         planner = InterruptiblePlanner(self._planner, lambda: self._halted)
-        self._manipulator = Manipulator(self._arm, planner, self._camera, self._enter, self._guard, self._robot)
+        self._manipulator = Manipulator(
+            self._arm, planner, self._camera, self._enter, self._guard, self._robot, self._wrist
+        )
         self._plans = PlanBook(self._robot)
 
     def _refuse_while_moving(self, changes: list[Parameter]) -> SetParametersResult:
@@ -276,6 +285,10 @@ class MotionNode(Node):
         outcome = SimpleNamespace(status=success("The arm is at its park position."))
         await self._carry_out("return_to_park", outcome, self._park)
         response.success, response.message = outcome.status.success, outcome.status.message
+        return response
+
+    async def _on_look(self, request: Any, response: Any) -> Any:
+        await self._carry_out("look_closer", response, lambda: self._look(request, response))
         return response
 
     def _on_get_held(self, request: Any, response: Any) -> Any:
@@ -343,10 +356,16 @@ class MotionNode(Node):
 
     def _park(self) -> None:
         """Bring the arm back from where it was left. Raises ToolError."""
-        try:
+        with _stopped_in_planning():
             self._manipulator.return_to_park()
-        except InterruptedPlanning as interruption:
-            raise ToolError(ErrorCode.STOPPED, "A stop came during planning; the arm stands still.") from interruption
+
+    def _look(self, request: Any, response: Any) -> None:
+        """Fill the answer with a picture by the camera at the wrist. Raises ToolError, BadMessage."""
+        with _stopped_in_planning():
+            self._manipulator.return_to_park()
+            frame = self._camera.capture()
+            put_frame(response, self._manipulator.look(self._frames.point(request.place, frame), frame))
+        response.status = success("Looked from the wrist; the arm is parked again.")
 
     def _plan_and_run(self, job: QueuedMotion, plan_only: bool) -> None:
         manipulator, result = self._manipulator, job.result
@@ -412,6 +431,15 @@ class MotionNode(Node):
         if error.code in _SYSTEM_FAILED:
             return ToolError(error.code, f"During {stage}: {error.message}", error.hint)
         return error
+
+
+@contextlib.contextmanager
+def _stopped_in_planning() -> Iterator[None]:
+    """Within it, planning that a stop interrupts is the ToolError STOPPED."""
+    try:
+        yield
+    except InterruptedPlanning as interruption:
+        raise ToolError(ErrorCode.STOPPED, "A stop came during planning; the arm stands still.") from interruption
 
 
 def main(args: list[str] | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -167,6 +167,25 @@ class SeenTable:
             high, z = high[many], z[many]
         np.maximum.at(heights, high, z)
         return HeightMap(self.x0, self.y0, self.cell, heights.astype(float).reshape(self.shape))
+
+
+class SeenTwice(SeenTable):
+    """The table as two cameras see it: what the first one does not see, the second one may; else the higher counts.
+
+    Args:
+        first: Table as the first camera sees it.
+        second: Table as the second camera sees it, in the same cells.
+        ignore: bool (H, W), pixels of the second picture to leave out of every height map.
+    """
+
+    def __init__(self, first: SeenTable, second: SeenTable, ignore: BoolArray | None = None) -> None:
+        vars(self).update(vars(first))
+        self._first, self._second, self._ignored = first, second, ignore
+
+    def heights(self, ignore: BoolArray | None = None, least: int = 1) -> HeightMap:
+        """See `SeenTable.heights`; the pixels to leave out are the first picture's."""
+        first, second = self._first.heights(ignore, least), self._second.heights(self._ignored, least)
+        return replace(first, heights=np.fmax(first.heights, second.heights))
 
 
 def on_surface(depth: NDArray[np.float32], pixels: NDArray[np.integer[Any]]) -> BoolArray:

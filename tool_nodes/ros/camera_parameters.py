@@ -30,18 +30,19 @@ def declare_cameras(
     base_frame: str = BASE_FRAME,
     robot: RobotModel | None = None,
     lost: Callable[[], None] = lambda: None,
+    usual: str = "topics",
 ) -> dict[str, Camera]:
     """Cameras by their names, "scene" or "wrist", from the parameters of a node.
 
-    The parameter `NAME.camera` is a name of the group `toolhand.camera`: "topics", or a camera of another package,
-    which may ask for the arguments of `topics`.
+    The parameter `NAME.camera` is a name of the group `toolhand.camera`, `usual` where nobody sets it: "topics", or a
+    camera of another package, which may ask for the arguments of `topics`.
 
     Raises:
         ToolError: INVALID_ARGUMENT; what the camera itself raises.
     """
     found = {}
     for camera in cameras:
-        spec = parameters.text(node, f"{camera}.camera", "topics", "What takes its pictures")
+        spec = parameters.text(node, f"{camera}.camera", usual, "What takes its pictures")
         found[camera] = registry.make(
             "camera",
             spec,

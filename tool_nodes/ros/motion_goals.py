@@ -162,12 +162,15 @@ class Frames:
             return ray_to_base(frame, point_2d)
         if request.target != Place.Goal.POINT_3D:
             raise invalid(f"place: target must be POINT_2D or POINT_3D, got {request.target}.")
-        point = request.point_3d.point
-        xyz = np.array([point.x, point.y, point.z])
+        return self.point(request.point_3d, frame, "place: point_3d")
+
+    def point(self, stamped: Any, frame: Frame, what: str = "look_closer: the place") -> FloatArray:
+        """A point (3,) in the base frame of a PointStamped. Raises ToolError, BadMessage."""
+        xyz = np.array([stamped.point.x, stamped.point.y, stamped.point.z])
         if not np.isfinite(xyz).all():
-            raise invalid("place: point_3d must not hold NaN or infinite numbers.")
-        _require_near(xyz, "place: point_3d")
-        return transform(self._of(request.point_3d.header, frame), xyz[None])[0]
+            raise invalid(f"{what} must not hold NaN or infinite numbers.")
+        _require_near(xyz, what)
+        return transform(self._of(stamped.header, frame), xyz[None])[0]
 
     def _of(self, header: Any, frame: Frame) -> FloatArray:
         """T_base_x (4, 4) of the frame x that a header names."""

@@ -23,6 +23,7 @@ from toolhand_interfaces.srv import (
     ComputeGrasp,
     GetDepth,
     GetHeld,
+    LookCloser,
 )
 from vision_msgs.msg import Point2D
 
@@ -189,6 +190,8 @@ class RemoteManipulator:
         self._place = ActionClient(node, Place, "place", callback_group=group)
         soon = replace(deadlines, availability_s=min(deadlines.availability_s, _HELD_WITHIN_S))
         self._get_held = Service(node, GetHeld, "get_held", soon)
+        self._look_closer = Service(node, LookCloser, "look_closer", replace(deadlines, response_s=deadlines.motion_s))
+        self._frames = FrameMemory()
         self._deadlines = deadlines
         self._stopped = stopped
         self.motion_time_s = 0.0
@@ -210,6 +213,16 @@ class RemoteManipulator:
         goal = Place.Goal(approval_mode=Place.Goal.AUTO, target=Place.Goal.POINT_3D)
         goal.point_3d = PointStamped(header=_in_base(frame), point=Point(x=x, y=y, z=z))
         self._run(self._place, goal, "place")
+
+    def look(self, point_base: FloatArray, frame: Frame) -> Frame:
+        """See ports.GraspAndPlace. Raises ToolError: also UNAVAILABLE, TIMEOUT."""
+        x, y, z = (float(value) for value in point_base)
+        place = PointStamped(header=_in_base(frame), point=Point(x=x, y=y, z=z))
+        with self.job() as job:
+            if job.halted:  # as in `_run`
+                raise job.error
+            closer: Frame = self._look_closer(LookCloser.Request(place=place), self._frames.take)
+            return closer
 
     def holds(self) -> str | None:
         """See ports.GraspAndPlace. Raises ToolError: UNAVAILABLE, TIMEOUT."""

@@ -23,7 +23,7 @@ from tool_nodes.ros.calling import Deadlines, call
 from tool_nodes.ros.remote import RemoteCamera, remote_toolbox
 from tool_nodes.ros.remote_perception import RemotePointer
 from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Toolbox
+from tool_nodes.toolbox.toolbox import Session, Toolbox
 
 NODES = str(Path(__file__).with_name("nodes_process.py"))
 LONG_S = 60.0
@@ -110,6 +110,32 @@ def test_a_pick_and_place_ends_as_in_process(start: Any, serve: Callable[..., An
     (place,) = found.variables.values()
     # Contact amplifies last digits: the thing stands less than a millimetre beside where it stands in process.
     both.told_alike("robot.place_object_at_2d_location", placement_point_2d=list(place))
+    motion.end()
+
+
+def test_a_closer_look_shows_the_same_as_in_process(start: Any, serve: Callable[..., Any], make_node: Any) -> None:
+    options = ["-p", "use_sim_time:=true", "-p", "lockstep:=true", "-p", "availability_deadline_s:=30"]
+    motion = start("tool_nodes.nodes.motion_node", "--ros-args", *options)
+    scene, suites = load_scene(EXAMPLE_SCENE), ("spacetools", "wrist")
+    serve(LoadWorld, "/load_world", resource_string=scene_yaml(scene))
+    box = remote_toolbox(make_node("closer"), DEADLINES, suites=suites)
+    local, remote = Session(), Session()
+    records = []
+    for toolbox, session in ((Station(scene, StationConfig(suites=suites)).toolbox, local), (box, remote)):
+        toolbox.call("robot.capture_image", {}, session)
+        records.append(toolbox.call("robot.look_closer", {"point": [0.48, 0.62], "image_index": 0}, session))
+    here, there = (record.result for record in records)
+    assert here.ok, here.text
+    assert there.ok, there.text
+    assert there.text.startswith("Captured 640x480 image with depth from the wrist camera; the arm is parked again.")
+    ours, theirs = (session.images[-1].frame for session in (local, remote))
+    assert ours is not None
+    assert theirs is not None
+    assert theirs.camera == "wrist"
+    np.testing.assert_allclose(theirs.T_base_camera, ours.T_base_camera, atol=2e-3)
+    seen = np.isfinite(ours.depth) & np.isfinite(theirs.depth)
+    assert seen.mean() > 0.8
+    assert float(np.median(np.abs(ours.depth[seen] - theirs.depth[seen]))) < 2e-3
     motion.end()
 
 

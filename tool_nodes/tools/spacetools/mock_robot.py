@@ -67,6 +67,8 @@ class MockRobot(MockCamera):
     camera frame, `place_point_2d` normalized.
     """
 
+    moves = True
+
     @tool("robot.execute_grasp", aliases=["mock_robot.execute_grasp"])
     def execute_grasp(self, grasp_pose: Pose) -> ToolResult:
         """Simulate executing a grasp: it always succeeds and moves nothing.

@@ -14,14 +14,16 @@ from tool_nodes.drawing import colourize_depth
 from tool_nodes.geometry import backproject, carried, invert, project, transform
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.targets import ray_to_base
+from tool_nodes.perception.carrying import carried_target
 from tool_nodes.perception.containers import is_cavity, seen_inside
 from tool_nodes.perception.heights import height_map
 from tool_nodes.perception.placed import standing_at
 from tool_nodes.ports import Camera, GraspAndPlace
-from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
+from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid, unavailable
 from tool_nodes.stop_latch import StopWatch
 from tool_nodes.toolbox.arguments import Point2D, Point3D, Pose
 from tool_nodes.toolbox.example import Example
+from tool_nodes.toolbox.grasp_memory import GraspOf
 from tool_nodes.toolbox.images import SessionImage, view_of
 from tool_nodes.toolbox.toolbox import InSession, Session, tool
 from tool_nodes.tools.spacetools.depth import depth_range
@@ -39,9 +41,13 @@ class CameraTools:
 
     Args:
         camera: The scene camera.
+
+    Attributes:
+        moves: Whether these tools move the robot.
     """
 
     suite = "spacetools"
+    moves = False
 
     def __init__(self, camera: Camera) -> None:
         self._camera = camera
@@ -52,6 +58,14 @@ class CameraTools:
 
     def _last_seen(self, session: Session) -> Frame:
         return session.seen if session.seen is not None else self._look(session)
+
+    def look_closer(self, point_base: FloatArray, session: Session) -> Frame:
+        """A picture of a place (3,), base frame [m], by the camera at the wrist, which moves there and back.
+
+        Raises:
+            ToolError: UNAVAILABLE where there is none that could; as `ports.GraspAndPlace.look`.
+        """
+        raise unavailable("There is no camera at a wrist that could move.", "Use the pictures of robot.capture_image.")
 
     def _hand(self) -> str:
         """What is held, in a sentence and a blank; empty where nothing is, or where it is unknown."""
@@ -138,6 +152,8 @@ class RobotTools(CameraTools):
         clock: Time that motions are reported in [s]; simulated time in lockstep.
     """
 
+    moves = True
+
     def __init__(self, camera: Camera, manipulator: GraspAndPlace, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(camera)
         self._manipulator = manipulator
@@ -146,6 +162,12 @@ class RobotTools(CameraTools):
     def job(self) -> AbstractContextManager[StopWatch]:
         """See `Toolbox.job`."""
         return self._manipulator.job()
+
+    def look_closer(self, point_base: FloatArray, session: Session) -> Frame:
+        """See `CameraTools`; the scene camera looks before and after."""
+        seen = self._manipulator.look(point_base, self._look(session))
+        self._look(session)
+        return seen
 
     def _hand(self) -> str:
         try:
@@ -180,10 +202,9 @@ class RobotTools(CameraTools):
                 that belongs to a picture of before something moved, only the jaws can tell whether it was lifted.
         """
         frame = self._last_seen(session)
-        T = carried(frame.T_base_camera @ require_rigid(grasp_pose))
         known = session.grasps.find(grasp_pose)
-        if known is not None and known.frame is not frame and changed(known.frame, frame):
-            known = None
+        T_frame_gripper, known = _in_frame(require_rigid(grasp_pose), known, frame)
+        T = carried(frame.T_base_camera @ T_frame_gripper)
         started = self._clock()
         grasped = self._manipulator.grasp(T, frame, None if known is None else known.target)
         elapsed, session.grasps.held = self._clock() - started, known
@@ -275,6 +296,23 @@ class RobotTools(CameraTools):
             variables={"captured_image": SessionImage(after.rgb, after)},
             facts={"placed": placed},
         )
+
+
+def _in_frame(T: FloatArray, known: GraspOf | None, frame: Frame) -> tuple[FloatArray, GraspOf | None]:
+    """A grasp (4, 4) and what is known of it, in a picture of the scene camera; None where that is not known any more.
+
+    Args:
+        T: Pose of the gripper, in the frame of the camera that the grasp was computed for.
+        known: Grasp that was given with this pose; None where none was, and the pose is of the scene camera.
+        frame: Newest picture of the scene camera.
+    """
+    if known is None or known.frame is frame:
+        return T, known
+    if known.frame.camera == frame.camera:
+        return T, None if changed(known.frame, frame) else known
+    T = carried(invert(frame.T_base_camera) @ known.frame.T_base_camera @ T)
+    target = carried_target(known.frame, known.target, frame)
+    return T, None if target is None else GraspOf(T, frame, target)
 
 
 def _placed(wanted: FloatArray, before: Frame, after: Frame) -> dict[str, Any]:
