@@ -15,6 +15,8 @@ from tool_nodes.types import FloatArray, Frame
 
 SEGMENT, COMPUTE, EXECUTE = "sam2.segment_from_point", "grasp_generator.compute_grasp", "robot.execute_grasp"
 """Names of the tools whose calls are measured."""
+LOOK = "robot.look_closer"
+"""Name of the tool that takes the second view."""
 
 
 def middle_of(ids: NDArray[np.int32], index: int) -> tuple[float, float] | None:
@@ -45,10 +47,10 @@ def true_ids(station: Station, frame: Frame) -> NDArray[np.int32]:
     """(H, W) index into `station.world.scene.objects` of what each pixel of a picture truly shows, -1 elsewhere.
 
     Args:
-        station: Where the picture was taken, by the scene camera.
+        station: Where the picture was taken.
         frame: One of its latest pictures, as the tools have it.
     """
-    camera = station.camera
+    camera = station.wrist_camera if frame.camera == "wrist" else station.camera
     ids = (camera.with_ids(frame) if isinstance(camera, CameraWithoutIds) else frame).ids
     if ids is None:
         raise ToolError(ErrorCode.INTERNAL, "The simulator keeps no ids of this picture.")
@@ -63,14 +65,18 @@ class ToolCalls:
 
     Attributes:
         session: Variables and pictures that the calls have collected.
+        outlined: Index of the picture that the newest mask is of.
     """
 
     def __init__(self, station: Station) -> None:
         self.station = station
         self.session = Session()
+        self.outlined = 0
 
     def call(self, name: str, **arguments: object) -> CallRecord:
         """Call one tool. Raises the ToolError of its result."""
+        if name == SEGMENT:
+            self.outlined = int(str(arguments["image_index"]))
         record = self.station.toolbox.call(name, arguments, self.session)
         if record.result.error is not None:
             raise record.result.error
@@ -91,7 +97,7 @@ class ToolCalls:
             point_cloud="$point_cloud",
             mask="$segmentation_mask",
             focal_length_px="$focal_length_px",
-            image_index=0,
+            image_index=self.outlined,
         )
 
     def grasp(self, point: Callable[[Frame], tuple[float, float]]) -> CallRecord:
@@ -105,6 +111,18 @@ class ToolCalls:
         """
         x, y = point(self.look())
         self.call(SEGMENT, x=x, y=y, image_index=0)
+        self.compute_grasp()
+        return self.call(EXECUTE, grasp_pose="$grasp_pose")
+
+    def grasp_closer(self, point: Callable[[Frame], tuple[float, float]]) -> CallRecord:
+        """As `grasp`, by what the camera at the wrist sees of the place. Raises ToolError as `grasp`."""
+        record = self.call("robot.capture_image")
+        frame = self.session.newest_frame()
+        assert frame is not None
+        looked = self.call(LOOK, point=list(point(frame)), image_index=record.image_index)
+        x, y = looked.result.value["point"]
+        assert looked.image_index is not None
+        self.call(SEGMENT, x=x, y=y, image_index=looked.image_index)
         self.compute_grasp()
         return self.call(EXECUTE, grasp_pose="$grasp_pose")
 

@@ -46,6 +46,7 @@ def bench_grasp(
     vs: str = "",
     control: bool = True,
     ideal: bool = False,
+    second_view: bool = False,
     out: Path | None = None,
     jobs: int = 1,
     as_json: AsJson = False,
@@ -62,6 +63,8 @@ def bench_grasp(
         vs: Another backend to compare with on the same scenes: the name of a generator or segmenter, or PORT:NAME.
         control: Compare with a naive grasp from straight above on the same masks.
         ideal: Compare with a sensor without noise and true masks.
+        second_view: Compare with the same attempts, of which one that fails with an empty hand is made once more from a
+            second view by the camera at the wrist.
         out: Folder for records, tables, plots and a page of every failure; the same command goes on after a break.
         jobs: Processes.
     """
@@ -70,7 +73,7 @@ def bench_grasp(
     robot.require_known()
     sets = sets_of(objects)
     kinds = kinds_of(scene, sets)
-    sides = sides_of(backends, robot.robot, vs, control, ideal)
+    sides = sides_of(backends, robot.robot, vs, control, ideal, second_view)
     began = time.monotonic()
     contents = contents_of(sets)
     settings = {

@@ -61,7 +61,7 @@ def film(watch: Watch) -> Sequence[RGB]:
 
 
 def _outlined(watch: Watch, record: GraspRecord) -> RGB:
-    rgb = watch.session.images[0].rgb
+    rgb = watch.session.images[watch.outlined].rgb
     mask = watch.session.variables.get("segmentation_mask")
     if mask is not None:
         rgb = draw_mask(rgb, mask)

@@ -12,7 +12,7 @@ from tool_nodes import registry
 from tool_nodes.port_names import PORTS
 from tool_nodes.results import invalid
 
-Role = Literal["main", "vs", "control", "ideal"]
+Role = Literal["main", "vs", "control", "ideal", "second_view"]
 
 CONTROL = "top_down"
 """The naive generator: straight down over the middle of the mask, without a look at what stands around."""
@@ -31,6 +31,8 @@ class GraspSide:
         backends: Backends of the ports.
         robot: Name or folder of the robot.
         exact: Masks are the simulator's truth to the pixel, where the segmenter is `sim`.
+        second_view: An attempt that fails with a hand that is empty is made once more, from a second view by the
+            camera at the wrist.
     """
 
     role: str
@@ -38,18 +40,22 @@ class GraspSide:
     backends: BackendOptions
     robot: str
     exact: bool = False
+    second_view: bool = False
 
     def config(self, seed: int) -> StationConfig:
         """The station that a scene of this seed is worked at."""
         noise = _EXACT if self.exact else PerceptionNoise()
-        return StationConfig(**vars(self.backends), seed=seed, robot=self.robot, noise=noise)
+        suites = ("spacetools", "wrist") if self.second_view else ("spacetools",)
+        return StationConfig(**vars(self.backends), seed=seed, robot=self.robot, noise=noise, suites=suites)
 
     def document(self) -> dict[str, Any]:
         """What it is, as a report has it."""
         return {"role": self.role, "label": self.label, "robot": self.robot, **self.backends.document()}
 
 
-def sides_of(backends: BackendOptions, robot: str, vs: str, control: bool, ideal: bool) -> list[GraspSide]:
+def sides_of(
+    backends: BackendOptions, robot: str, vs: str, control: bool, ideal: bool, second_view: bool = False
+) -> list[GraspSide]:
     """The sides that are asked for, what is measured first.
 
     Args:
@@ -58,6 +64,7 @@ def sides_of(backends: BackendOptions, robot: str, vs: str, control: bool, ideal
         vs: "PORT:NAME", or the name of a generator or segmenter; empty for no comparison.
         control: With the naive control.
         ideal: With a sensor without noise and true masks.
+        second_view: With a second attempt from the camera at the wrist.
 
     Raises:
         ToolError: INVALID_ARGUMENT for an unknown name.
@@ -81,6 +88,8 @@ def sides_of(backends: BackendOptions, robot: str, vs: str, control: bool, ideal
         sides.append(side("control", CONTROL, grasps=CONTROL))
     if ideal:
         sides.append(side("ideal", f"{named.grasps}, ideal", exact=True, sensor="clean", segmenter="sim"))
+    if second_view:
+        sides.append(replace(sides[0], role="second_view", label=f"{sides[0].label}, second view", second_view=True))
     return sides
 
 

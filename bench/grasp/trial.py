@@ -37,6 +37,18 @@ _SAME_GRASP_M = 0.02
 """Grasps that are closer than this to one that has failed are taken last [m]: less than a finger is wide."""
 _CLOSING_S = 0.6
 """Time for the jaws to close after the thing in them was taken away [s]; they need 0.5 s for their whole stroke."""
+_LOOK_AGAIN = frozenset(
+    {
+        ErrorCode.AMBIGUOUS,
+        ErrorCode.EMPTY_MASK,
+        ErrorCode.NO_GRASP,
+        ErrorCode.IK_FAILED,
+        ErrorCode.PLAN_FAILED,
+        ErrorCode.GRIPPER_EMPTY,
+        ErrorCode.OBJECT_DROPPED,
+    }
+)
+"""Failures after which the arm is parked, its hand is empty, and a second view may help."""
 
 
 def run_one(job: GraspJob) -> list[GraspRecord]:
@@ -64,14 +76,20 @@ def crashed(job: GraspJob, why: str) -> list[GraspRecord]:
 
 
 def _attempt(watch: Watch, job: GraspJob) -> GraspRecord:
-    """Grasp one thing by the tools alone: a true pixel of it, segment_from_point, compute_grasp, execute_grasp."""
+    """Grasp one thing by the tools alone: a true pixel of it, segment_from_point, compute_grasp, execute_grasp.
+
+    For a side with a second view, an attempt that fails is made once more so, from what the wrist camera sees of it.
+    """
     chosen: list[int] = []
 
     def point(frame: Frame) -> tuple[float, float]:
         ids = true_ids(watch.station, frame)
-        index = _wanted(watch, job, ids)
+        index = chosen[0] if chosen else _wanted(watch, job, ids)
         middle = middle_of(ids, index)
-        assert middle is not None
+        if middle is None:
+            raise ToolError(ErrorCode.OBJECT_NOT_FOUND, "The object is hidden from the camera.")
+        if chosen:
+            return middle
         chosen.append(index)
         watch.facts["prompt"] = middle
         watch.note_lie(index, ids)
@@ -79,7 +97,12 @@ def _attempt(watch: Watch, job: GraspJob) -> GraspRecord:
 
     code, text = "", ""
     try:
-        watch.grasp(point)
+        try:
+            watch.grasp(point)
+        except ToolError as error:
+            if not job.side.second_view or error.code not in _LOOK_AGAIN:
+                raise
+            watch.grasp_closer(point)
     except ToolError as error:
         code, text = str(error.code), error.message
     things = watch.station.scene.objects
@@ -266,7 +289,7 @@ def _finish(
 
 def _mask_iou(watch: Watch, target: PlacedObject) -> float | None:
     """Overlap of the newest mask with the visible pixels of a thing; None where there is no mask."""
-    mask, frame = watch.session.variables.get("segmentation_mask"), watch.session.images[0].frame
+    mask, frame = watch.session.variables.get("segmentation_mask"), watch.session.images[watch.outlined].frame
     if mask is None or frame is None:
         return None
     index = watch.station.world.scene.objects.index(target)

@@ -79,7 +79,7 @@ class Watch(ToolCalls):
         """An attempt begins: a new conversation, and the state before it."""
         self._plans.clear()
         self._cpu.clear()
-        self.session, self.facts = Session(), {}
+        self.session, self.facts, self.outlined = Session(), {}, 0
         self.grasp_picture = None
         self.before = self.station.world.snapshot()
         self.began = self.station.world.time

@@ -114,6 +114,7 @@ def command_of(document: Document) -> str:
     if "vs" in roles:
         theirs = roles["vs"]["ports"]
         words += ["--vs", next(f"{port}:{name}" for port, name in theirs.items() if name != main_side["ports"][port])]
+    words += ["--second-view"] * ("second_view" in roles)
     words += ["--ideal"] * ("ideal" in roles) + ["--no-control"] * ("control" not in roles)
     return " ".join(words)
 

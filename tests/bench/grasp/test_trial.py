@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +15,12 @@ from bench.grasp.records import GraspRecord, RunFolder
 from bench.grasp.scenes import GraspJob, jobs_of
 from bench.grasp.sides import sides_of
 from bench.grasp.trial import crashed, run_one
+from bench.grasp.watch import Watch
 from sim.world import World
 from tool_nodes.catalogue import load_catalogue
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.toolbox import CallRecord
+from tool_nodes.types import Frame
 from training.pool.parallel import run_jobs
 
 MAIN = sides_of(COLOUR_AND_DEPTH, "gen3", "", control=False, ideal=False)[0]
@@ -93,6 +98,21 @@ def test_all_sides_of_a_scene_are_asked_for_the_same_thing_and_see_the_same_mask
     assert main.mask_iou == control.mask_iou
     assert ideal.mask_iou == 1.0
     assert control.sampled == 1
+
+
+def test_an_attempt_that_fails_is_made_once_more_from_a_second_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(watch: Watch, point: Callable[[Frame], tuple[float, float]]) -> CallRecord:
+        point(watch.look())
+        raise ToolError(ErrorCode.NO_GRASP, "Nothing fits.")
+
+    monkeypatch.setattr("bench.grasp.watch.Watch.grasp", fails)
+    sides = sides_of(COLOUR_AND_DEPTH, "gen3", "", control=False, ideal=False, second_view=True)
+    main, again = [run_one(replace(ALONE, side=side))[0] for side in sides]
+    assert (main.code, main.success) == ("NO_GRASP", False)
+    assert (again.code, again.success) == ("", True)
+    assert again.thing == main.thing
+    assert again.mask_iou is not None
+    assert again.mask_iou > 0.8
 
 
 def test_clearing_ends_when_the_table_is_empty_and_things_that_were_lifted_are_gone() -> None:
