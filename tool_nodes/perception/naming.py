@@ -61,7 +61,7 @@ def save(weights: ArrayLike, bias: float) -> None:
 
     Args:
         weights: (len(EVIDENCE),) what a unit of each kind of evidence adds [logarithm of odds].
-        bias: What none of it says [logarithm of odds].
+        bias: Log odds of a name without any evidence [-].
     """
     values: Sequence[float] = [*np.asarray(weights, dtype=float), bias]
     rows = {name: float(f"{value:.4g}") for name, value in zip((*EVIDENCE, "bias"), values, strict=True)}
