@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw, ImageFont
 from agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions, Unprefixed, require_at_least
 from agent_node.console.terminal import AsJson, say
 from agent_node.runs.folder import write_atomically, write_json
-from bench.grasp.records import GraspRecord, RunFolder, csv_of, from_document
+from bench.grasp.records import GraspRecord, RunFolder, csv_of, from_document, resumed
 from bench.grasp.rows import sign_test
 from bench.grasp.scenes import GraspJob, contents_of, sets_of, titled
 from bench.grasp.sides import GraspSide
@@ -222,13 +222,12 @@ def bench_sensors(
 
 def _records(work: Sequence[SensorJob], jobs: int, folder: RunFolder | None) -> list[SensorRecord]:
     """The records of all jobs; those that the folder has are not done again."""
-    found = {job.grasp.key: folder.find_as(job.grasp.key, _kept(job)) if folder is not None else None for job in work}
-    missing = [job for job in work if found[job.grasp.key] is None]
-    if len(missing) < len(work):
-        say(f"{len(work) - len(missing)} of {len(work)} are in {folder.path if folder else ''} already")
-    for job, record in zip(missing, run_jobs(run_one, missing, jobs, crashed, _note), strict=True):
-        found[job.grasp.key] = record
-    return [record for record in found.values() if record is not None]
+    return resumed(
+        {job.grasp.key: job for job in work},
+        folder,
+        lambda kept, key, job: kept.find_as(key, _kept(job)),
+        lambda missing: run_jobs(run_one, missing, jobs, crashed, _note),
+    )
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

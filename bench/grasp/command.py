@@ -18,7 +18,7 @@ from agent_node.console.terminal import AsJson, say
 from agent_node.runs.folder import write_atomically, write_json
 from bench.grasp.page import write_page
 from bench.grasp.plots import save_reliability, save_success, scores_of
-from bench.grasp.records import GraspRecord, RunFolder, csv_of
+from bench.grasp.records import GraspRecord, RunFolder, csv_of, resumed
 from bench.grasp.rows import FIRST, FIRST_CHOSEN, cause_rows, causes_of, format_paired, paired, rows_of, things_of
 from bench.grasp.scenes import GraspJob, GraspProtocol, contents_of, jobs_of, kinds_of, sets_of, titled
 from bench.grasp.sides import GraspSide, sides_of
@@ -111,13 +111,13 @@ def bench_grasp(
 
 def _records(work: Sequence[GraspJob], jobs: int, folder: RunFolder | None) -> list[GraspRecord]:
     """The records of all jobs; those that the folder has are not done again."""
-    found = {job.key: folder.find(job.key) if folder is not None else None for job in work}
-    missing = [job for job in work if found[job.key] is None]
-    if len(missing) < len(work):
-        say(f"{len(work) - len(missing)} of {len(work)} are in {folder.path if folder else ''} already")
-    for job, records in zip(missing, run_jobs(run_one, missing, jobs, crashed, _note), strict=True):
-        found[job.key] = records
-    return [record for records in found.values() for record in records or ()]
+    done = resumed(
+        {job.key: job for job in work},
+        folder,
+        lambda kept, key, job: kept.find(key),
+        lambda missing: run_jobs(run_one, missing, jobs, crashed, _note),
+    )
+    return [record for records in done for record in records]
 
 
 def _note(scenes: Sequence[Sequence[GraspRecord]]) -> str:

@@ -17,11 +17,13 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from agent_node.console.terminal import say
 from agent_node.runs.folder import encode, write_atomically, write_json
 from tool_nodes import plain_json
 from tool_nodes.files import MIB, read_file
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
 
+Job = TypeVar("Job")
 Kept = TypeVar("Kept")
 _LONGEST = 16 * MIB
 """Longest file of a run that is read [bytes]: a scene of twenty attempts has 40 kB."""
@@ -236,6 +238,28 @@ def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
         plain = {key: json.dumps(value) if isinstance(value, (tuple, list)) else value for key, value in row.items()}
         writer.writerow(plain)
     return text.getvalue()
+
+
+def resumed(
+    work: Mapping[str, Job],
+    folder: RunFolder | None,
+    find: Callable[[RunFolder, str, Job], Kept | None],
+    run: Callable[[list[Job]], Sequence[Kept]],
+) -> list[Kept]:
+    """What every job gave, in order; those that the folder has are not done again.
+
+    Args:
+        work: Jobs by the keys that they are kept under.
+        folder: Folder of the run, where there is one.
+        find: (folder, key, job) -> what was kept of a job; None where it is not over.
+        run: Does the jobs that are missing, in order.
+    """
+    found = {key: None if folder is None else find(folder, key, job) for key, job in work.items()}
+    missing = [key for key, kept in found.items() if kept is None]
+    if folder is not None and len(missing) < len(work):
+        say(f"{len(work) - len(missing)} of {len(work)} are in {folder.path} already")
+    found.update(zip(missing, run([work[key] for key in missing]), strict=True))
+    return [kept for kept in found.values() if kept is not None]
 
 
 def _parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
