@@ -130,29 +130,27 @@ def overlap_calibration(pairs: Sequence[tuple[float, float]]) -> dict[str, Any]:
 def format_bins(name: str, found: Mapping[str, Any]) -> str:
     """A calibration as text: its errors, and a line for each bin."""
     lines = [f"{name}: n {found['n']}, expected calibration error {_shown(found['ece'])}; by score, {found['what']}"]
-    lines += format_errors(found["errors"])
-    lines += [
-        f"  {row['from']:.1f} .. {row['to']:.1f}{row['n']:>7}   score {row['score']:.3f}   {row['right']:.3f}"
-        f"   ({row['low']:.3f} .. {row['high']:.3f})"
-        for row in found["bins"]
-    ]
-    return "\n".join(lines)
+    return "\n".join(lines + _errors_and_bins(found))
 
 
 def _shown(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def format_calibration(name: str, found: Mapping[str, Any]) -> str:
-    """`calibration` as text."""
-    ece, area = ("-" if found[key] is None else f"{found[key]:.3f}" for key in ("ece", "auc"))
-    lines = [f"scores of {name}: n {found['n']}, expected calibration error {ece}, AUC right over wrong {area}"]
-    lines += format_errors(found["errors"])
-    lines += [
-        f"  {row['from']:.1f} .. {row['to']:.1f}{row['n']:>7}   score {row['score']:.3f}   right {row['right']:.3f}"
+def _errors_and_bins(found: Mapping[str, Any], word: str = "") -> list[str]:
+    """A line for each error and for each bin; a word stands before what is right of it."""
+    return format_errors(found["errors"]) + [
+        f"  {row['from']:.1f} .. {row['to']:.1f}{row['n']:>7}   score {row['score']:.3f}   {word}{row['right']:.3f}"
         f"   ({row['low']:.3f} .. {row['high']:.3f})"
         for row in found["bins"]
     ]
+
+
+def format_calibration(name: str, found: Mapping[str, Any]) -> str:
+    """`calibration` as text."""
+    ece, area = _shown(found["ece"]), _shown(found["auc"])
+    lines = [f"scores of {name}: n {found['n']}, expected calibration error {ece}, AUC right over wrong {area}"]
+    lines += _errors_and_bins(found, "right ")
     for row in found["thresholds"]:
         lines.append(
             f"  {row['threshold']:g} ({THRESHOLDS[row['threshold']]}) drops {row['wrong_dropped']} of {row['wrong']} "
