@@ -8,6 +8,7 @@ from scipy.spatial import cKDTree
 
 from tool_nodes import workspace
 from tool_nodes.geometry import backproject, invert, project, transform
+from tool_nodes.perception.heights import MIN_HEIGHT
 from tool_nodes.types import BoolArray, FloatArray, Frame, GraspTarget
 
 _DEPTH_M = 0.012
@@ -16,8 +17,6 @@ degrees each differ by 8 mm at 1 m."""
 _BESIDE_M = 0.012
 """How far beside what one camera saw of a thing the other may see it [m]: the sides that only the other one sees are
 below the rim that both see; as `_DEPTH_M`."""
-_LOW_M = 0.008
-"""What is lower above the table is the table [m], unless the thing is not twice as high; as `targets.ELEVATED`."""
 _RIM_PX = 4
 """A mask may end so many pixels before its thing [px]; as `_DEPTH_M` at 1 m with a focal length of 660 px."""
 _FEW = 60
@@ -85,7 +84,8 @@ def _carried(frame: Frame, mask: BoolArray, thing: FloatArray, other: Frame) -> 
     """Which pixels (H, W) of the other picture show the thing: where it is seen, and what it hides of itself."""
     cloud = _points(other).astype(float)
     low, high = thing.min(axis=0) - _BESIDE_M, thing.max(axis=0) + _BESIDE_M
-    low[2] = workspace.TABLE_Z + min(_LOW_M, (float(thing[:, 2].max()) - workspace.TABLE_Z) / 2.0)
+    # Lower points are the table's, unless the thing is not twice as high.
+    low[2] = workspace.TABLE_Z + min(MIN_HEIGHT, (float(thing[:, 2].max()) - workspace.TABLE_Z) / 2.0)
     with np.errstate(invalid="ignore"):
         near = np.flatnonzero(((cloud >= low) & (cloud <= high)).all(axis=1))
     if not near.size:
