@@ -11,33 +11,25 @@ import pytest
 
 from agent_node.console.options import BackendOptions
 from bench.grasp.command import AS_MEASURED, figures
-from bench.grasp.records import GraspRecord
 from bench.grasp.sides import GraspSide, sides_of
 from bench.sensors import NONE, SensorJob, SensorRecord, rows_of
 from docs.site import run_tables
+from tests import grasp_records as held
 from tool_nodes.port_names import PortNames
 from tool_nodes.results import ToolError
 from toolhand.cli import _parse
 
-HELD = GraspRecord(
-    "main",
-    "pile",
-    500,
+HELD = replace(
+    held.HELD,
+    kind="pile",
+    seed=500,
     thing="a",
+    family="",
     things=4,
     visible=0.9,
     under=False,
-    mask_iou=0.9,
     mask_score=0.9,
     grasp_score=0.8,
-    executed=True,
-    up="the target",
-    reported=True,
-    success=True,
-    computed=1,
-    compute_s=0.05,
-    robot_s=6.0,
-    removed=1,
 )
 
 

@@ -18,26 +18,8 @@ from bench.grasp.records import GraspRecord
 from bench.grasp.rows import cause_rows, causes_of, paired, rows_of, sign_test
 from bench.grasp.sides import sides_of
 from bench.perception.calibration import overlap_calibration
+from tests.grasp_records import HELD
 
-HELD = GraspRecord(
-    "main",
-    "packed",
-    0,
-    thing="s/a",
-    family="mug",
-    things=3,
-    mask_iou=0.9,
-    mask_score=0.85,
-    grasp_score=0.75,
-    executed=True,
-    up="the target",
-    reported=True,
-    success=True,
-    computed=1,
-    compute_s=0.05,
-    robot_s=6.0,
-    removed=1,
-)
 WRONG = replace(HELD, seed=1, mask_iou=0.4, up="another", success=False, removed=0)
 SLIPPED = replace(HELD, seed=2, up="nothing", success=False, family="bowl", removed=0)
 UNTOLD = replace(HELD, seed=3, reported=False, code="WRONG_OBJECT", success=False, removed=0)

@@ -9,7 +9,7 @@ import pytest
 
 from sim.scene.files import parse_scene
 from sim.station import Station
-from tests.stations import FAST
+from tests.stations import BLOCK_AND_BOX, FAST
 from tool_nodes.geometry import intrinsics, invert, project, transform
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.kinematics import Kinematics
@@ -19,11 +19,6 @@ from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.results import ErrorCode, ToolError, unavailable
 from tool_nodes.types import Frame
 
-SCENE = parse_scene("""
-objects:
-  - {name: toy block, position: [0.45, 0.0]}
-  - {name: red box, position: [0.50, -0.15]}
-""")
 PLACE = np.array([0.45, 0.0, 0.045])
 
 
@@ -34,7 +29,7 @@ def is_parked(station: Station) -> bool:
 
 
 def test_the_picture_shows_the_place_from_its_other_side_and_the_arm_is_parked_again() -> None:
-    station = Station(SCENE, FAST)
+    station = Station(BLOCK_AND_BOX, FAST)
     scene = station.camera.capture()
     seen = station.manipulator.look(PLACE, scene)
     assert seen.camera == "wrist"
@@ -47,7 +42,7 @@ def test_the_picture_shows_the_place_from_its_other_side_and_the_arm_is_parked_a
 
 
 def test_no_depth_of_the_fingers_is_left_and_all_else_is() -> None:
-    station = Station(SCENE, FAST)
+    station = Station(BLOCK_AND_BOX, FAST)
     seen = station.manipulator.look(PLACE, station.camera.capture())
     assert float(np.nanmin(seen.depth)) > 0.2
     assert float(np.isnan(seen.depth).mean()) < 0.15
@@ -71,14 +66,14 @@ def test_the_fingers_of_closed_jaws_are_cut_out_where_they_are() -> None:
 
 def test_a_viewpoint_from_which_the_place_is_hidden_comes_after_those_that_see_it() -> None:
     wall = parse_scene("objects: [{name: toy block, position: [0.45, 0.0]}, {name: red box, position: [0.38, 0.0]}]")
-    free, hidden = (Station(scene, FAST).camera.capture() for scene in (SCENE, wall))
+    free, hidden = (Station(scene, FAST).camera.capture() for scene in (BLOCK_AND_BOX, wall))
     first, other = (next(views_of(np.array([0.43, 0.0, 0.01]), frame))[0] for frame in (free, hidden))
     assert abs(first[1, 3]) < 0.02
     assert np.linalg.norm(other[:3, 3] - first[:3, 3]) > 0.04
 
 
 def test_without_a_camera_at_the_wrist_it_is_unavailable_and_nothing_moves() -> None:
-    station = Station(SCENE, FAST)
+    station = Station(BLOCK_AND_BOX, FAST)
     manipulator = Manipulator(station.arm, station.planner, station.camera, robot=station.robot)
     frame, began = station.camera.capture(), station.world.time
     with pytest.raises(ToolError, match="no camera at its wrist") as refused:
@@ -88,7 +83,7 @@ def test_without_a_camera_at_the_wrist_it_is_unavailable_and_nothing_moves() -> 
 
 
 def test_a_dry_run_refuses_the_look_before_anything_moves() -> None:
-    station = Station(SCENE, FAST, guard=MotionGuard(Mode.DRY_RUN))
+    station = Station(BLOCK_AND_BOX, FAST, guard=MotionGuard(Mode.DRY_RUN))
     frame, began = station.camera.capture(), station.world.time
     with pytest.raises(ToolError, match=r"Look with the wrist camera.*is planned and within the limits") as refused:
         station.manipulator.look(PLACE, frame)
@@ -97,7 +92,7 @@ def test_a_dry_run_refuses_the_look_before_anything_moves() -> None:
 
 
 def test_a_camera_that_fails_there_is_told_once_the_arm_is_back() -> None:
-    station = Station(SCENE, FAST)
+    station = Station(BLOCK_AND_BOX, FAST)
     wrist = station.wrist_camera
 
     class Failing:

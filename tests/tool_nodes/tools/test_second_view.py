@@ -9,19 +9,15 @@ import pytest
 
 from sim.mock.data import MockFrame
 from sim.mock.station import MockStation
-from sim.scene.files import EXAMPLE_SCENE, load_scene, parse_scene
+from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
+from tests.stations import BLOCK_AND_BOX
 from tests.tool_nodes.tools.looking import Table
 from tool_nodes.geometry import transform
 from tool_nodes.results import ErrorCode
 from tool_nodes.toolbox.toolbox import CallRecord, Session
 
 SUITES = ("spacetools", "wrist")
-SCENE = parse_scene("""
-objects:
-  - {name: toy block, position: [0.45, 0.0]}
-  - {name: red box, position: [0.50, -0.15]}
-""")
 BLOCK = np.array([0.45, 0.0, 0.02])
 
 
@@ -44,7 +40,7 @@ def grasp(table: Table, index: int, point: list[float]) -> CallRecord:
 
 @pytest.mark.parametrize("perception", ["sim", "pixels"])
 def test_a_thing_is_grasped_by_the_closer_picture_and_the_first_camera_proves_it(perception: str) -> None:
-    table = Table(Station(SCENE, StationConfig(perception=perception, suites=SUITES)))
+    table = Table(Station(BLOCK_AND_BOX, StationConfig(perception=perception, suites=SUITES)))
     looked = look(table)
     assert looked.image_index is not None
     assert looked.view is not None
@@ -62,11 +58,11 @@ def test_a_thing_is_grasped_by_the_closer_picture_and_the_first_camera_proves_it
 
 def test_a_saved_moment_after_a_look_goes_on_as_it_would_have() -> None:
     config = StationConfig(perception="pixels", suites=SUITES)
-    table = Table(Station(SCENE, config))
+    table = Table(Station(BLOCK_AND_BOX, config))
     looked = look(table)
     assert looked.image_index is not None
     state, session = pickle.loads(pickle.dumps((table.station.save(), table.session)))
-    twin = Table(Station(SCENE, config))
+    twin = Table(Station(BLOCK_AND_BOX, config))
     twin.station.restore(state)
     twin.session = session
     point = looked.result.value["point"]
@@ -76,7 +72,7 @@ def test_a_saved_moment_after_a_look_goes_on_as_it_would_have() -> None:
 
 
 def test_of_a_thing_that_was_moved_since_only_the_jaws_prove_the_grasp() -> None:
-    table = Table(Station(SCENE, StationConfig(suites=SUITES)))
+    table = Table(Station(BLOCK_AND_BOX, StationConfig(suites=SUITES)))
     looked = look(table)
     assert looked.image_index is not None
     station = table.station
@@ -98,8 +94,10 @@ def test_of_a_thing_that_was_moved_since_only_the_jaws_prove_the_grasp() -> None
 
 
 def test_an_observer_is_not_offered_it() -> None:
-    assert "robot.look_closer" not in Station(SCENE, StationConfig(suites=SUITES, role="observer")).toolbox.specs
-    assert "robot.look_closer" not in Station(SCENE).toolbox.specs
+    assert (
+        "robot.look_closer" not in Station(BLOCK_AND_BOX, StationConfig(suites=SUITES, role="observer")).toolbox.specs
+    )
+    assert "robot.look_closer" not in Station(BLOCK_AND_BOX).toolbox.specs
 
 
 def test_a_recording_says_that_it_has_no_camera_that_could_move() -> None:

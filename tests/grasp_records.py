@@ -1,0 +1,24 @@
+"""Records of grasps that were made up."""
+
+from bench.grasp.records import GraspRecord
+
+HELD = GraspRecord(
+    "main",
+    "packed",
+    0,
+    thing="s/a",
+    family="mug",
+    things=3,
+    mask_iou=0.9,
+    mask_score=0.85,
+    grasp_score=0.75,
+    executed=True,
+    up="the target",
+    reported=True,
+    success=True,
+    computed=1,
+    compute_s=0.05,
+    robot_s=6.0,
+    removed=1,
+)
+"""A thing that was asked for, segmented well, grasped and held, as the tools said."""
