@@ -14,7 +14,7 @@ from rclpy_zenoh.interfaces.type_hash import rihs01
 
 TABLE = json.loads((Path(__file__).parents[1] / "data" / "type_hashes.json").read_text(encoding="utf-8"))
 REGISTRIES = {distro: Registry(distro) for distro in DISTROS}
-SIZES = {"jazzy": 631, "kilted": 643, "lyrical": 642}
+SIZES = {"jazzy": 689, "kilted": 701, "lyrical": 695}
 NOT_CARRIED = {"jazzy": 24, "kilted": 51, "lyrical": 51}
 
 
