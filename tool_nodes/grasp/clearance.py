@@ -11,6 +11,7 @@ from scipy import ndimage
 
 from tool_nodes import workspace
 from tool_nodes.motion.gripper import GripperModel
+from tool_nodes.perception.heights import LEAST_POINTS, among_many
 from tool_nodes.types import BoolArray, FloatArray
 
 APPROACH = 0.08
@@ -66,9 +67,11 @@ class HandRoom:
 class SceneHeights:
     """Height of everything but the object, on a grid about it; unseen sides reach down to the table.
 
+    Specks of noise are left out by the same rule as obstacles of the planner (`heights.among_many`).
+
     Args:
         points: (N, 3) all that was seen, base frame [m].
-        mask: (N,) True on the object.
+        left_out: (N,) True on the object, and on what shows no surface.
         shape: (P, 3) points of the object [m]; what lies within a cell of them is its rim, which the mask missed.
         gripper: The gripper.
         least: Height above which points are no table [m].
@@ -77,7 +80,7 @@ class SceneHeights:
     def __init__(
         self,
         points: NDArray[np.float32],
-        mask: BoolArray,
+        left_out: BoolArray,
         shape: NDArray[np.float32],
         gripper: GripperModel,
         least: float = LEAST_HEIGHT,
@@ -88,11 +91,13 @@ class SceneHeights:
         height = np.ascontiguousarray(points[:, 2])
         with np.errstate(invalid="ignore"):
             raised = (height > workspace.TABLE_Z + least) & (height < workspace.TABLE_Z + ROOM)
-        points = points[np.flatnonzero(raised & ~mask)]
+        points = points[np.flatnonzero(raised & ~left_out)]
         points = points[(np.abs(points[:, :2] - (self._origin + _RANGE)) < _RANGE).all(axis=1)]
         points = points[~_beside(points, shape)]
         heights = np.full((self._cells, self._cells), workspace.TABLE_Z - _MARGIN + _ABOVE_TABLE, dtype=np.float32)
-        np.maximum.at(heights.reshape(-1), self._lookup(points), points[:, 2])
+        cells = self._lookup(points)
+        many = among_many(cells, heights.shape, LEAST_POINTS)
+        np.maximum.at(heights.reshape(-1), cells[many], points[many, 2])
         self._here = heights.ravel()
         self._near = ndimage.maximum_filter(heights, 3).ravel()
         self._far = ndimage.maximum_filter(heights, 7).ravel()

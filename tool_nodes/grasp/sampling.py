@@ -130,7 +130,10 @@ class AnalyticGraspGenerator:
         grasps = place_jaws(shape, len(seen), body.centre, tried, self._hand)
         rows = np.argsort(-contact_quality(grasps, self.gripper), kind="stable")
         rows = rows[: min(int(grasps.usable.sum()), _MAX_CHECKED)]
-        scene = SceneHeights(points, around, shape, self.gripper, max(LEAST_HEIGHT, _TABLE_NOISES * table.noise))
+        least = max(LEAST_HEIGHT, _TABLE_NOISES * table.noise)
+        raised = np.flatnonzero((points[:, 2] > workspace.TABLE_Z + least) & ~around)
+        around[raised] = depth.flying(raised)
+        scene = SceneHeights(points, around, shape, self.gripper, least)
         T_base_gripper, room = _roomier_side(scene, grasps.T_base_gripper[rows], tried.tilt[rows] > 0.01)
         clear = room.into == 0.0
         if clear.sum() < _FEW:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from tool_nodes import geometry, workspace
+from tool_nodes.perception.heights import on_surface
 from tool_nodes.types import BoolArray, FloatArray
 
 JUMP = 0.012
@@ -52,6 +53,7 @@ class SeenDepth:
         depth: (h, w) depth along the optical axis [m]; NaN where unknown.
         mask: (h, w) True on the thing, its leaked edges trimmed.
         rows: (K,) rows of the cloud that lie in the window.
+        pixels: (K,) flat index of the pixel of each of them.
     """
 
     T_base_camera: FloatArray
@@ -60,6 +62,7 @@ class SeenDepth:
     depth: NDArray[np.float32]
     mask: BoolArray
     rows: NDArray[np.intp]
+    pixels: NDArray[np.int32]
 
     @classmethod
     def of(cls, cloud: NDArray[np.float32], mask: BoolArray, T_base_camera: FloatArray) -> tuple[SeenDepth, BoolArray]:
@@ -93,7 +96,7 @@ class SeenDepth:
         inside = trimmed(inside, depth)
         kept = np.zeros(len(cloud), dtype=bool)
         kept[rows] = inside.ravel()[place] & masked
-        return cls(np.asarray(T_base_camera, float), start, pitch, depth, inside, rows), kept
+        return cls(np.asarray(T_base_camera, float), start, pitch, depth, inside, rows, place), kept
 
     def _measured(self, points: FloatArray, depth: NDArray[np.float32]) -> tuple[FloatArray, FloatArray]:
         """Depth (K,) of points (K, 3) of the base frame, and what a picture (h, w) has there, NaN outside of it [m]."""
@@ -114,6 +117,10 @@ class SeenDepth:
         z, measured = self._measured(points, self._nearest)
         with np.errstate(invalid="ignore"):
             return np.asarray(measured - z > margin)
+
+    def flying(self, rows: NDArray[np.intp]) -> BoolArray:
+        """Which of some rows (M,) of the window show no surface, but a point between two of them."""
+        return ~on_surface(self.depth, self.pixels[rows])
 
     @cached_property
     def _nearest(self) -> NDArray[np.float32]:

@@ -15,7 +15,7 @@ from scipy import ndimage
 
 from tool_nodes import geometry, workspace
 from tool_nodes.perception.columns import around, column_boxes, rim, within_hand, without_own
-from tool_nodes.perception.heights import MAX_HEIGHT, MIN_HEIGHT, HeightMap, SeenTable
+from tool_nodes.perception.heights import LEAST_POINTS, MAX_HEIGHT, MIN_HEIGHT, HeightMap, SeenTable
 from tool_nodes.types import BoolArray, Box, FloatArray, Frame
 
 _Labels = NDArray[np.signedinteger[Any]]
@@ -25,9 +25,6 @@ MAX_BOXES = 60
 PADDING_DEPTH = 0.01
 """How far behind a seen thing hidden space counts as occupied [m]."""
 
-LEAST_POINTS = 5
-"""Points above the table in a cell of 5 mm and the eight about it from which something stands there [-]. A picture of
-640x480 shows such a square of the table by some 90; noise of 3 mm raises 1 of 260 of them as high."""
 INFLATION = 0.003
 """A box is this much larger than what was seen: on each side, and at its top [m]; a round figure."""
 OBSTACLE_CELL_M = 0.005

@@ -7,13 +7,17 @@ from functools import cache
 import mujoco
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sim.camera.ray import RayCamera, scene_camera
+from sim.camera.sensor import make_sensor
 from tests.gen3 import GEN3, MAX_OPENING, MAX_WIDTH, fingertip_depth, pad_depth
 from tool_nodes import geometry
+from tool_nodes.grasp.chances import FEATURES
 from tool_nodes.grasp.clearance import SceneHeights
 from tool_nodes.grasp.hand import TIP_GAP
 from tool_nodes.grasp.sampling import AnalyticGraspGenerator
+from tool_nodes.perception.heights import LEAST_POINTS
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Frame, GraspSet
 
@@ -22,8 +26,8 @@ YAWS = (0, 25, 50, 90, 115, 160)
 
 
 @cache
-def picture(*things: Thing) -> Frame:
-    """A noisy picture of things at (x, y), each of them geoms that stand on z = 0; thing k has id k."""
+def picture(*things: Thing, sensor: str = "stereo", seed: int = 0) -> Frame:
+    """A picture of things at (x, y), each of them geoms that stand on z = 0; thing k has id k."""
     bodies = "".join(
         f'<body name="thing{k}" pos="{x} {y} 0"><freejoint/>{geoms}</body>' for k, (x, y, geoms) in enumerate(things)
     )
@@ -32,7 +36,8 @@ def picture(*things: Thing) -> Frame:
         f"{bodies}</worldbody></mujoco>"
     )
     index = {model.body(f"thing{k}").id: k for k in range(len(things))}
-    return RayCamera(model, mujoco.MjData(model), scene_camera(), index).capture()
+    camera = make_sensor(sensor, "scene", seed)
+    return RayCamera(model, mujoco.MjData(model), scene_camera(), index, seed=seed, sensor=camera).capture()
 
 
 def grasp(*things: Thing) -> tuple[GraspSet, FloatArray]:
@@ -317,6 +322,35 @@ def test_wrong_shapes_are_refused(cloud: tuple[int, ...], mask: int, pose: tuple
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_of_the_table_takes_no_room_from_the_hand(seed: int) -> None:
+    def proposed(sensor: str) -> FloatArray:
+        frame = picture((0.5, 0.1, box(0)), sensor=sensor, seed=seed)
+        assert frame.ids is not None
+        cloud = geometry.backproject(frame.depth, frame.K)
+        return AnalyticGraspGenerator().propose(cloud, (frame.ids == 0).ravel(), frame.T_base_camera).features
+
+    quiet, noisy = (proposed(sensor) for sensor in ("clean", "realsense_d435"))
+    assert len(noisy) > 0.75 * len(quiet)
+    assert noisy[:, FEATURES.index("crowded")].mean() < 0.01
+
+
+def test_what_stands_beside_a_thing_takes_room_and_points_between_two_surfaces_do_not() -> None:
+    frame = picture((0.5, 0.0, box(0)), (0.57, 0.0, box(0)))
+    assert frame.ids is not None
+    mask = (frame.ids == 0).ravel()
+
+    def number(depth: NDArray[np.float32]) -> int:
+        cloud = geometry.backproject(depth, frame.K)
+        return len(AnalyticGraspGenerator().propose(cloud, mask, frame.T_base_camera).width)
+
+    alone = np.where(frame.ids == 1, np.float32(np.nan), frame.depth)
+    flying = alone.copy()
+    flying.ravel()[np.flatnonzero(~mask & np.isfinite(flying.ravel()))[::7]] -= np.float32(0.05)
+    assert number(frame.depth) < 0.6 * number(alone)
+    assert number(flying) == number(alone)
+
+
 def test_points_on_the_very_edge_of_the_checked_region_are_handled() -> None:
     rng = np.random.default_rng(0)
     edge = np.nextafter(np.float32(0.32), np.float32(0.0))
@@ -324,6 +358,8 @@ def test_points_on_the_very_edge_of_the_checked_region_are_handled() -> None:
     for middle in rng.uniform(0.2, 0.8, (200, 2)).astype(np.float32):
         shape = np.array([[*middle, 0.01]], dtype=np.float32)
         points = np.array([[*(middle + edge), 0.1], [*(middle - edge), 0.1]], dtype=np.float32)
-        clear, roomy = SceneHeights(points, np.zeros(2, dtype=bool), shape, GEN3.gripper).clear(high, np.array([False]))
+        points = np.repeat(points, LEAST_POINTS, axis=0)  # fewer in a cell would be noise
+        scene = SceneHeights(points, np.zeros(len(points), dtype=bool), shape, GEN3.gripper)
+        clear, roomy = scene.clear(high, np.array([False]))
         assert clear.all()
         assert roomy[0] == 1.0
