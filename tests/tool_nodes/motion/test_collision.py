@@ -7,6 +7,7 @@ import pytest
 
 from tests.gen3 import GEN3, MAX_OPENING, NAMED_STATES
 from tool_nodes.geometry import pose
+from tool_nodes.motion import scene_model
 from tool_nodes.motion.collision import Checker
 from tool_nodes.motion.scene_model import SceneModel, SceneModels, attached_opening
 from tool_nodes.types import Box, CollisionScene
@@ -25,6 +26,27 @@ def test_equal_scenes_share_one_model_and_changed_ones_do_not() -> None:
     assert models.of(CollisionScene((box(0.5, 0.0, 0.04),))) is not first
     assert models.of(CollisionScene(attached=(box(0.5, 0.0, 0.03),))) is not first
     assert models.of(CollisionScene((box(0.5, 0.0, 0.03),), margin=0.01)) is not first
+
+
+def test_scenes_that_differ_in_their_margin_touch_as_if_each_were_compiled_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    boxes = tuple(box(*rng.uniform([0.3, -0.3, 0.0], [0.7, 0.3, 0.3]), 0.02) for _ in range(40))
+    points = rng.uniform([0.3, -0.3, 0.0], [0.7, 0.3, 0.3], (40, 3))
+    scenes = [CollisionScene(boxes, points=points, margin=margin) for margin in (0.0, 0.002, 0.005, 0.02, 0.01)]
+    models = SceneModels()
+    shared = [models.of(scene) for scene in scenes]
+    monkeypatch.setattr(scene_model, "_WIDEST", 0.0)
+    alone = [SceneModel(scene, GEN3) for scene in scenes]
+    touched = []
+    for q in HOME + rng.uniform(-0.8, 0.8, (100, 7)):
+        for model, other in zip(shared, alone, strict=True):
+            model.update(q)
+            other.update(q)
+            assert sorted(model.depths()) == sorted(other.depths())
+        touched.append([len(model.depths()) for model in shared])
+    assert (np.diff(np.sum(touched, axis=0)[:4]) > 0).all()
 
 
 def test_only_the_last_few_models_are_kept() -> None:
