@@ -51,6 +51,7 @@ HEAVY = {
 ADAPTERS = {
     "bench.serving.on_ray": {"ray"},
     "sim.objects.reading.coacd_child": {"coacd"},
+    "tool_nodes.drivers.zed": {"pyzed"},
     "tool_nodes.perception.text.rapid": {"rapidocr"},
     "tool_nodes.serve.calling": {"ray"},
     "tool_nodes.serve.cluster": {"ray"},

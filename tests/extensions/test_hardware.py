@@ -86,7 +86,7 @@ def test_a_camera_of_another_package_is_what_the_camera_node_looks_through(tmp_p
     with node(package, "camera", "wrist.camera:=hall") as process:
         _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 2
-    assert "There is no camera 'hall': it must be camera_node or recorded or topics or wall." in errors
+    assert "There is no camera 'hall': it must be camera_node or recorded or topics or wall or zed." in errors
 
 
 @pytest.mark.usefixtures("router")

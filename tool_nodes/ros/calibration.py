@@ -78,10 +78,10 @@ def read_calibration(info: CameraInfo, size: tuple[int, int], rectified: Rectifi
             f"{size[0]}x{size[1]}."
         )
     _require_whole(info)
-    _require_sense("K", K, size)
+    require_pinhole("K of the camera_info", K, size)
     P = np.array(info.p, float).reshape(3, 4)[:, :3].copy()
     if P.any():
-        _require_sense("P", P, size)
+        require_pinhole("P of the camera_info", P, size)
     d = tuple(float(value) for value in info.d)
     if not np.isfinite(d).all():
         raise BadMessage(f"The distortion d of the camera_info must be finite numbers, not {_list(d)}.")
@@ -152,31 +152,31 @@ def _require_whole(info: CameraInfo) -> None:
         )
 
 
-def _require_sense(name: str, M: FloatArray, size: tuple[int, int]) -> None:
-    """Raise BadMessage unless a camera with pictures of (width, height) can have the matrix M (3, 3)."""
+def require_pinhole(name: str, M: FloatArray, size: tuple[int, int]) -> None:
+    """Raise BadMessage unless a camera with pictures of (width, height) can have the matrix M (3, 3), called `name`."""
     must = f"row by row it must be fx, 0, cx, 0, fy, cy, 0, 0, 1, in pixels of {size[0]}x{size[1]}"
     fx, fy, cx, cy = M[0, 0], M[1, 1], M[0, 2], M[1, 2]
     if not np.isfinite(M).all():
-        raise BadMessage(f"{name} of the camera_info holds NaN or infinite numbers: {must}.")
+        raise BadMessage(f"{name} holds NaN or infinite numbers: {must}.")
     if M[2, :2].any() and not cx and not cy:
-        raise BadMessage(f"{name} of the camera_info is transposed, its last row is {_list(M[2])}: {must}.")
+        raise BadMessage(f"{name} is transposed, its last row is {_list(M[2])}: {must}.")
     if tuple(M[2]) != (0.0, 0.0, 1.0):
-        raise BadMessage(f"{name} of the camera_info ends with the row {_list(M[2])}: {must}.")
+        raise BadMessage(f"{name} ends with the row {_list(M[2])}: {must}.")
     if max(abs(M[0, 1]), abs(M[1, 0])) > SKEWED * abs(fx):
         skew = M[0, 1] or M[1, 0]
-        raise BadMessage(f"{name} of the camera_info has a skew of {skew:g} px, which no camera here has: {must}.")
+        raise BadMessage(f"{name} has a skew of {skew:g} px, which no camera here has: {must}.")
     low, high = SHORTEST * max(size), LONGEST * max(size)
     if not (low <= fx <= high and low <= fy <= high):
         raise BadMessage(
-            f"{name} of the camera_info has focal lengths of {fx:g} and {fy:g} px, but they must be from {low:g} to "
-            f"{high:g} px for a picture of {size[0]}x{size[1]}; {name} is in pixels, not in shares of the picture."
+            f"{name} has focal lengths of {fx:g} and {fy:g} px, but they must be from {low:g} to "
+            f"{high:g} px for a picture of {size[0]}x{size[1]}; they are in pixels, not in shares of the picture."
         )
     if not 0.5 <= fx / fy <= 2.0:
-        raise BadMessage(f"{name} of the camera_info has focal lengths of {fx:g} and {fy:g} px, too different: {must}.")
+        raise BadMessage(f"{name} has focal lengths of {fx:g} and {fy:g} px, too different: {must}.")
     # Pixel 0 reaches from -0.5 to 0.5: the middle of a picture one pixel wide is at 0, and no wider one's is.
     if any(abs(c - (side - 1) / 2.0) > 0.499 * side for c, side in zip((cx, cy), size, strict=True)):
         raise BadMessage(
-            f"{name} of the camera_info has its principal point at ({cx:g}, {cy:g}), outside the picture of "
+            f"{name} has its principal point at ({cx:g}, {cy:g}), outside the picture of "
             f"{size[0]}x{size[1]} pixels: {must}."
         )
 

@@ -127,11 +127,11 @@ def image_to_depth(image: Image) -> NDArray[np.float32]:
         known = (raw > 0) & (raw < _NO_READING_MM)
         return np.where(known, raw.astype(np.float32) / np.float32(1000.0), np.float32(np.nan))
     depth = np.where((raw > 0.0) & (raw < _NEVER_M), raw, np.float32(np.nan))
-    _require_metres(depth[np.isfinite(depth)], "depth image", "send 32FC1 in metres, or millimetres as 16UC1")
+    require_metres(depth[np.isfinite(depth)], "depth image", "send 32FC1 in metres, or millimetres as 16UC1")
     return depth
 
 
-def _require_metres(distances: NDArray[np.float32], what: str, instead: str) -> None:
+def require_metres(distances: NDArray[np.float32], what: str, instead: str) -> None:
     """Raise BadMessage where known distances (N,) can only be millimetres."""
     if distances.size and (middle := float(np.median(distances))) > FURTHEST_M:
         raise BadMessage(
@@ -313,7 +313,7 @@ def message_to_cloud(message: PointCloud2) -> NDArray[np.float32]:
     values = points.view(layout)[:, 0]
     cloud = np.stack([values[name].astype(np.float32) for name in "xyz"], axis=1)
     distances = np.abs(cloud).max(axis=1)
-    _require_metres(distances[np.isfinite(distances)], "point cloud", "send it in metres")
+    require_metres(distances[np.isfinite(distances)], "point cloud", "send it in metres")
     return cloud
 
 

@@ -11,28 +11,25 @@ from typing import Any
 
 from rclpy.callback_groups import CallbackGroup, ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
-from rclpy.duration import Duration
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from rclpy.time import Time
 from sensor_msgs.msg import CameraInfo, Image
-from tf2_ros import Buffer, TransformException
+from tf2_ros import Buffer
 
 from tool_nodes.camera_names import CameraTopics
 from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.results import ErrorCode, ToolError, unavailable
+from tool_nodes.results import ToolError, unavailable
 from tool_nodes.ros.arm_trace import ArmTrace
 from tool_nodes.ros.calibration import rectified_by_name
 from tool_nodes.ros.calling import require_positive
 from tool_nodes.ros.frame_memory import FrameMemory
-from tool_nodes.ros.messages import BASE_FRAME, BadMessage, RosFrame, make_frame, nanoseconds, rigid
+from tool_nodes.ros.messages import BASE_FRAME, BadMessage, RosFrame, make_frame, nanoseconds
+from tool_nodes.ros.picture_checks import pose_of, require_usable
 from tool_nodes.ros.picture_matching import MatchedMessages, PictureMatching
 from tool_nodes.types import FloatArray
-
-BLACK = 4
-"""A picture without any value above this, of 255, is black."""
 
 STAMP_TOLERANCE_S = 0.05
 """Image and depth of one picture may be so far apart while the arm stands still [s]: more than a frame at 30 Hz, which
@@ -248,13 +245,7 @@ class TopicCamera:
 
     def _pose(self, frame_id: str, stamp: Time, end: float) -> FloatArray:
         """T_base_camera (4, 4) at the time of the picture."""
-        left = Duration(seconds=max(0.0, end - time.monotonic()))
-        try:
-            found = self._transforms.lookup_transform(self._base_frame, frame_id, stamp, timeout=left).transform
-        except TransformException as error:
-            raise unavailable(f"The pose of {frame_id} in {self._base_frame} is unknown: {error}.") from error
-        p, q = found.translation, found.rotation
-        return self._readable(lambda: rigid((p.x, p.y, p.z), (q.w, q.x, q.y, q.z)))
+        return self._readable(lambda: pose_of(self._transforms, self._base_frame, frame_id, stamp, end))
 
     def _checked(self, picture: MatchedMessages, T_base_camera: FloatArray) -> RosFrame:
         frame: RosFrame = self._readable(
@@ -262,14 +253,7 @@ class TopicCamera:
                 picture.image, picture.depth, picture.camera_info, T_base_camera, self._tolerance_ns, self._rectified
             )
         )
-        if int(frame.rgb.max()) <= BLACK:
-            raise unavailable(
-                f"The picture on {self._name('image')} is black.", "Is the lens covered, or the light off?"
-            )
-        if not (frame.depth > 0.0).any():
-            raise ToolError(
-                ErrorCode.NO_DEPTH, f"No pixel of {self._name('depth')} has depth.", "Check the depth camera."
-            )
+        require_usable(frame, f"The picture on {self._name('image')}", self._name("depth"))
         return frame
 
     def _readable(self, read: Callable[[], Any]) -> Any:

@@ -60,7 +60,7 @@ class FakeCamera:
         self._labels = node.create_publisher(String, LABELS_TOPIC, latched)
         self.set_world(items)
         self._transforms = StaticTransformBroadcaster(node)
-        self._transforms.sendTransform(_transform(frame))
+        self._transforms.sendTransform(transform_of(frame))
         self._timer = node.create_timer(0.03, self._send)
 
     def set_world(self, items: list[str]) -> None:
@@ -106,7 +106,7 @@ def ids_message(ids: np.ndarray, header: Header) -> Image:
     return Image(header=header, height=height, width=width, encoding="32SC1", step=4 * width, data=data)
 
 
-def _transform(frame: Frame) -> TransformStamped:
+def transform_of(frame: Frame) -> TransformStamped:
     pose = matrix_to_pose(frame.T_base_camera)
     message = TransformStamped()
     message.header.frame_id = BASE_FRAME
