@@ -23,6 +23,7 @@ from tool_nodes.motion.plans import GraspPlan, Legs, ManipulatorState, ParkPlan,
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.scene_model import attached_opening
 from tool_nodes.motion.targets import HeldObject, cloud_in_base, held_object
+from tool_nodes.motion.trial import GuardedTrials
 from tool_nodes.perception.containers import is_cavity
 from tool_nodes.perception.heights import HeightMap, height_map
 from tool_nodes.perception.lifted import what_was_lifted
@@ -53,7 +54,7 @@ _NOBODY_MOVES = frozenset({ErrorCode.STOPPED, ErrorCode.UNAVAILABLE, ErrorCode.T
 """After these the arm is not commanded any more: it was stopped, does not answer, or does not follow its commands."""
 
 
-class Manipulator(GuardedLooks):
+class Manipulator(GuardedLooks, GuardedTrials):
     """Runs grasps, placements and looks on an Arm, planned by a Planner.
 
     Args:

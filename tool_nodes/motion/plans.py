@@ -1,4 +1,4 @@
-"""Plans of grasps, placements and the way home; kept plans run later if they still fit the scene."""
+"""Plans of grasps, placements, looks, trials and the way home; kept plans run later if they still fit the scene."""
 
 from __future__ import annotations
 
@@ -141,6 +141,31 @@ class LookPlan:
             (self.opening_m, *self.legs),
             self.T_base_gripper,
             "to the park position, if the way back fails",
+            self.frame,
+        )
+
+
+@dataclass(frozen=True)
+class TrialPlan:
+    """How an arm is tried for the first time; nothing has moved yet.
+
+    Attributes:
+        legs: Straight up, and back.
+        T_base_gripper: (4, 4) the gripper at the top.
+        frame: A picture of now.
+    """
+
+    legs: Legs
+    T_base_gripper: FloatArray
+    frame: Frame
+
+    def motion(self) -> PlannedMotion:
+        """What would be run, made of the arrays as they are now."""
+        return PlannedMotion(
+            f"Try the arm: straight up with the gripper to {_where(self.T_base_gripper[:3, 3])}, and back",
+            self.legs,
+            self.T_base_gripper,
+            "nothing",
             self.frame,
         )
 

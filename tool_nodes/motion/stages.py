@@ -22,6 +22,9 @@ SHARES: Mapping[str, float] = {
     # of a look
     "the move to the view": 0.15,
     "the look from the wrist": 0.5,
+    # of a trial
+    "the way up": 0.1,
+    "the way back": 0.5,
     # of all
     "the return to the park position": 0.8,
     "the look at what was lifted": 0.95,

@@ -2,7 +2,7 @@
 
 Actions execute_grasp and place, the services execute_grasp_once and place_once for callers that need only a call,
 look_closer for a picture by the camera at the wrist, return_to_park for an arm that a stop has left in the camera's
-view, /stop and /reset_stop (`tool_nodes.ros.stop`),
+view, try_motion for the first motion of an arm that was set up, /stop and /reset_stop (`tool_nodes.ros.stop`),
 /approve_motion for the operator (`tool_nodes.ros.approving`), /get_motion_attempts for records of runs.
 One motion at a time; it runs in a thread of its own.
 """
@@ -13,7 +13,7 @@ import contextlib
 import functools
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -34,7 +34,7 @@ from toolhand_interfaces.srv import Place as PlaceOnce
 from tool_nodes import registry
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.planner_wrapper import PlannerWrapper
+from tool_nodes.motion.planner_wrapper import InterruptedPlanning, InterruptiblePlanner, stopped_in_planning
 from tool_nodes.motion.plans import GraspPlan, PlacePlan, PlanBook
 from tool_nodes.port_names import DEFAULT_PLANNER
 from tool_nodes.ports import Arm, Planner
@@ -51,44 +51,13 @@ from tool_nodes.ros.status import answering, failure, success
 from tool_nodes.ros.stop import StopNode
 from tool_nodes.ros.stop_state import HOW_TO_RESET
 from tool_nodes.stop_latch import StopLatch, StopWatch
-from tool_nodes.types import ArmState, CollisionScene, FloatArray, Goal, Trajectory
+from tool_nodes.types import ArmState
 
 CLIENT_GONE_S = 1.0
 """A goal whose action has had no client for so long [s] is cancelled: it has no client left that could cancel it."""
 
 LOST_OPENING = 0.012
 """Jaws that are further open than when they closed [m] have lost what they held."""
-
-
-class InterruptedPlanning(Exception):
-    """What is being planned was stopped or cancelled; no ToolError, which would make another plan be tried."""
-
-
-class InterruptiblePlanner(PlannerWrapper):
-    """A planner that can be interrupted between two plans; see ports.Planner.
-
-    Args:
-        planner: Plans.
-        interrupted: Polled before each plan.
-    """
-
-    def __init__(self, planner: Planner, interrupted: Callable[[], bool]) -> None:
-        super().__init__(planner)
-        self._interrupted = interrupted
-
-    def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
-        """See ports.Planner. Raises InterruptedPlanning."""
-        self._check()
-        return super().plan(start, goal, scene, speed)
-
-    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene, back: FloatArray | None = None) -> bool:
-        """See ports.Planner. Raises InterruptedPlanning."""
-        self._check()
-        return super().reachable(T_base_gripper, scene, back)
-
-    def _check(self) -> None:
-        if self._interrupted():
-            raise InterruptedPlanning
 
 
 _SYSTEM_FAILED = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT})
@@ -215,7 +184,9 @@ class MotionNode(Node):
         parameters.seed(self, "Seeds planning; set while nothing moves, all is as freshly started", self._begin_anew)
         self._servers = [self._serve(kind) for kind in (GRASP, PLACE)]
         self._attempts = AttemptLog(self)
-        self.create_service(Trigger, "return_to_park", self._on_park, callback_group=ReentrantCallbackGroup())
+        for name, work in (("return_to_park", self._park), ("try_motion", self._try_motion)):
+            trigger = functools.partial(self._on_trigger, name, work)
+            self.create_service(Trigger, name, trigger, callback_group=ReentrantCallbackGroup())
         self.create_service(LookCloser, "look_closer", self._on_look, callback_group=ReentrantCallbackGroup())
         self.create_service(GetHeld, "get_held", self._on_get_held, callback_group=ReentrantCallbackGroup())
         self._desk.announce()
@@ -281,9 +252,13 @@ class MotionNode(Node):
         await self._carry_out(kind.name, response, lambda: self._move(job))
         return response
 
-    async def _on_park(self, request: Any, response: Any) -> Any:
-        outcome = SimpleNamespace(status=success("The arm is at its park position."))
-        await self._carry_out("return_to_park", outcome, self._park)
+    async def _on_trigger(self, name: str, work: Callable[[], str], request: Any, response: Any) -> Any:
+        outcome = SimpleNamespace(status=success(""))
+
+        def work_and_tell() -> None:
+            outcome.status = success(work())
+
+        await self._carry_out(name, outcome, work_and_tell)
         response.success, response.message = outcome.status.success, outcome.status.message
         return response
 
@@ -354,14 +329,21 @@ class MotionNode(Node):
         if self._halted:
             raise InterruptedPlanning
 
-    def _park(self) -> None:
+    def _park(self) -> str:
         """Bring the arm back from where it was left. Raises ToolError."""
-        with _stopped_in_planning():
+        with stopped_in_planning():
             self._manipulator.return_to_park()
+        return "The arm is at its park position."
+
+    def _try_motion(self) -> str:
+        """A short way up and back, asked about in every mode. Raises ToolError."""
+        with stopped_in_planning():
+            height = self._manipulator.try_motion()
+        return f"The gripper was measured {1000 * height:.1f} mm higher, and came back."
 
     def _look(self, request: Any, response: Any) -> None:
         """Fill the answer with a picture by the camera at the wrist. Raises ToolError, BadMessage."""
-        with _stopped_in_planning():
+        with stopped_in_planning():
             self._manipulator.return_to_park()
             frame = self._camera.capture()
             put_frame(response, self._manipulator.look(self._frames.point(request.place, frame), frame))
@@ -431,15 +413,6 @@ class MotionNode(Node):
         if error.code in _SYSTEM_FAILED:
             return ToolError(error.code, f"During {stage}: {error.message}", error.hint)
         return error
-
-
-@contextlib.contextmanager
-def _stopped_in_planning() -> Iterator[None]:
-    """Within it, planning that a stop interrupts is the ToolError STOPPED."""
-    try:
-        yield
-    except InterruptedPlanning as interruption:
-        raise ToolError(ErrorCode.STOPPED, "A stop came during planning; the arm stands still.") from interruption
 
 
 def main(args: list[str] | None = None) -> None:
