@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import platform
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
 
 from agent_node.console.options import ObjectSets
 from agent_node.console.terminal import AsJson, emit
 from tool_nodes import platforms, registry
 from tool_nodes.extras import install_again
 from tool_nodes.models.table import MODELS, RealModel
+from tool_nodes.results import invalid
 from tool_nodes.version import version
 from toolhand import options
 
@@ -22,11 +25,30 @@ _SHOWN = 20
 """Things of a set that are listed [-]; all with --json."""
 
 
-def doctor(objects: ObjectSets = "", as_json: AsJson = False) -> int:
+def doctor(
+    objects: ObjectSets = "",
+    robot: str = "",
+    address: str = "",
+    move: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    as_json: AsJson = False,
+) -> int:
     """Check this installation: versions, camera, physics, tools, one plan, and which backends each port has.
 
-    With --objects the things of these sets are listed by the names that scenes give them.
+    With --objects the things of these sets are listed by the names that scenes give them. With --robot the graph of a
+    real arm is checked instead, in the order in which its parts depend on each other, up to the first fault.
+
+    Args:
+        robot: kinova, for what launch/kinova.launch.yaml starts; or the name or folder of another robot.
+        address: HOST:PORT of the arm, which is looked for in the network; 192.168.1.10:10000 where none is given; none
+            looks for no arm, as beside a simulator.
+        move: Also try the stop, and a motion of 2 cm that a person approves at another terminal (toolhand approve).
     """
+    if robot:
+        from toolhand.doctor_robot import doctor_robot
+
+        return doctor_robot(robot, address, move, as_json)
+    if address or move:
+        raise invalid("--address and --move are of --robot.", "Name the robot: toolhand doctor --robot kinova")
     sets = _things(objects)
     findings: dict[str, Any] = {"python": platform.python_version(), "toolhand": version()}
     findings["platform"] = f"{platform.system()} {platform.machine()}"

@@ -44,10 +44,13 @@ class CameraNode(Node):
     empty, the node publishes it on /tf_static.
 
     The node ends, to be started again by its launch file, when it hears nothing of a driver that is there.
+
+    Args:
+        options: For `rclpy.node.Node`.
     """
 
-    def __init__(self) -> None:
-        super().__init__("camera")
+    def __init__(self, **options: Any) -> None:
+        super().__init__("camera", **options)
         self._robot = parameters.robot(self)
         base_frame = parameters.text(self, "base_frame", BASE_FRAME, "Frame of the robot's base")
         deadline_s = parameters.seconds(self, "availability_deadline_s", 5.0, "How long to wait for a picture")

@@ -43,19 +43,29 @@ def environment(settings: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
+def router(pip_client: bool) -> str | None:
+    """Endpoint of the router that answers, None where there is none; "" where a middleware of ROS 2 needs no router.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a bad environment.
+    """
+    if not pip_client:
+        return ""
+    from rclpy_zenoh.launch import router_answers
+    from rclpy_zenoh.wire import SessionError, SessionOptions
+
+    try:
+        endpoint = SessionOptions.from_environment().router
+    except SessionError as error:
+        raise invalid(str(error)) from error
+    return endpoint if endpoint is not None and router_answers(endpoint) else None
+
+
 def graph_runs(pip_client: bool) -> bool:
     """True if a graph on this domain serves run_command. Raises ToolError INVALID_ARGUMENT for a bad environment."""
     from tool_nodes.ros.link import RosLink
 
-    if pip_client:
-        from rclpy_zenoh.launch import router_answers
-        from rclpy_zenoh.wire import SessionError, SessionOptions
-
-        try:
-            router = SessionOptions.from_environment().router
-        except SessionError as error:
-            raise invalid(str(error)) from error
-        if router is None or not router_answers(router):
-            return False
+    if router(pip_client) is None:
+        return False
     with RosLink({"RCLPY_ZENOH_CLIENT": "1"}) as link:  # who only looks is no peer of the nodes
         return link.offers(RUN_COMMAND)

@@ -1,0 +1,92 @@
+"""The cameras: their drivers, where they are, and their pictures."""
+
+from __future__ import annotations
+
+import time
+
+from rclpy.time import Time
+from sensor_msgs.msg import CameraInfo
+from tf2_ros import TransformException
+from toolhand_interfaces.srv import GetDepth
+
+from tool_nodes.camera_names import WRIST, ZED
+from tool_nodes.results import ToolError
+from tool_nodes.ros.bringup.findings import problem
+from tool_nodes.ros.bringup.listening import HEARD_S, Listening
+from tool_nodes.ros.messages import BASE_FRAME, RosFrame, take_frame
+from tool_nodes.ros.status import raise_failure
+
+_LEAST_DEPTH = 0.2
+"""Share of a picture that must have depth [-]: a stereo camera that sees a table leaves out a fifth to a half of it."""
+
+_DARK, _BRIGHT = 12, 243
+"""Mean brightness of a usable picture lies between these, of 0 to 255: beyond them most pixels are at an end."""
+
+
+class CameraChecks(Listening):
+    """What the cameras must be like; each check returns a sentence, or raises ToolError."""
+
+    def cameras(self) -> str:
+        """Each camera's driver publishes its calibration."""
+        if not self._link.offers("/get_depth"):
+            raise problem(
+                "The camera node is not in the graph: nobody serves /get_depth.",
+                "toolhand up kinova, and look at the log of the node camera.",
+            )
+        zed = ZED[str(self._parameter("camera", "zed_names"))]
+        for camera, usual in (("scene", zed), ("wrist", WRIST)):
+            topic = str(self._parameter("camera", f"{camera}.camera_info_topic") or usual.topics.camera_info)
+            heard = self._hear(CameraInfo, topic)
+            if heard is None:
+                raise problem(
+                    f"Nothing came from the {camera} camera on {topic} within {HEARD_S:g} s.",
+                    "Is its driver running? `ros2 topic list` shows other names, which kinova.launch.yaml takes as "
+                    f"{camera}_camera_info, {camera}_image and {camera}_depth.",
+                )
+            self._frames[camera] = heard.header.frame_id
+        return f"Scene and wrist camera are there ({', '.join(self._frames.values())})."
+
+    def transforms(self) -> str:
+        """The pose of each camera in the robot's base is known."""
+        end = time.monotonic() + HEARD_S
+        for camera, frame in self._frames.items():
+            while True:
+                try:
+                    self._transforms.lookup_transform(BASE_FRAME, frame, Time())
+                    break
+                except TransformException as error:
+                    if time.monotonic() > end:
+                        raise problem(
+                            f"The pose of the {camera} camera is unknown: no transform from {BASE_FRAME} to {frame}.",
+                            "Give kinova.launch.yaml a calibration (toolhand calibrate), or publish the transform."
+                            if camera == "scene"
+                            else "Look at wrist_mount in launch/kinova.launch.yaml and at robot_state_publisher.",
+                        ) from error
+                    time.sleep(0.05)
+        return "The poses of both cameras are known."
+
+    def pictures(self) -> str:
+        """Each camera takes a usable picture with depth."""
+        said = []
+        for camera in self._frames:
+            answer = self._link.call(GetDepth, "/get_depth", GetDepth.Request(camera=camera, data_only=True))
+            try:
+                raise_failure(answer.status)
+            except ToolError as error:
+                hint = error.hint or "Look at its driver; docs/guides/camera.md says what it must publish."
+                raise problem(error.message, hint) from error
+            frame: RosFrame = take_frame(answer)
+            bright, known = float(frame.rgb.mean()), float((frame.depth > 0.0).mean())
+            if not _DARK <= bright <= _BRIGHT:
+                raise problem(
+                    f"The {camera} camera's picture is too {'dark' if bright < _DARK else 'bright'}: its mean is "
+                    f"{bright:.0f} of 255.",
+                    "Look at the light, the lens and the exposure.",
+                )
+            if known < _LEAST_DEPTH:
+                raise problem(
+                    f"Only {100 * known:.0f} % of the {camera} camera's picture has depth.",
+                    "Clean the lens, and keep the camera 0.3 to 1.5 m away from the table.",
+                )
+            said.append(f"{camera} {frame.size[0]}x{frame.size[1]}, {100 * known:.0f} % with depth")
+        return f"Pictures come: {'; '.join(said)}."

@@ -1,0 +1,64 @@
+"""How the checks hear a topic, read a parameter and measure the joints of a graph that they are no part of."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rcl_interfaces.srv import GetParameters
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from tf2_ros import Buffer, TransformListener
+
+from tool_nodes.motion.robot_model import RobotModel
+from tool_nodes.ros.bringup.findings import problem
+from tool_nodes.ros.joint_states import JointReading, JointStates
+from tool_nodes.ros.link import RosLink
+
+HEARD_S = 3.0
+"""How long a driver that is there may take to be heard [s]: joint states and cameras come tens of times a second."""
+
+
+class Listening:
+    """A node that looks at a graph.
+
+    Args:
+        link: Entered; its node is spun in the background.
+        robot: The robot that the graph is for.
+        ask: Shown a question, returns whether a person said yes; None where there is no person, and nothing moves.
+    """
+
+    def __init__(self, link: RosLink, robot: RobotModel, ask: Callable[[str], bool] | None = None) -> None:
+        self._link, self._robot, self._ask = link, robot, ask
+        self._node = link.node
+        self._readings: list[JointReading] = []
+        self._joints = JointStates(self._node, "joint_states", self._readings.append, robot)
+        self._transforms = Buffer(node=self._node)
+        self._listener = TransformListener(self._transforms, self._node)
+        self._frames: dict[str, str] = {}
+
+    def _hear(self, kind: Any, topic: str, profile: QoSProfile | None = None) -> Any:
+        """The first message of a topic, or None after HEARD_S."""
+        heard: list[Any] = []
+        profile = profile or QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+        subscription = self._node.create_subscription(kind, topic, heard.append, profile)
+        try:
+            end = time.monotonic() + HEARD_S
+            while not heard and time.monotonic() < end:
+                time.sleep(0.02)
+        finally:
+            self._node.destroy_subscription(subscription)
+        return heard[0] if heard else None
+
+    def _parameter(self, node: str, name: str) -> Any:
+        """A parameter of one of this project's nodes. Raises ToolError UNAVAILABLE."""
+        service = f"/{node}/get_parameters"
+        if not self._link.offers(service):
+            raise problem(
+                f"The node {node} is not in the graph.",
+                f"toolhand up kinova, and look at the log of the node {node}.",
+            )
+        (value,) = self._link.call(GetParameters, service, GetParameters.Request(names=[name])).values
+        return {1: value.bool_value, 2: value.integer_value, 3: value.double_value, 4: value.string_value}.get(
+            value.type
+        )
