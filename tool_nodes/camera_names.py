@@ -17,11 +17,19 @@ class CameraTopics:
 
 @dataclass(frozen=True)
 class CameraNames:
-    """What one camera's driver calls its topics, and the optical frame that its colour images are in."""
+    """What one camera's driver calls its topics.
+
+    Attributes:
+        topics: Topics of colour, calibration and registered depth.
+        depth_info: Topic of the depth image's calibration.
+        optical_frame: Frame that its colour images are in.
+        registered_by: What the driver is started with to send registered depth.
+    """
 
     topics: CameraTopics
     depth_info: str
     optical_frame: str
+    registered_by: str
 
 
 ZED: Mapping[str, CameraNames] = {
@@ -33,6 +41,7 @@ ZED: Mapping[str, CameraNames] = {
         ),
         "/zed/zed_node/depth/camera_info",
         "zed_left_camera_frame_optical",
+        "a depth_mode other than NONE",
     ),
     "old": CameraNames(
         CameraTopics(
@@ -42,6 +51,7 @@ ZED: Mapping[str, CameraNames] = {
         ),
         "/zed/zed_node/depth/camera_info",
         "zed_left_camera_optical_frame",
+        "a depth_mode other than NONE",
     ),
 }
 """The scene camera: zed-ros2-wrapper from 5.1 on, and before."""
@@ -50,8 +60,30 @@ WRIST = CameraNames(
     CameraTopics("/camera/color/image_raw", "/camera/color/camera_info", "/camera/depth_registered/image_rect"),
     "/camera/depth_registered/camera_info",
     "camera_color_frame",
+    "depth_registration:=true",
 )
 """The wrist camera: kinova_vision with depth_registration:=true."""
+
+REALSENSE = CameraNames(
+    CameraTopics(
+        "/camera/camera/color/image_raw",
+        "/camera/camera/color/camera_info",
+        "/camera/camera/aligned_depth_to_color/image_raw",
+    ),
+    "/camera/camera/aligned_depth_to_color/camera_info",
+    "camera_color_optical_frame",
+    "align_depth.enable:=true",
+)
+"""A RealSense: realsense2_camera from 4.55 on, with its own camera_namespace and camera_name, both "camera"."""
+
+DRIVERS = ("zed", "kinova_vision", "realsense")
+"""Whose names a camera can have been given."""
+
+
+def names_of(driver: str, zed_names: str = "new") -> CameraNames:
+    """The names of a driver of `DRIVERS`; those of the ZED wrapper differ between its versions (a key of `ZED`)."""
+    return {"zed": ZED[zed_names], "kinova_vision": WRIST, "realsense": REALSENSE}[driver]
+
 
 WRIST_LINK = "camera_link"
 """The frame that kinova_vision hangs its optical frames on; the robot's tip frame carries it."""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tool_nodes.camera_names import OPTICAL_FRAMES, WRIST, ZED
+from tool_nodes.camera_names import OPTICAL_FRAMES, REALSENSE, WRIST, ZED
 
 ROOT = Path(__file__).parents[2]
-DRIVERS = (*ZED.values(), WRIST)
+DRIVERS = (*ZED.values(), WRIST, REALSENSE)
 NAMES = {topic for driver in DRIVERS for topic in (*vars(driver.topics).values(), driver.depth_info)} | {
     driver.optical_frame for driver in DRIVERS
 }

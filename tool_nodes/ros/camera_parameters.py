@@ -9,7 +9,7 @@ from rclpy.node import Node
 from tf2_ros import Buffer
 
 from tool_nodes import registry
-from tool_nodes.camera_names import WRIST, ZED, CameraTopics
+from tool_nodes.camera_names import DRIVERS, ZED, CameraTopics, names_of
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.ports import Camera
 from tool_nodes.registry import Setting
@@ -67,9 +67,9 @@ def topics(
 ) -> TopicCamera:
     """The camera of the topics that the parameters of a node name.
 
-    They are `zed_names` ("new" or "old") and `stamp_tolerance_s` of all cameras, and `NAME.image_topic`,
-    `NAME.camera_info_topic` and `NAME.depth_topic`, where an empty text means the driver's own name, and
-    `NAME.image_is`, "raw" or "rectified", empty for what the name of the topic says.
+    They are `zed_names` ("new" or "old") and `stamp_tolerance_s` of all cameras, `NAME.driver`, one of
+    `camera_names.DRIVERS`, and `NAME.image_topic`, `NAME.camera_info_topic` and `NAME.depth_topic`, where an empty text
+    means that driver's own name, and `NAME.image_is`, "raw" or "rectified", empty for what the name of the topic says.
 
     Args:
         node: Has the parameters, and listens.
@@ -91,10 +91,23 @@ def topics(
         (0.0, _LARGEST_TOLERANCE_S),
         "How far image and depth of one picture may be apart while the arm stands still [s]",
     )
-    usual = {"scene": ZED[zed].topics, "wrist": WRIST.topics}[camera]
-    rectified = _rectified(node, camera)
-    names = _topics(node, camera, usual)
-    return TopicCamera(node, names, transforms, deadline_s, base_frame, tolerance_s, robot, rectified, lost)
+    usual = {"scene": "zed", "wrist": "kinova_vision"}[camera]
+    driver = parameters.choice(node, f"{camera}.driver", usual, DRIVERS, "Whose names its topics have")
+    names = names_of(driver, zed)
+    given = _topics(node, camera, names.topics)
+    return TopicCamera(
+        node,
+        given,
+        transforms,
+        deadline_s,
+        base_frame,
+        tolerance_s,
+        robot,
+        _rectified(node, camera),
+        lost,
+        camera,
+        names.registered_by if given.depth == names.topics.depth else "",
+    )
 
 
 def _rectified(node: Node, camera: str) -> bool | None:

@@ -14,14 +14,19 @@ _REMEMBERED = 4
 
 
 class FrameMemory:
-    """Reads frames from messages. Equal content gives the same object, so that what was computed from it is reused."""
+    """Reads frames from messages. Equal content gives the same object, so that what was computed from it is reused.
 
-    def __init__(self) -> None:
+    Args:
+        camera: "scene" or "wrist" where all of them are of one camera; else each as its optical frame is named.
+    """
+
+    def __init__(self, camera: str | None = None) -> None:
+        self._camera = camera
         self._known: deque[RosFrame] = deque(maxlen=_REMEMBERED)
 
     def take(self, message: Any) -> RosFrame:
         """The frame of a message; see `messages.take_frame`. Raises BadMessage."""
-        return self.known(take_frame(message))
+        return self.known(take_frame(message, self._camera))
 
     def known(self, frame: RosFrame) -> RosFrame:
         """The remembered frame that equals this one; this one where there is none."""

@@ -22,6 +22,7 @@ from vision_msgs.msg import BoundingBox2D
 from tool_nodes.camera_names import OPTICAL_FRAMES
 from tool_nodes.geometry import carried_rotation, pose, quat_wxyz_from_matrix
 from tool_nodes.ros.bad_message import BadMessage as BadMessage
+from tool_nodes.ros.bad_message import NotRegistered
 from tool_nodes.ros.calibration import Rectified, read_calibration
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
@@ -41,7 +42,10 @@ _NEVER_M = 1e5
 """No distance [m]: some drivers fill in the greatest float32 where there is no reading."""
 
 _NO_READING_MM = 65535
-"""What some drivers send in 16UC1 where there is no reading; others send 0."""
+"""What some drivers send in millimetres where there is no reading; others send 0."""
+
+_MILLIMETRES = ("16UC1", "mono16")
+"""Encodings of depth in whole millimetres: that of REP 118, and what zed_wrapper sends with openni_depth_mode."""
 
 _CLOUD_TYPES = {PointField.FLOAT32: "<f4", PointField.FLOAT64: "<f8"}
 
@@ -114,8 +118,8 @@ def depth_to_image(depth: NDArray[np.float32], header: Header) -> Image:
 
 
 def image_to_depth(image: Image) -> NDArray[np.float32]:
-    """Depth (H, W) [m] of a 32FC1 [m] or 16UC1 [mm] image; NaN where it is no distance. Raises BadMessage."""
-    if image.encoding not in ("32FC1", "16UC1"):
+    """Depth (H, W) [m] of a 32FC1 [m], 16UC1 or mono16 [mm] image; NaN where it is no distance. Raises BadMessage."""
+    if image.encoding not in ("32FC1", *_MILLIMETRES):
         raise BadMessage(f"The depth image has encoding {image.encoding!r}, but must have 32FC1 or 16UC1.")
     in_metres = image.encoding == "32FC1"
     size = 4 if in_metres else 2
@@ -336,15 +340,20 @@ def put_picture(message: Any, frame: Frame) -> None:
     )
 
 
-def take_frame(message: Any) -> RosFrame:
+def take_frame(message: Any, camera: str | None = None) -> RosFrame:
     """The frame that `put_frame` put into a message; its depth is unknown where the field is empty (0 x 0).
+
+    Args:
+        message: Has the fields.
+        camera: As for `make_frame`.
 
     Raises:
         BadMessage: The first thing that is wrong or does not fit together.
     """
     if not message.camera_pose.header.frame_id:
         raise BadMessage("The camera_pose is missing: its frame_id is empty.")
-    return make_frame(message.image, message.depth, message.camera_info, pose_to_matrix(message.camera_pose.pose))
+    T_base_camera = pose_to_matrix(message.camera_pose.pose)
+    return make_frame(message.image, message.depth, message.camera_info, T_base_camera, camera=camera)
 
 
 def make_frame(
@@ -354,6 +363,7 @@ def make_frame(
     T_base_camera: FloatArray,
     tolerance_ns: int = 0,
     rectified: Rectified = Rectified(),  # noqa: B008  # frozen
+    camera: str | None = None,
 ) -> RosFrame:
     """A frame of one capture, with the image's stamp; what is raw is rectified.
 
@@ -365,6 +375,7 @@ def make_frame(
         tolerance_ns: How far the stamps of image and depth may be apart [ns].
         rectified: Which of the two are rectified. While that is not known, a calibration with distortion is refused:
             points in a request are pixels of the picture that was sent.
+        camera: "scene" or "wrist"; where None, what the name of the optical frame means, if anything, else "scene".
 
     Raises:
         BadMessage: The first thing that is wrong or does not fit together.
@@ -375,7 +386,7 @@ def make_frame(
         if abs(nanoseconds(depth.header.stamp) - nanoseconds(image.header.stamp)) > tolerance_ns:
             raise BadMessage("The image and the depth image have different stamps; both must be of one capture.")
         if (depth.width, depth.height) != size:
-            raise BadMessage(
+            raise NotRegistered(
                 f"The depth image has {depth.width}x{depth.height} pixels, but the image has {size[0]}x{size[1]}."
             )
         metres = image_to_depth(depth)
@@ -392,7 +403,7 @@ def make_frame(
         K=K,
         T_base_camera=T_base_camera,
         stamp=stamp_ns / _NANO,
-        camera=_CAMERAS.get(frame_id, "scene"),
+        camera=camera or _CAMERAS.get(frame_id, "scene"),
         stamp_ns=stamp_ns,
         frame_id=frame_id,
     )

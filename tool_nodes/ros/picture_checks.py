@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 from rclpy.duration import Duration
 from rclpy.time import Time
+from std_msgs.msg import Header
 from tf2_ros import Buffer, TransformException
 
+from tool_nodes.geometry import rotation_angle
 from tool_nodes.results import ErrorCode, ToolError, unavailable
+from tool_nodes.ros.bad_message import NotRegistered
 from tool_nodes.ros.messages import rigid
 from tool_nodes.types import FloatArray, Frame
 
 BLACK = 4
 """A picture without any value above this, of 255, is black."""
+
+SAME_PLACE_M, SAME_PLACE_RAD = 1e-3, 1e-3
+"""Two frames so near each other are one [m, rad]: a pixel, at half a metre and with a focal length of 500 px."""
 
 
 def pose_of(transforms: Buffer, base_frame: str, frame_id: str, stamp: Time, end: float) -> FloatArray:
@@ -37,6 +44,30 @@ def pose_of(transforms: Buffer, base_frame: str, frame_id: str, stamp: Time, end
         raise unavailable(f"The pose of {frame_id} in {base_frame} is unknown: {error}.") from error
     p, q = found.translation, found.rotation
     return rigid((p.x, p.y, p.z), (q.w, q.x, q.y, q.z))
+
+
+def require_registered(transforms: Buffer, image: Header, depth: Header, end: float) -> None:
+    """Raise NotRegistered where depth is measured in another frame than the picture.
+
+    Args:
+        transforms: Tells whether frames of two names lie at one place.
+        image: Header of the colour image.
+        depth: Header of the depth image.
+        end: When to stop waiting for their places, on the monotonic clock [s].
+    """
+    frames = image.frame_id, depth.frame_id
+    if frames[0] == frames[1] or not frames[1]:
+        return
+    try:
+        T = pose_of(transforms, *frames, Time.from_msg(depth.stamp), end)
+    except ToolError:
+        apart = "whose place in it is not known"
+    else:
+        shift, turn = np.linalg.norm(T[:3, 3]), rotation_angle(np.eye(3), T[:3, :3])
+        if shift <= SAME_PLACE_M and turn <= SAME_PLACE_RAD:
+            return
+        apart = f"which lies {shift * 1e3:.1f} mm and {np.degrees(turn):.2f} degrees away"
+    raise NotRegistered(f"The image is in the frame {frames[0]}, but the depth image in {frames[1]}, {apart}.")
 
 
 def require_usable(frame: Frame, picture: str, depth: str) -> None:

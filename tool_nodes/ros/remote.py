@@ -71,7 +71,7 @@ class RemoteCamera:
     def __init__(self, node: Node, deadlines: Deadlines, camera: str = "scene") -> None:
         self._camera = camera
         self._get_depth = Service(node, GetDepth, "get_depth", deadlines)
-        self._frames = FrameMemory()
+        self._frames = FrameMemory(camera)
 
     def capture(self) -> Frame:
         """See ports.Camera. Raises ToolError UNAVAILABLE, NO_DEPTH or TIMEOUT."""

@@ -23,11 +23,12 @@ from tool_nodes.camera_names import CameraTopics
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.results import ToolError, unavailable
 from tool_nodes.ros.arm_trace import ArmTrace
+from tool_nodes.ros.bad_message import NotRegistered
 from tool_nodes.ros.calibration import rectified_by_name
 from tool_nodes.ros.calling import require_positive
 from tool_nodes.ros.frame_memory import FrameMemory
 from tool_nodes.ros.messages import BASE_FRAME, BadMessage, RosFrame, make_frame, nanoseconds
-from tool_nodes.ros.picture_checks import pose_of, require_usable
+from tool_nodes.ros.picture_checks import pose_of, require_registered, require_usable
 from tool_nodes.ros.picture_matching import MatchedMessages, PictureMatching
 from tool_nodes.types import FloatArray
 
@@ -67,6 +68,9 @@ class TopicCamera:
         rectified: Whether the image is without distortion already; as its topic's name says where None. What is raw is
             rectified here.
         lost: Called after `SILENT_DEADLINES` requests in a row that heard nothing on a topic that has a publisher.
+        camera: "scene" or "wrist".
+        registered_by: What its driver is started with to send depth that is registered to the image; empty where that
+            is not known.
     """
 
     def __init__(
@@ -80,6 +84,8 @@ class TopicCamera:
         robot: RobotModel | None = None,
         rectified: bool | None = None,
         lost: Callable[[], None] = lambda: None,
+        camera: str = "scene",
+        registered_by: str = "",
     ) -> None:
         require_positive("deadline_s", deadline_s)
         self._node = node
@@ -90,6 +96,9 @@ class TopicCamera:
         self._tolerance_ns = round(stamp_tolerance_s * 1e9)
         self._rectified = rectified_by_name(topics.image, topics.depth, rectified)
         self._silent_deadlines, self._lost = 0, lost
+        self._camera = camera
+        given = f": start the driver with {registered_by}." if registered_by else "; see the settings of its driver."
+        self._registration = f"Depth must be registered to the image{given}"
         self._group: CallbackGroup = ReentrantCallbackGroup()
         self._one_at_a_time = threading.Lock()
         self._frames = FrameMemory()
@@ -115,7 +124,7 @@ class TopicCamera:
             picture = self._listen(end)
             stamp = Time.from_msg(picture.image.header.stamp)
             T_base_camera = self._pose(picture.image.header.frame_id, stamp, end)
-            return self._frames.known(self._checked(picture, T_base_camera))
+            return self._frames.known(self._checked(picture, T_base_camera, end))
 
     def close(self) -> None:
         """Listen no more, until the next picture is wanted."""
@@ -227,7 +236,8 @@ class TopicCamera:
             self._lost()
         if silent:
             why = f"nobody publishes {self._name(absent[0])}" if absent else f"nothing came on {self._name(silent[0])}"
-            return unavailable(f"No picture came from the camera {waited}: {why}.", "Look at the camera's driver.")
+            hint = self._registration if absent == ["depth"] else "Look at the camera's driver."
+            return unavailable(f"No picture came from the camera {waited}: {why}.", hint)
         behind_s = matching.behind_s()
         if behind_s > 0.0:
             return unavailable(
@@ -247,12 +257,11 @@ class TopicCamera:
         """T_base_camera (4, 4) at the time of the picture."""
         return self._readable(lambda: pose_of(self._transforms, self._base_frame, frame_id, stamp, end))
 
-    def _checked(self, picture: MatchedMessages, T_base_camera: FloatArray) -> RosFrame:
-        frame: RosFrame = self._readable(
-            lambda: make_frame(
-                picture.image, picture.depth, picture.camera_info, T_base_camera, self._tolerance_ns, self._rectified
-            )
-        )
+    def _checked(self, picture: MatchedMessages, T_base_camera: FloatArray, end: float) -> RosFrame:
+        image, depth, info = picture.image, picture.depth, picture.camera_info
+        self._readable(lambda: require_registered(self._transforms, image.header, depth.header, end))
+        options = self._tolerance_ns, self._rectified, self._camera
+        frame: RosFrame = self._readable(lambda: make_frame(image, depth, info, T_base_camera, *options))
         require_usable(frame, f"The picture on {self._name('image')}", self._name("depth"))
         return frame
 
@@ -260,4 +269,5 @@ class TopicCamera:
         try:
             return read()
         except BadMessage as error:
-            raise unavailable(f"The camera on {self._name('image')} cannot be used: {error}") from error
+            hint = self._registration if isinstance(error, NotRegistered) else ""
+            raise unavailable(f"The camera on {self._name('image')} cannot be used: {error}", hint) from error

@@ -15,7 +15,7 @@ from agent_node.runs.mcap import ros_messages as ros
 from agent_node.runs.mcap.reading import read_messages
 from rclpy_zenoh.interfaces import deserialize, get_class
 from tool_nodes import geometry
-from tool_nodes.camera_names import WRIST, ZED, CameraTopics
+from tool_nodes.camera_names import REALSENSE, WRIST, ZED, CameraTopics
 from tool_nodes.results import ToolError, invalid
 from tool_nodes.toolbox.picture_files import PictureFileError, opened
 from tool_nodes.types import FloatArray, Frame
@@ -27,7 +27,10 @@ _OWN = {
     name: CameraTopics(f"/camera/{name}/image", f"/camera/{name}/camera_info", f"/camera/{name}/depth")
     for name in ("scene", "wrist")
 }
-_KNOWN = {"scene": (_OWN["scene"], *(names.topics for names in ZED.values())), "wrist": (_OWN["wrist"], WRIST.topics)}
+_KNOWN = {
+    "scene": (_OWN["scene"], *(names.topics for names in ZED.values()), REALSENSE.topics),
+    "wrist": (_OWN["wrist"], WRIST.topics, REALSENSE.topics),
+}
 """Topics that are looked for, by camera."""
 _NEAR_NS = 20_000_000
 """Colour and depth whose stamps differ by no more show the same moment [ns]: less than a period at 30 Hz."""
@@ -44,8 +47,8 @@ def recorded_frames(path: Path, camera: str = "scene", base_frame: str = BASE_FR
     """The pictures of a camera that have depth, in the order of their stamps.
 
     Args:
-        path: A rosbag2 file (MCAP): of a run with `--record-depth`, or of the ZED wrapper or kinova_vision, with
-            depth that is registered to the colours.
+        path: A rosbag2 file (MCAP): of a run with `--record-depth`, or of the ZED wrapper, kinova_vision or
+            realsense2_camera, with depth that is registered to the colours.
         camera: "scene" or "wrist".
         base_frame: Frame of the robot's base.
 

@@ -114,6 +114,14 @@ def test_one_argument_chooses_the_names_of_an_old_zed_everywhere(name: str) -> N
         assert 'zed_names:="old"' in nodes[looks].command
 
 
+def test_one_argument_chooses_the_driver_whose_topics_a_camera_has() -> None:
+    said = {"scene_driver": "realsense", "wrist_driver": "realsense"}
+    nodes = {node.label: node for node in read_plan(ROOT / "launch" / "kinova.launch.yaml", said).processes}
+    for looks in ("camera", "motion"):
+        assert 'scene.driver:="realsense"' in nodes[looks].command
+    assert 'wrist.driver:="realsense"' in nodes["camera"].command
+
+
 def test_that_a_picture_is_raw_is_said_to_all_that_look() -> None:
     said = {"scene_image_is": "raw", "wrist_image_is": "rectified"}
     nodes = {node.label: node for node in read_plan(ROOT / "launch" / "kinova.launch.yaml", said).processes}

@@ -359,6 +359,12 @@ def test_a_frame_without_depth_has_unknown_depth(frame: Frame) -> None:
     assert np.isnan(take_frame(message).depth).all()
 
 
+def test_a_frame_is_of_the_camera_that_was_asked(frame: Frame) -> None:
+    message = message_of(frame)
+    message.image.header.frame_id = "camera_color_optical_frame"  # of a RealSense, which may be anywhere
+    assert (take_frame(message).camera, take_frame(message, "wrist").camera) == ("scene", "wrist")
+
+
 def test_the_same_picture_is_the_same_frame(frame: Frame) -> None:
     memory = FrameMemory()
     first = memory.take(message_of(frame))

@@ -6,25 +6,28 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from geometry_msgs.msg import TransformStamped
 from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, JointState
 from std_msgs.msg import Header
-from tf2_ros import Buffer, TransformListener
+from tf2_ros import Buffer, StaticTransformBroadcaster, TransformListener
 
 from tests.gen3 import ARM_JOINTS
 from tests.ros.tool_nodes.fake_camera import FakeCamera
-from tool_nodes.camera_names import ZED, CameraTopics
+from tool_nodes.camera_names import REALSENSE, WRIST, ZED, CameraNames, CameraTopics
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros import topic_camera
+from tool_nodes.ros import camera_parameters, topic_camera
 from tool_nodes.ros.lenses import Lens
 from tool_nodes.ros.messages import OPTICAL_FRAMES, intrinsics_to_info, nanoseconds, time_message
 from tool_nodes.ros.topic_camera import TopicCamera
@@ -225,7 +228,7 @@ def test_depth_without_any_value(camera: Any, refusal: Callable[..., ToolError])
     ("name", "field", "value", "words"),
     [
         ("image", "encoding", "yuv422", "encoding 'yuv422'"),
-        ("depth", "encoding", "mono16", "encoding 'mono16'"),
+        ("depth", "encoding", "8UC1", "encoding '8UC1', but must have 32FC1 or 16UC1"),
         ("image", "step", 100, "step of 100"),
         ("depth", "width", 320, "320x480"),
         ("depth", "is_bigendian", 1, "big-endian"),
@@ -240,6 +243,45 @@ def test_messages_that_cannot_be_read(
     error = refusal(deadline_s=LONG_S)
     assert error.code is ErrorCode.UNAVAILABLE
     assert words in error.message
+
+
+def test_depth_of_another_camera_than_the_image_is_refused_with_what_to_set(
+    camera: Any, make: Make, node: Node, wait_until: Any, transforms: Buffer
+) -> None:
+    place = StaticTransformBroadcaster(node)
+    message = TransformStamped(child_frame_id="depth_optical")
+    message.header.frame_id, message.transform.rotation.w = OPTICAL_FRAMES["scene"], 1.0
+    message.transform.translation.x = 0.0147  # as far apart as a D435's
+    place.sendTransform(message)
+    wait_until(lambda: transforms.can_transform(OPTICAL_FRAMES["scene"], "depth_optical", Time()), "its place is known")
+    shown = {"frame": "depth_optical"}
+    camera.change = lambda messages: setattr(
+        messages["depth"], "header", Header(stamp=messages["depth"].header.stamp, frame_id=shown["frame"])
+    )
+    look = make(registered_by="align_depth.enable:=true").capture
+    with pytest.raises(ToolError, match=r"the depth image in depth_optical, which lies 14\.7 mm and") as caught:
+        look()
+    assert caught.value.hint == "Depth must be registered to the image: start the driver with align_depth.enable:=true."
+    message.transform.translation.x, message.child_frame_id = 0.0, "left_optical"  # another name of the same place
+    place.sendTransform(message)
+    shown["frame"] = "left_optical"
+    assert look().rgb.any()
+
+
+def test_depth_in_a_frame_that_nobody_places_is_refused(camera: Any, refusal: Callable[..., ToolError]) -> None:
+    camera.change = lambda messages: setattr(
+        messages["depth"], "header", Header(stamp=messages["depth"].header.stamp, frame_id="adrift")
+    )
+    error = refusal()
+    assert "the depth image in adrift, whose place in it is not known" in error.message
+    assert error.hint == "Depth must be registered to the image; see the settings of its driver."
+
+
+def test_a_driver_that_sends_no_registered_depth_is_told_what_to_set(make: Make) -> None:
+    topics = CameraTopics(SCENE_TOPICS.image, SCENE_TOPICS.camera_info, "/no/depth")
+    with pytest.raises(ToolError, match="nobody publishes /no/depth") as caught:
+        make(topics, SHORT_S, registered_by="depth_registration:=true").capture()
+    assert "start the driver with depth_registration:=true" in caught.value.hint
 
 
 def test_a_camera_whose_place_is_unknown(camera: Any, refusal: Callable[..., ToolError], node: Node) -> None:
@@ -321,6 +363,62 @@ def test_a_driver_that_sends_bgra8(camera: Any, look: Callable[[], Any]) -> None
 
     camera.change = as_the_zed_does
     assert np.array_equal(look().rgb, camera.frame.rgb)
+
+
+@pytest.mark.parametrize("encoding", ["16UC1", "mono16"])
+def test_a_realsense_at_the_wrist(
+    camera: Any, make_node: Any, transforms: Buffer, wait_until: Any, encoding: str
+) -> None:
+    """Its names, its millimetres, its optical frame, which says nothing of where it sits."""
+    looker = make_node(f"wrist_looker_{encoding}")
+    driver = make_node(f"realsense_{encoding}")
+    names = CameraTopics(*(f"/of_{encoding}{topic}" for topic in vars(REALSENSE.topics).values()))
+    sent = replace(camera.frame, depth=np.full(camera.frame.depth.shape, 0.75, np.float32))
+    other = FakeCamera(driver, sent, [], names)
+    other.header = lambda: Header(stamp=driver.get_clock().now().to_msg(), frame_id=OPTICAL_FRAMES["scene"])
+
+    def millimetres(messages: dict[str, Any]) -> None:
+        depth = messages["depth"]
+        pixels = np.full((depth.height, depth.width), 750, "<u2")
+        pixels[0, :2] = 0, 65535
+        depth.encoding, depth.step, depth.data = encoding, 2 * depth.width, pixels.tobytes()
+
+    other.change = millimetres
+    given = {f"{kind}_topic": getattr(names, kind) for kind in vars(names)}
+    for name, value in {"driver": "realsense", **given}.items():
+        looker.declare_parameter(f"wrist.{name}", value)
+    source = camera_parameters.topics(looker, "wrist", transforms, LONG_S, "base_link", None, lambda: None)
+    frame = source.capture()
+    source.close()
+    assert frame.camera == "wrist"
+    assert np.isnan(frame.depth[0, :2]).all()
+    assert frame.depth[1, 1] == np.float32(0.75)
+    wait_until(lambda: other.listeners() == 0, "nobody listens any more")
+
+
+@pytest.mark.parametrize(
+    ("camera_name", "driver", "names"),
+    [
+        ("scene", None, ZED["new"]),
+        ("scene", "realsense", REALSENSE),
+        ("wrist", None, WRIST),
+        ("wrist", "zed", ZED["new"]),
+    ],
+)
+def test_a_driver_is_known_by_its_name(
+    make_node: Any,
+    transforms: Buffer,
+    camera_name: str,
+    driver: str | None,
+    names: CameraNames,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(camera_parameters, "TopicCamera", lambda *arguments: (arguments[1], *arguments[-2:]))
+    looker = make_node(f"named_{camera_name}_{driver}")
+    if driver is not None:
+        looker.declare_parameter(f"{camera_name}.driver", driver)
+    made = camera_parameters.topics(looker, camera_name, transforms, SHORT_S, "base_link", None, lambda: None)
+    assert made == (names.topics, camera_name, names.registered_by)
 
 
 def test_subscriptions_are_kept_from_one_picture_to_the_next(
