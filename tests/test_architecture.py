@@ -31,6 +31,7 @@ HEAVY = {
     "verifiers",
     "vllm",
     "open3d",
+    "pxr",
     "pyzed",
     "curobo",
     "moveit",

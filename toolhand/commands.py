@@ -77,6 +77,10 @@ BENCHMARKS = {
         "bench.sensors:bench_sensors",
         "Switch the noise terms of a sensor on one at a time, over the same scenes: masks, 3D boxes and grasps.",
     ),
+    "usd": CliCommand(
+        "bench.usd:bench_usd",
+        "Export scenes to USD, check them with OpenUSD's validators and read them back beside the physics.",
+    ),
     "tools": CliCommand(
         "bench.tools:bench_tools", "Time every tool that does not move the robot, each call on a fresh picture."
     ),
