@@ -22,7 +22,8 @@ from toolhand_interfaces.action import ExecuteGrasp, RunCommand
 from toolhand_interfaces.msg import StopState
 
 from bench.redteam.sequences import Sequences
-from bench.ros.stop import SCENE, STILL, easy_grasp
+from bench.ros.stop import STILL
+from bench.ros.task import SCENE, easy_grasp
 from sim.ros.graph import started_graph
 from sim.scene.files import parse_scene, scene_yaml
 from tool_nodes.results import ErrorCode, ToolError, unavailable

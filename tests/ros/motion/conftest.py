@@ -39,7 +39,7 @@ from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 from toolhand_interfaces.action import ExecuteGrasp, Place
 
-from bench.ros.stop import PLACE, SCENE, easy_grasp
+from bench.ros.task import PLACE, SCENE, easy_grasp
 from rclpy_zenoh.wire import start_router
 from sim.scene.files import parse_scene
 from sim.scene.scenes import Scene
