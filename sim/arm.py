@@ -45,8 +45,8 @@ Motion = Generator[None, None, Outcome]
 StopCheck = Callable[[], bool]
 
 
-def brake(world: World, reference_velocity: FloatArray) -> Motion[None]:
-    """Run the reference down to rest within the acceleration limits, then hold until still."""
+def slow_down(world: World, reference_velocity: FloatArray) -> Motion[None]:
+    """Run the reference down to rest within the acceleration limits."""
     dt = world.timestep
     q, qd = world.arm_reference, reference_velocity.copy()
     while np.abs(qd).max() > 0:
@@ -54,7 +54,12 @@ def brake(world: World, reference_velocity: FloatArray) -> Motion[None]:
         q = q + qd * dt
         world.command_arm(q)
         yield
-    for _ in range(round(SETTLE_S / dt)):
+
+
+def brake(world: World, reference_velocity: FloatArray) -> Motion[None]:
+    """Run the reference down to rest within the acceleration limits, then hold until still."""
+    yield from slow_down(world, reference_velocity)
+    for _ in range(round(SETTLE_S / world.timestep)):
         if np.abs(world.arm_velocity).max() < 1e-3:
             break
         yield

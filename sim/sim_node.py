@@ -16,6 +16,8 @@ from rclpy.parameter import Parameter
 from sim.camera.sensor import device
 from sim.ros.cameras import CameraServer
 from sim.ros.controllers import GripperController, TrajectoryController
+from sim.ros.driver import Driver
+from sim.ros.driver_services import DriverServices
 from sim.ros.entities import Entities
 from sim.ros.physics import Physics
 from sim.ros.services import Services
@@ -55,21 +57,27 @@ class SimNode(Node):
             playing=not self.settings.lockstep,
         )
         settings = self.settings
+        self._driver = driver = Driver(
+            settings.driver, robot, lambda: self.settings.injected, lambda: self.settings.seed
+        )
+        self._driver_services = DriverServices(self, self.physics, driver) if driver.kortex else None
         self._state_publisher = StatePublisher(
             self,
             settings.joint_state_rate,
             ZED[settings.zed_names].optical_frame,
             robot,
             lambda camera: device(self.settings.sensor, camera, self.settings.seed),
-            settings.joint_states,
+            driver,
         )
         self._camera_server = CameraServer(self, self.physics, self._state_publisher, lambda: self.settings)
         services = Services(self, self.physics)
         self._simulation = Simulation(services, self.settings.lockstep, self.settings.scene)
         self._entity_server = Entities(services)
-        self._truth_server = TruthServer(services)
-        self._trajectory_controller = TrajectoryController(self, self.physics, robot, lambda: self.settings.fault)
-        self._gripper_controller = GripperController(self, self.physics, robot, self.settings.gripper_action)
+        self._truth_server = TruthServer(services, driver)
+        self._trajectory_controller = TrajectoryController(
+            self, self.physics, robot, lambda: self.settings.fault, driver
+        )
+        self._gripper_controller = GripperController(self, self.physics, robot, settings.gripper_action, driver)
         self._settings_lock = threading.Lock()
         self.add_on_set_parameters_callback(self._on_parameters)
         self._apply_fault("", self.settings.fault)
@@ -87,6 +95,9 @@ class SimNode(Node):
         """Publish the state; called in the physics thread."""
         offset = self.physics.time_offset
         try:
+            self._driver.observe(world)
+            if self._driver_services is not None:
+                self._driver_services.show_fault()
             self._truth_server.observe(world)  # first: a picture of a new world must not come before its labels
             self._state_publisher.publish(world, offset, at_once)
             self._trajectory_controller.show_feedback(world, offset)
@@ -114,6 +125,9 @@ class SimNode(Node):
             self.physics.freeze(fault == "clock_pause")
             if fault == "clock_jump":
                 self.physics.time_offset += CLOCK_JUMP_S
+            if self._driver.kortex:
+                self._driver.expect_fault(world)
+                self.physics.show()
 
         if fault != before:
             self.physics.call(apply)

@@ -23,6 +23,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from sim.arm import PATH_TOLERANCE, Motion, StopCheck, follow_trajectory, move_knuckle
 from sim.ros.awaiting import awaited
+from sim.ros.driver import Driver
 from sim.ros.physics import MotionFactory, MovingPart, Physics, PreemptedError, Run
 from sim.ros.state import stamp_ns
 from sim.world import World
@@ -65,12 +66,16 @@ class Controller(Generic[Outcome]):
         part: Part of the robot that moves.
         action_type: Class of the action.
         name: Name of the action.
+        driver: Stands between the controller and the arm.
     """
 
-    def __init__(self, node: Node, physics: Physics, part: MovingPart, action_type: Any, name: str) -> None:
+    def __init__(
+        self, node: Node, physics: Physics, part: MovingPart, action_type: Any, name: str, driver: Driver
+    ) -> None:
         self._node = node
         self._physics = physics
         self._part = part
+        self._driver = driver
         self._type = action_type
         self._name = name
         self._accepted: deque[Run[Outcome]] = deque()
@@ -112,6 +117,9 @@ class Controller(Generic[Outcome]):
             active.publish_feedback(self.feedback(world, now))
 
     def _on_goal(self, goal: Any) -> GoalResponse:
+        if not self._driver.active(self._name.partition("/")[0]):
+            self._node.get_logger().warning(f"{self._name}: goal rejected: the controller is not running.")
+            return GoalResponse.REJECT
         try:
             motion = self.motion(goal)
         except GoalError as error:
@@ -151,17 +159,19 @@ class TrajectoryController(Controller[MotionOutcome]):
     """Follows joint trajectories with positions for all joints of the arm, in any order, linearly between the points.
 
     Continuous joints may be given in any turn, as joint_trajectory_controller takes them; the first point's counts.
-    Tolerances of the goal are not used: `sim.arm` has its own. A start stamp is not used: motion begins at once.
+    Tolerances of the goal are not used: `sim.arm` has its own, and the driver kortex none. A start stamp is not used
+    either: motion begins at once.
 
     Args:
         node: Serves.
         physics: Runs the motions.
         robot: The robot.
         fault: The injected fault.
+        driver: Stands between the controller and the arm.
     """
 
-    def __init__(self, node: Node, physics: Physics, robot: RobotModel, fault: FaultSource) -> None:
-        super().__init__(node, physics, MovingPart.ARM, FollowJointTrajectory, robot.trajectory_action)
+    def __init__(self, node: Node, physics: Physics, robot: RobotModel, fault: FaultSource, driver: Driver) -> None:
+        super().__init__(node, physics, MovingPart.ARM, FollowJointTrajectory, robot.trajectory_action, driver)
         self._robot = robot
         self._fault = fault
 
@@ -187,11 +197,12 @@ class TrajectoryController(Controller[MotionOutcome]):
         def aborted() -> bool:
             return stopped() or (self._fault() == "controller_abort" and world.time >= halfway)
 
-        followed = pretend_to_follow if self._fault() == "arm_deaf" else follow_trajectory
+        obedient = self._driver.follow if self._driver.kortex else follow_trajectory
+        followed = pretend_to_follow if self._fault() == "arm_deaf" else obedient
         outcome = yield from followed(world, trajectory, aborted)
         while self._fault() == "controller_hang" and not stopped():
             yield
-        return MotionOutcome(MotionStatus.STOPPED, "stopped") if stopped() else outcome
+        return MotionOutcome(MotionStatus.STOPPED, outcome.message or "stopped") if stopped() else outcome
 
     def result(self, outcome: MotionOutcome) -> Any:
         """See `Controller.result`."""
@@ -203,6 +214,8 @@ class TrajectoryController(Controller[MotionOutcome]):
         elif outcome.status is MotionStatus.STOPPED and self._fault() == "controller_abort":
             result.error_code = codes.PATH_TOLERANCE_VIOLATED
             result.error_string = "the controller aborted, as the parameter fault asks for"
+        elif outcome.status is MotionStatus.STOPPED and not self._driver.active(self._driver.trajectory_controller):
+            result.error_code = codes.INVALID_GOAL
         return result
 
     def failure(self, sentence: str) -> Any:
@@ -286,14 +299,15 @@ class GripperController(Controller[GripperOutcome]):
         physics: Runs the motions.
         robot: The robot.
         action: "GripperCommand" or "ParallelGripperCommand".
+        driver: Stands between the controller and the jaws.
     """
 
-    def __init__(self, node: Node, physics: Physics, robot: RobotModel, action: str) -> None:
+    def __init__(self, node: Node, physics: Physics, robot: RobotModel, action: str, driver: Driver) -> None:
         self._gripper = robot.gripper
         self._parallel = action == "ParallelGripperCommand"
         action_type = ParallelGripperCommand if self._parallel else GripperCommand
         self._position = 0.0
-        super().__init__(node, physics, MovingPart.GRIPPER, action_type, robot.gripper_action)
+        super().__init__(node, physics, MovingPart.GRIPPER, action_type, robot.gripper_action, driver)
 
     def motion(self, goal: Any) -> MotionFactory[GripperOutcome]:
         """See `Controller.motion`."""
@@ -304,7 +318,8 @@ class GripperController(Controller[GripperOutcome]):
         target = min(max(target, low), high)
 
         def move(world: World, stopped: StopCheck) -> Motion[GripperOutcome]:
-            outcome = yield from move_knuckle(world, target, stopped)
+            moved = self._driver.move_knuckle if self._driver.kortex else move_knuckle
+            outcome = yield from moved(world, target, stopped)
             self._position = world.knuckle
             return outcome
 

@@ -13,7 +13,7 @@ from rclpy.parameter import Parameter
 from sim.camera.ray import AUTO
 from sim.objects.chosen import choose_sets
 from sim.ros.controllers import GRIPPER_ACTIONS
-from sim.ros.state import JOINT_STATES
+from sim.ros.driver import DRIVER_FAULTS, DRIVERS, InjectedFault
 from sim.scene.files import named_scene, parse_scene
 from sim.scene.scenes import Scene
 from tool_nodes import registry
@@ -35,6 +35,7 @@ FAULTS = (
     "camera_no_info",
     "clock_pause",
     "clock_jump",
+    *DRIVER_FAULTS,
 )
 """Values of the parameter `fault`, for tests of what others do about it.
 
@@ -42,10 +43,11 @@ gripper_jam: the jaws stay where they are, so that goals end as stalled. control
 halfway. controller_hang: trajectories never end, unless cancelled. arm_deaf: the arm stays where it is while its
 controller says success, as with a Gen3 that is in fault. camera_*: black pictures, depth all NaN, the old
 picture again and again, an unknown encoding, no camera_info. clock_pause: time stands still, also for steps.
-clock_jump: the clock shows 10 s more from now on, until a world is loaded or reset.
+clock_jump: the clock shows 10 s more from now on, until a world is loaded or reset. Those of the driver kortex are
+explained at `DRIVER_FAULTS`.
 """
 
-CHANGEABLE = ("fault", "seed", "real_time_factor", "camera_rate")
+CHANGEABLE = ("fault", "fault_goal", "fault_share", "seed", "real_time_factor", "camera_rate")
 MAX_PIXELS = 4096
 """Greatest side of a picture [px]; bounds the memory."""
 
@@ -64,7 +66,7 @@ class Settings:
         lockstep: True: time passes only by step_simulation and simulate_steps.
         gripper_action: Type of the gripper's action.
         joint_state_rate: Joint states per simulated second [Hz].
-        joint_states: "plain"; or "kortex", as ros2_kortex has them: continuous joints in (-pi, pi], a still gripper.
+        driver: Manners of the driver: "ideal"; or "kortex", those of ros2_kortex, see `sim.ros.driver`.
         camera_rate: Pictures per second while there is a subscriber [Hz].
         image_width: [px].
         image_height: [px].
@@ -72,6 +74,9 @@ class Settings:
         sensor: Sensor model of cameras and readings, a name of the group `toolhand.sensor`, or SCENE+WRIST.
         zed_names: Names of zed-ros2-wrapper for the scene camera's topics and frame: "new" (5.1 and later) or "old".
         fault: One of `FAULTS`.
+        fault_goal: A fault of the driver kortex comes in this goal, counted over both controllers from the time at
+            which `fault` is set; 0 is at once.
+        fault_share: After this share of that goal's motion, 0 to 1.
     """
 
     robot: str = DEFAULT_ROBOT
@@ -83,7 +88,7 @@ class Settings:
     lockstep: bool = False
     gripper_action: str = "GripperCommand"
     joint_state_rate: float = 50.0
-    joint_states: str = "plain"
+    driver: str = "ideal"
     camera_rate: float = 10.0
     image_width: int = 640
     image_height: int = 480
@@ -91,6 +96,13 @@ class Settings:
     sensor: str = DEFAULT_SENSOR
     zed_names: str = "new"
     fault: str = ""
+    fault_goal: int = 0
+    fault_share: float = 0.0
+
+    @property
+    def injected(self) -> InjectedFault:
+        """The fault of the driver."""
+        return InjectedFault(self.fault, self.fault_goal, self.fault_share)
 
     @property
     def image_size(self) -> tuple[int, int]:
@@ -104,9 +116,11 @@ class Settings:
 
 
 _KINDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+_GONE = {"camera": "called renderer", "joint_states": "part of driver (ideal or kortex)"}
+"""What parameters that there were once are today."""
 _CHOICES = {
     "gripper_action": GRIPPER_ACTIONS,
-    "joint_states": JOINT_STATES,
+    "driver": DRIVERS,
     "zed_names": tuple(ZED),
     "fault": FAULTS,
 }
@@ -117,6 +131,8 @@ _RANGES = {
     "camera_rate": (0.1, 60.0),
     "image_width": (16, MAX_PIXELS),
     "image_height": (16, MAX_PIXELS),
+    "fault_goal": (0, 1000),
+    "fault_share": (0.0, 1.0),
 }
 
 
@@ -149,9 +165,10 @@ def _invalid(name: str, allowed: str, value: Any) -> ToolError:
 
 def declare(node: Node) -> Settings:
     """Declare the parameters of a node and read them. Raises ToolError INVALID_ARGUMENT."""
-    if node.declare_parameter("camera", "", ParameterDescriptor(dynamic_typing=True)).value != "":
-        raise invalid("Parameter camera of sim is called renderer since version 0.2.0.")
-    node.undeclare_parameter("camera")
+    for name, instead in _GONE.items():
+        if node.declare_parameter(name, "", ParameterDescriptor(dynamic_typing=True)).value != "":
+            raise invalid(f"Parameter {name} of sim is {instead} since version 0.2.0.")
+        node.undeclare_parameter(name)
     values = {}
     for field in fields(Settings):
         # Of any type, because 1 is a rate and a seed is a scene, and a wrong type deserves a sentence.
@@ -159,16 +176,23 @@ def declare(node: Node) -> Settings:
             description=_description(field.name), dynamic_typing=True, read_only=field.name not in CHANGEABLE
         )
         values[field.name] = checked(field.name, node.declare_parameter(field.name, field.default, descriptor).value)
-    return Settings(**values)
+    return _consistent(Settings(**values))
+
+
+def _consistent(settings: Settings) -> Settings:
+    """The same settings. Raises ToolError INVALID_ARGUMENT for a fault that the driver does not have."""
+    if settings.fault in DRIVER_FAULTS and settings.driver != "kortex":
+        raise invalid(f"The fault {settings.fault} is one of the driver kortex: start with driver:=kortex.")
+    return settings
 
 
 def changed(settings: Settings, parameters: list[Parameter]) -> tuple[Settings, SetParametersResult]:
     """The settings after a request to change parameters, and the answer to it."""
     try:
         own = {p.name: checked(p.name, p.value) for p in parameters if p.name in CHANGEABLE}
+        return _consistent(replace(settings, **own)), SetParametersResult(successful=True)
     except ToolError as error:
         return settings, SetParametersResult(successful=False, reason=str(error))
-    return replace(settings, **own), SetParametersResult(successful=True)
 
 
 def _description(name: str) -> str:

@@ -18,6 +18,7 @@ from tf2_msgs.msg import TFMessage
 
 from sim.camera.ray import jittered, scene_camera
 from sim.camera.sensor import SensorModel, calibrated, readings_of
+from sim.ros.driver import Driver
 from sim.world import World
 from tool_nodes.geometry import matrix_from_quat_wxyz, pose
 from tool_nodes.motion.robot_model import RobotModel
@@ -28,9 +29,6 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 TRANSFORM_PERIOD_S = 0.05
 """As robot_state_publisher has it [s]."""
-
-JOINT_STATES = ("plain", "kortex")
-"""How joint states are shown, see `sim.ros.settings.Settings`."""
 
 MIN_WALL_PERIOD_S = 0.004
 """However fast time passes, the state is not shown more often than this [s]."""
@@ -108,7 +106,7 @@ class StatePublisher:
         scene_frame: Optical frame of the scene camera.
         robot: Robot whose description is published.
         device: Gives the sensor that measures as "scene", "wrist" and "arm" now, see `sim.camera.sensor.device`.
-        joint_states: One of `JOINT_STATES`.
+        driver: With the manners of ros2_kortex continuous joints are shown in (-pi, pi] and the gripper as still.
     """
 
     def __init__(
@@ -118,12 +116,12 @@ class StatePublisher:
         scene_frame: str,
         robot: RobotModel,
         device: Callable[[str], SensorModel],
-        joint_states: str = "plain",
+        driver: Driver,
     ) -> None:
         self._device = device
         self._scene_frame = scene_frame
         self._period = 1.0 / rate
-        self._as_kortex = joint_states == "kortex"
+        self._driver = driver
         self._clock = node.create_publisher(Clock, "/clock", 10)
         self._joints = node.create_publisher(JointState, "joint_states", 10)
         self._tf = node.create_publisher(TFMessage, "/tf", 100)
@@ -144,7 +142,8 @@ class StatePublisher:
         if at_once or due:
             self._shown, self._shown_wall = now_ns, wall
             self._clock.publish(Clock(clock=time_message(now_ns)))
-            self._joints.publish(self._joint_state(world, now_ns))
+            if self._driver.shows_joints:
+                self._joints.publish(self._joint_state(world, now_ns))
         listeners = self._tf.get_subscription_count()
         stale = not 0 <= now_ns - self._shown_tf < TRANSFORM_PERIOD_S * 1e9 - 1e6
         if (stale and (at_once or due)) or listeners > self._tf_listeners:
@@ -157,7 +156,7 @@ class StatePublisher:
         knuckle = world.knuckle
         if readings.of_jaws:
             knuckle = world.robot.gripper.joint_position(readings.opening(world.opening_m, world.time))
-        if self._as_kortex:
+        if self._driver.kortex:
             position, knuckle_velocity = world.robot.nearest_turn(position, np.zeros_like(position)), 0.0
         return JointState(
             header=Header(stamp=time_message(now_ns)),

@@ -13,6 +13,7 @@ from std_srvs.srv import Trigger
 
 from sim.contacts import Contacts
 from sim.ros.awaiting import awaited
+from sim.ros.driver import Driver
 from sim.ros.labels import label
 from sim.ros.physics import Physics
 from sim.ros.services import Services
@@ -25,9 +26,11 @@ class TruthServer:
 
     Args:
         services: The node, and the group of its services.
+        driver: Knows when an injected fault came.
     """
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, driver: Driver) -> None:
+        self._driver = driver
         self._node: Node = services.node
         self._physics: Physics = services.physics
         self._labels = self._node.create_publisher(String, "sim/labels", LATCHED)
@@ -53,6 +56,7 @@ class TruthServer:
             "robot": world.robot.name,
             "time": snapshot.time,
             "first_motion_wall_s": self._physics.first_motion_at,
+            "driver": self._driver.record(),
             "objects": {
                 name: {
                     "position_m": state.position_m.tolist(),

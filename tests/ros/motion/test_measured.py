@@ -216,7 +216,7 @@ def test_a_stop_names_the_joint_that_has_no_position(beside: Beside) -> None:
 
 def test_a_grasp_and_a_placement_on_the_joint_states_of_ros2_kortex(make_cell: Any, target: Any) -> None:
     cell = make_cell(use_sim_time=True, availability_deadline_s=5.0)
-    cell.start_simulator(real_time_factor=8.0, joint_states="kortex")
+    cell.start_simulator(real_time_factor=8.0, driver="kortex")
     assert cell.motion._arm.state().q[2] < 0.0
     for send in (lambda: cell.grasp(target.T_base_gripper), lambda: cell.place(target.place)):
         _, result = send().end()

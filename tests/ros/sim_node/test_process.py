@@ -57,6 +57,12 @@ def start_process(router: str) -> Iterator[Start]:
         ("gripper_action:=Fist", "Parameter gripper_action must be GripperCommand or ParallelGripperCommand"),
         ("camera_rate:=0", "Parameter camera_rate must be from 0.1 to 60"),
         ("camera:=ray", "Parameter camera of sim is called renderer since version 0.2.0."),
+        (
+            "joint_states:=kortex",
+            "Parameter joint_states of sim is part of driver (ideal or kortex) since version 0.2.0.",
+        ),
+        ("driver:=mine", "Parameter driver must be ideal or kortex"),
+        ("fault:=internal_fault", "The fault internal_fault is one of the driver kortex: start with driver:=kortex."),
         ("renderer:=film", "Parameter renderer must be gl or ray or auto"),
         ("sensor:=eye", "There is no sensor 'eye': it must be azure_kinect or clean or hard or ideal"),
         ("fault:=fire", "Parameter fault must be empty or gripper_jam"),

@@ -53,7 +53,7 @@ def test_joint_states_are_those_of_the_world(lockstep: Graph) -> None:
 
 
 def test_joint_states_may_be_those_of_ros2_kortex(start: Callable[..., Graph]) -> None:
-    graph = start(joint_states="kortex")
+    graph = start(driver="kortex")
     heard = graph.hear(JointState, "/joint_states")
     state = graph.wait(lambda: heard and heard[-1])
     wrapped = PARK - 2.0 * np.pi * np.eye(7)[2]
