@@ -29,11 +29,15 @@ def main(argv: list[str] | None = None) -> int:
         description="Stop the arm of the graph that runs: it brakes, every motion and command ends, and nothing moves "
         "until --reset. The exit status is 0 only if all joints were measured at rest.",
     )
-    parser.add_argument("--reset", action="store_true", help="allow motions again, after a stop that was confirmed")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--reset", action="store_true", help="allow motions again, after a stop that was confirmed")
+    what.add_argument(
+        "--reset-fault", action="store_true", help="have the driver brake the arm and forget a fault that it reports"
+    )
     parser.add_argument("--domain", type=int, help="ROS domain; otherwise that of ROS_DOMAIN_ID, or 0")
     parser.add_argument("--router", help="endpoint of the router; otherwise RCLPY_ZENOH_ROUTER, or tcp/127.0.0.1:7447")
     given = parser.parse_args(argv)
-    name = "/reset_stop" if given.reset else "/stop"
+    name = "/reset_stop" if given.reset else "/reset_fault" if given.reset_fault else "/stop"
     try:
         if importlib.util.find_spec("rclpy") is None:
             return _over_zenoh(name, given.domain, given.router)

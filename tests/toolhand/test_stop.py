@@ -60,13 +60,13 @@ def router() -> Iterator[str]:
 
 
 class Robot:
-    """Serves /stop and /reset_stop as a motion node does."""
+    """Serves /stop and the two resets as a motion node does."""
 
     def __init__(self, options: SessionOptions, name: str) -> None:
         self.asked: list[str] = []
         self.success, self.message = True, "Stopped: all joints were measured at rest at t = 1.000 s."
         self.node = open_session(options).create_node(name)
-        for service in ("/stop", "/reset_stop"):
+        for service in ("/stop", "/reset_stop", "/reset_fault"):
             self._serve(service)
 
     def _serve(self, name: str) -> None:
@@ -123,7 +123,17 @@ def test_a_confirmed_stop_and_its_reset(run: Any, make_robot: Any) -> None:
     assert robot.asked == ["/stop", "/reset_stop"]
 
 
-@pytest.mark.parametrize("arguments", [(), ("--reset",)])
+def test_a_fault_of_the_driver_is_reset_by_a_word_of_its_own(run: Any, make_robot: Any) -> None:
+    robot = make_robot()
+    robot.message = "The driver reports no fault any more."
+    assert run("--reset-fault") == (0, f"{robot.message}\n", "")
+    assert robot.asked == ["/reset_fault"]
+    status, _, told = run("--reset", "--reset-fault")
+    assert (status, robot.asked) == (2, ["/reset_fault"])
+    assert "not allowed with" in told
+
+
+@pytest.mark.parametrize("arguments", [(), ("--reset",), ("--reset-fault",)])
 def test_what_was_not_confirmed_is_told_with_the_reason(run: Any, make_robot: Any, arguments: tuple[str, ...]) -> None:
     robot = make_robot()
     robot.success, robot.message = False, "The fastest joint moves at 0.100 rad/s."

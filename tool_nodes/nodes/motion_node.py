@@ -3,6 +3,7 @@
 Actions execute_grasp and place, the services execute_grasp_once and place_once for callers that need only a call,
 look_closer for a picture by the camera at the wrist, return_to_park for an arm that a stop has left in the camera's
 view, try_motion for the first motion of an arm that was set up, /stop and /reset_stop (`tool_nodes.ros.stop`),
+/reset_fault (`tool_nodes.ros.faults`),
 /approve_motion for the operator (`tool_nodes.ros.approving`), /get_motion_attempts for records of runs.
 One motion at a time; it runs in a thread of its own.
 """
@@ -158,6 +159,7 @@ class MotionNode(Node):
             lockstep=lockstep,
             still_velocity=still_velocity,
             cancelled=lambda: self._cancelled(),
+            faults=self._stop.faults,
         )
         # The guard, which outlives a new seed.
         self._plan_id = ""
@@ -287,6 +289,7 @@ class MotionNode(Node):
         with answering(self, result, name), self._latch.job(watch):
             if watch.halted:
                 raise watch.error
+            self._stop.faults.require_none()
             work()
         status = result.status
         self.get_logger().info(f"{name}: {status.error_code or 'done'}: {status.message}")

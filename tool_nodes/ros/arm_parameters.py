@@ -8,7 +8,9 @@ from rclpy.node import Node
 
 from tool_nodes.ros import parameters
 from tool_nodes.ros.calling import Deadlines
-from tool_nodes.ros.controllers import RosArm, Stepper
+from tool_nodes.ros.controllers import RosArm
+from tool_nodes.ros.faults import DriverFaults
+from tool_nodes.ros.goals import Stepper
 from tool_nodes.ros.joint_states import JointStates
 from tool_nodes.ros.motion_messages import GRIPPER_TYPES
 from tool_nodes.stop_latch import StopLatch
@@ -22,6 +24,7 @@ def ros2_control(
     lockstep: bool,
     still_velocity: float,
     cancelled: Callable[[], bool],
+    faults: DriverFaults,
 ) -> RosArm:
     """The arm behind the controllers of ros2_control; the node's parameters `gripper_action` and `time_step` are its.
 
@@ -33,6 +36,7 @@ def ros2_control(
         lockstep: True where time of the robot passes only by steps that are asked for.
         still_velocity: Joints below this speed are at rest [rad/s].
         cancelled: Polled during motions, see `RosArm`.
+        faults: Listener to what the driver says of the arm.
 
     Raises:
         ToolError: INVALID_ARGUMENT.
@@ -42,4 +46,4 @@ def ros2_control(
     )
     time_step = parameters.seconds(node, "time_step", 0.002, "Simulated time of one step in lockstep")
     stepper = Stepper(node, deadlines, time_step) if lockstep else None
-    return RosArm(node, joints, latch, deadlines, gripper_action, stepper, still_velocity, cancelled)
+    return RosArm(node, joints, latch, deadlines, gripper_action, stepper, still_velocity, cancelled, faults)

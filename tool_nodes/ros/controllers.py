@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,16 +20,16 @@ from control_msgs.action import FollowJointTrajectory
 from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
-from rclpy.task import Future
-from simulation_interfaces.msg import Result as SimulationResult
-from simulation_interfaces.srv import StepSimulation
 
 from tool_nodes.motion.trajectory_checks import unfit
-from tool_nodes.results import ErrorCode, ToolError, unavailable
-from tool_nodes.ros.calling import Deadlines, call, cancel_late_goal, server_absent, server_gone, server_is_there
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.calling import Deadlines, cancel_late_goal, server_absent
+from tool_nodes.ros.faults import ControllerStates, DriverFaults
+from tool_nodes.ros.goals import CHUNK, ActiveGoal, Stepper
 from tool_nodes.ros.joint_states import REST_S, JointReading, JointStates
 from tool_nodes.ros.motion_messages import (
     GRIPPER_TYPES,
+    LEAST_S,
     gripper_failure,
     gripper_goal,
     trajectory_failure,
@@ -56,9 +56,6 @@ BRAKE_LIMIT_S = 2.0
 TRANSPORT_S = 0.5
 """A result that comes this much after the limit, by the wall clock, was in time: time may run fast [s]."""
 
-CHUNK = 50
-"""Most time steps of one request in lockstep."""
-
 JAM_TRAVEL = 0.0005
 """Travel below which jaws have not moved [m]."""
 JAM_MISS = 0.005
@@ -68,84 +65,20 @@ REACHED = 0.02
 """The gripper's joint has arrived when it is no further away than this [rad], as in the simulated gripper: 2 mm of a
 2F-85's opening. The driver of ros2_kortex closes to 0.81 rad where the model closes to 0.8."""
 
-NO_GOAL_ACTIVE = "no goal is active"
-"""What `sim_node` remarks when nothing would move in a further time step; the result is on its way then."""
-
 _POLL_S = 0.01
 """Longest wait in which a stop is not noticed [s]."""
 
 
-class ActiveGoal:
-    """A goal that a controller has accepted."""
-
-    def __init__(self, client: ActionClient, name: str, handle: Any) -> None:
-        self._client = client
-        self._name = name
-        self._handle = handle
-        self._result: Future = handle.get_result_async()
-        self._ended = threading.Event()
-        self._result.add_done_callback(lambda _: self._ended.set())
-        self._missed = 0
-        self._next_look = 0.0
-
-    def wait(self, timeout_s: float) -> bool:
-        """True once it has ended."""
-        return self._ended.wait(timeout_s)
-
-    def cancel(self) -> None:
-        """Ask the controller to end it."""
-        if server_is_there(self._client.server_is_ready):
-            self._handle.cancel_goal_async()
-
-    def require_server(self) -> None:
-        """Raises ToolError UNAVAILABLE where the controller went away; looks ten times a second."""
-        now = time.monotonic()
-        if now < self._next_look:
-            return
-        self._next_look = now + 0.1
-        self._missed = 0 if server_is_there(self._client.server_is_ready) else self._missed + 1
-        if self._missed == 2:  # once may be a passing state of discovery
-            raise server_gone(self._name)
-
-    @property
-    def outcome(self) -> tuple[int, Any]:
-        """(status of action_msgs/msg/GoalStatus, result); only after it has ended."""
-        response = self._result.result()
-        return response.status, response.result
-
-
-class Stepper:
-    """Lets simulated time pass, in lockstep.
-
-    Args:
-        node: Gets the client.
-        deadlines: How long to wait for the simulator.
-        time_step_s: Simulated time of one step.
-    """
-
-    def __init__(self, node: Node, deadlines: Deadlines, time_step_s: float) -> None:
-        self._client = node.create_client(StepSimulation, "step_simulation", callback_group=ReentrantCallbackGroup())
-        self._deadlines = deadlines
-        self.time_step_s = time_step_s
-
-    def step(self, count: int) -> bool:
-        """Make time steps; True if the simulator says that no goal is left. Raises ToolError UNAVAILABLE, TIMEOUT."""
-        request = StepSimulation.Request(steps=count)
-        result = call(self._client, request, self._deadlines.response_s, self._deadlines.availability_s).result
-        if result.result != SimulationResult.RESULT_OK:
-            raise unavailable(f"The simulator made no step: {result.error_message}")
-        return bool(result.error_message == NO_GOAL_ACTIVE)
-
-
 @dataclass(frozen=True)
 class _Ended:
-    """How a goal ended: `status` as in action_msgs/msg/GoalStatus, unknown where the controller refused the goal."""
+    """How a goal ended: `status` as in action_msgs/msg/GoalStatus, unknown where it was refused, or not sent at all."""
 
     status: int
     result: Any = None
     halted: bool = False
     late: bool = False
     took_s: float = 0.0
+    why_not_running: str = ""
 
 
 class RosArm:
@@ -160,6 +93,7 @@ class RosArm:
         stepper: Lets time pass while a goal runs; None where time passes by itself.
         still_velocity: The arm is at rest below this [rad/s].
         cancelled: Polled during motions; True brakes, ends the motion as STOPPED and refuses the next one.
+        faults: Listener to what the driver says of the arm; None where there is none.
     """
 
     def __init__(
@@ -172,6 +106,7 @@ class RosArm:
         stepper: Stepper | None = None,
         still_velocity: float = 0.002,
         cancelled: Callable[[], bool] = lambda: False,
+        faults: DriverFaults | None = None,
     ) -> None:
         self._robot = robot = joints.robot
         group = ReentrantCallbackGroup()
@@ -186,6 +121,8 @@ class RosArm:
         self._expected_ns = self._epoch = 0
         self._not_before_s = 0.0
         self._cancelled = cancelled
+        self._faults = faults or DriverFaults()
+        self._controllers = ControllerStates(node, deadlines)
 
     # -- the Arm port ----------------------------------------------------------------------------
 
@@ -204,31 +141,34 @@ class RosArm:
         if not self._halted and (gap := distance(self.state().q, trajectory.q[0], self._robot)) > START_TOLERANCE:
             message = f"the trajectory starts {gap:.2f} rad away from where the arm is"
             return MotionOutcome(MotionStatus.FAILED, message, gap)
-        limit_s, end = 1.1 * trajectory.duration + 0.5, trajectory.q[-1]
-        watch = PathWatch(trajectory.q, self._robot)
+        took_s, end = max(trajectory.duration, LEAST_S), trajectory.q[-1]
+        limit_s, watch, fault = 1.1 * took_s + 0.5, PathWatch(trajectory.q, self._robot), self._faults.watch()
         with self._joints.heard_by(watch):
             ended = self._run(
                 self._trajectories,
                 trajectory_goal(trajectory),
                 self._robot.trajectory_action,
                 limit_s,
-                trajectory.duration,
-                lambda: watch.strayed,
+                took_s,
+                lambda: watch.strayed or fault.came,
             )
         if ended.halted:
             return MotionOutcome(MotionStatus.STOPPED, "stopped", duration=ended.took_s)
         succeeded = ended.status == GoalStatus.STATUS_SUCCEEDED and ended.result.error_code == 0
         error = self._settled_distance(end) if succeeded else distance(self.state().q, end, self._robot)
-        message, faulty = trajectory_failure(ended.status, ended.result, ended.late, limit_s), False
-        if watch.strayed:
-            succeeded, message = False, f"the arm was measured {watch.off_rad:.2f} rad off its path"
-        elif succeeded and error > END_TOLERANCE:
-            succeeded, faulty = False, True
-            message = f"its controller says that it has arrived, but it was measured {error:.2f} rad away from there"
+        message, faulty = "", False
+        if why := fault.why or ended.why_not_running:
+            message, faulty = why, True
+        elif watch.strayed:
+            message = f"the arm was measured {watch.off_rad:.2f} rad off its path"
+        elif not succeeded:
+            message = trajectory_failure(ended.status, ended.result, ended.late, limit_s)
+        elif error > END_TOLERANCE:
+            message, faulty = f"its controller says that it has arrived, but {watch.where(error)}", True
             self._wait_until_still()
-        if succeeded:
-            return MotionOutcome(MotionStatus.SUCCEEDED, max_error_rad=error, duration=ended.took_s)
-        return MotionOutcome(MotionStatus.FAILED, message, error, ended.took_s, faulty)
+        if message:
+            return MotionOutcome(MotionStatus.FAILED, message, error, ended.took_s, faulty)
+        return MotionOutcome(MotionStatus.SUCCEEDED, max_error_rad=error, duration=ended.took_s)
 
     def move_gripper(self, opening_m: float) -> GripperOutcome:
         """See ports.Arm; where the jaws are, and whether they met something, is what the joints measure at rest.
@@ -239,10 +179,12 @@ class RosArm:
         gripper = self._robot.gripper
         position = gripper.joint_position(opening_m)
         before_m = self.state().opening_m
-        goal = gripper_goal(self._gripper_type, gripper.joint, position)
-        ended = self._run(self._grippers, goal, self._robot.gripper_action, GRIPPER_LIMIT_S, 0.0)
+        goal, fault = gripper_goal(self._gripper_type, gripper.joint, position), self._faults.watch()
+        ended = self._run(self._grippers, goal, self._robot.gripper_action, GRIPPER_LIMIT_S, 0.0, lambda: fault.came)
         if ended.halted:
             return GripperOutcome(MotionStatus.STOPPED, self.state().opening_m, False, "stopped")
+        if why := fault.why or ended.why_not_running:
+            return GripperOutcome(MotionStatus.FAILED, self.state().opening_m, False, why)
         if ended.result is None or ended.late or not (ended.result.reached_goal or ended.result.stalled):
             message = gripper_failure(ended.status, ended.result, ended.late, GRIPPER_LIMIT_S)
             return GripperOutcome(MotionStatus.FAILED, self.state().opening_m, False, message)
@@ -251,6 +193,8 @@ class RosArm:
         if not rests:
             status = MotionStatus.STOPPED if self._halted else MotionStatus.FAILED
             return GripperOutcome(status, opening, False, "the jaws were not measured at rest")
+        if why := fault.why:
+            return GripperOutcome(MotionStatus.FAILED, opening, False, why)
         stalled = abs(reading.knuckle - position) > REACHED
         if stalled and abs(opening - before_m) < JAM_TRAVEL and abs(opening - opening_m) > JAM_MISS:
             message = f"the jaws did not move, they stay {1000 * opening:.0f} mm open"
@@ -269,8 +213,7 @@ class RosArm:
                     clock.update()
                     continue
                 count = min(left, CHUNK)
-                self._stepper.step(count)
-                self._expected_ns += round(count * self._stepper.time_step_s * 1e9)
+                self._pass(count)
                 left -= count
             self._reading()
             if self._halted:
@@ -298,7 +241,7 @@ class RosArm:
         name: str,
         limit_s: float,
         shortest_s: float,
-        strayed: Callable[[], bool] = lambda: False,
+        wrong: Callable[[], bool],
     ) -> _Ended:
         """Send a goal and see it through.
 
@@ -308,25 +251,32 @@ class RosArm:
             name: Name of the action.
             limit_s: Cancelled after this time of the robot [s].
             shortest_s: It certainly takes as long [s].
-            strayed: Polled while it runs; True has it cancelled, as if it were late.
+            wrong: Polled before it is sent and while it runs; True has it not sent, or cancelled as if it were late.
         """
         with self._latch.job(), self._latch.goal_on_its_way():
             if self._halted:
                 return _Ended(GoalStatus.STATUS_UNKNOWN, halted=True)
             self._reading()  # a motion that could not be monitored does not begin
+            if wrong():
+                return _Ended(GoalStatus.STATUS_UNKNOWN)
             active = self._send(client, goal, name)
             if active is None:
-                return _Ended(GoalStatus.STATUS_UNKNOWN, halted=self._halted)
+                return _Ended(
+                    GoalStatus.STATUS_UNKNOWN, halted=self._halted, why_not_running=self._controllers.why_not(name)
+                )
             try:
-                ended = self._see_through(active, name, limit_s, shortest_s, strayed)
+                ended = self._see_through(active, name, limit_s, shortest_s, wrong)
             except ToolError:
                 active.cancel()
                 raise
             finally:
                 self._not_before_s = time.monotonic()
-            if ended.status != GoalStatus.STATUS_SUCCEEDED:
-                self._wait_until_still()
-            return ended
+            if ended.status == GoalStatus.STATUS_SUCCEEDED:
+                return ended
+            self._wait_until_still(patient=not self._faults.present)
+            return (
+                ended if ended.late or ended.halted else replace(ended, why_not_running=self._controllers.why_not(name))
+            )
 
     @property
     def _halted(self) -> bool:
@@ -354,7 +304,7 @@ class RosArm:
         return ActiveGoal(client, name, handle) if handle.accepted else None
 
     def _see_through(
-        self, active: ActiveGoal, name: str, limit_s: float, shortest_s: float, strayed: Callable[[], bool]
+        self, active: ActiveGoal, name: str, limit_s: float, shortest_s: float, wrong: Callable[[], bool]
     ) -> _Ended:
         clock = RobotTime(self._joints, self._deadlines.availability_s)
         end_s = time.monotonic() + self._deadlines.motion_s
@@ -369,7 +319,7 @@ class RosArm:
             overdue = time.monotonic() > min(in_time_s + TRANSPORT_S, end_s)
             if not (halted or late):
                 halted = self._halted
-                late = (overdue or strayed()) and not halted
+                late = (overdue or wrong()) and not halted
                 if halted or late:
                     limit_s = clock.elapsed_s + BRAKE_LIMIT_S
                     active.cancel()
@@ -379,13 +329,19 @@ class RosArm:
             if self._stepper is not None and not idle:
                 count = 1 if halted or late else max(1, min(CHUNK, certain))
                 certain -= count
-                idle = self._stepper.step(count)
-                self._expected_ns += round(count * self._stepper.time_step_s * 1e9)
+                idle = self._pass(count)
         clock.update()
         status, result = active.outcome
         # A stop cancels at the controllers too, so that the goal may end before this thread hears of it.
         halted = status != GoalStatus.STATUS_SUCCEEDED and (halted or self._halted)
         return _Ended(status, result, halted, late, clock.elapsed_s)
+
+    def _pass(self, steps: int) -> bool:
+        """Make time steps, in lockstep; True if the simulator says that no goal is left."""
+        assert self._stepper is not None
+        idle = self._stepper.step(steps)
+        self._expected_ns += round(steps * self._stepper.time_step_s * 1e9)
+        return idle
 
     # -- measuring -------------------------------------------------------------------------------
 
@@ -405,16 +361,26 @@ class RosArm:
         self._expected_ns, self._epoch = reading.stamp_ns - 100_000, reading.epoch
         return reading
 
-    def _wait_until_still(self) -> None:
-        """Wait until the arm rests; where time stands still it is as still as it gets. Raises ToolError TIMEOUT."""
+    def _wait_until_still(self, patient: bool = True) -> None:
+        """Wait until the arm rests; where it does not, in lockstep and without patience that is no error.
+
+        Raises:
+            ToolError: TIMEOUT; UNAVAILABLE where no joint states come.
+        """
         if self._stepper is not None:
+            left = round(BRAKE_LIMIT_S / self._stepper.time_step_s)
+            while left > 0 and (np.abs(self._reading().qd) > self._still_velocity).any():
+                self._pass(min(left, CHUNK))
+                left -= CHUNK
             return
         began_s = time.monotonic()
 
         def still(reading: JointReading) -> bool:
             return reading.received_s > began_s and reading.is_still(self._still_velocity)
 
-        if self._joints.wait_for(still, self._deadlines.availability_s) is None:
+        patience_s = self._deadlines.availability_s if patient else min(BRAKE_LIMIT_S, self._deadlines.availability_s)
+        if self._joints.wait_for(still, patience_s) is None and patient:
+            self._reading()
             raise ToolError(ErrorCode.TIMEOUT, "The motion has ended, but the arm was not measured at rest after it.")
 
     def _settled_distance(self, end: FloatArray) -> float:

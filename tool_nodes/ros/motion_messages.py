@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from action_msgs.msg import GoalStatus
 from builtin_interfaces.msg import Duration
 from control_msgs.action import FollowJointTrajectory, GripperCommand, ParallelGripperCommand
@@ -14,6 +15,9 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from tool_nodes.types import Trajectory
 
 GRIPPER_TYPES = {"GripperCommand": GripperCommand, "ParallelGripperCommand": ParallelGripperCommand}
+
+LEAST_S = 0.15
+"""No goal takes less time [s]: ros_kortex ignores some of less than 0.1 s (its issue 339), and says success."""
 
 _GRIPPER_EFFORT = 100.0
 """max_effort of a GripperCommand: of no effect with ros2_kortex, which takes the effort from a topic."""
@@ -26,9 +30,12 @@ _ERROR_CODES = {
 
 
 def trajectory_goal(trajectory: Trajectory) -> Any:
-    """Positions and velocities at whole nanoseconds; it begins at once."""
+    """Positions and velocities at whole nanoseconds; it begins at once, and holds its end until LEAST_S are over."""
     points = []
-    for t, q, qd in zip(trajectory.t, trajectory.q, trajectory.qd, strict=True):
+    rows = [*zip(trajectory.t, trajectory.q, trajectory.qd, strict=True)]
+    if trajectory.duration < LEAST_S:
+        rows.append((np.float64(LEAST_S), trajectory.q[-1], np.zeros_like(trajectory.qd[-1])))
+    for t, q, qd in rows:
         nanoseconds = round(float(t) * 1e9)
         since = Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
         points.append(JointTrajectoryPoint(positions=q.tolist(), velocities=qd.tolist(), time_from_start=since))

@@ -29,6 +29,7 @@ from toolhand_interfaces.msg import StopState
 
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.ros.calling import require_positive
+from tool_nodes.ros.faults import FAULT_TOPIC, RESET_SERVICE, DriverFaults, FaultReset
 from tool_nodes.ros.joint_states import JointReading, JointStates
 from tool_nodes.ros.stop_state import QOS, TOPIC
 from tool_nodes.stop_latch import StopLatch
@@ -66,7 +67,7 @@ class _Stopping:
 
 
 class StopNode(Node):
-    """Serves /stop and /reset_stop, in a thread that nothing else runs in.
+    """Serves /stop, /reset_stop and /reset_fault, in a thread that nothing else runs in.
 
     Names are resolved as the parent's, so that its namespace and remappings count.
 
@@ -80,6 +81,7 @@ class StopNode(Node):
 
     Attributes:
         joints: Listener to the robot's joint states.
+        faults: Listener to the faults that the driver reports.
     """
 
     def __init__(
@@ -116,6 +118,8 @@ class StopNode(Node):
             StepSimulation, parent.resolve_service_name("step_simulation"), callback_group=group
         )
         self._stepping: Future | None = None
+        # Before the joint states: a reading that shows the end of a motion is not heard before a fault of its time.
+        self.faults = DriverFaults(self, parent.resolve_topic_name(FAULT_TOPIC))
         self.joints = JointStates(self, parent.resolve_topic_name("joint_states"), self._on_reading, robot)
         # Wall-clock time, because the robot's own may stand still.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -123,6 +127,13 @@ class StopNode(Node):
         self._timer.cancel()
         self.create_service(Trigger, parent.resolve_service_name("stop"), self._on_stop, callback_group=group)
         self.create_service(Trigger, parent.resolve_service_name("reset_stop"), self._on_reset, callback_group=group)
+        self._fault_reset = FaultReset(
+            self,
+            parent.resolve_service_name("reset_fault"),
+            parent.resolve_service_name(RESET_SERVICE),
+            self.faults,
+            latch,
+        )
         self._states = self.create_publisher(StopState, parent.resolve_topic_name(TOPIC), QOS)
         self._publish()
         self._executor = SingleThreadedExecutor(context=parent.context)

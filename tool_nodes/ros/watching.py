@@ -33,6 +33,10 @@ JUMP_S = 1.0
 SILENCE_S = 0.5
 """Joint states that have not come for so long are silent [s]; else it is the clock in them that stands still."""
 
+BEGUN = 0.01
+"""An arm none of whose joints was measured further than this from where it was has not begun to move [rad]: five times
+what joints tremble by."""
+
 _PATH_STEP = 0.02
 """Distance of the points that a path is compared at [rad]."""
 
@@ -99,6 +103,7 @@ class PathWatch:
 
     Attributes:
         off_rad: The furthest that a joint was measured from the path [rad].
+        moved_rad: The furthest that a joint was measured from the start of the path [rad].
     """
 
     def __init__(self, path: FloatArray, robot: RobotModel) -> None:
@@ -106,12 +111,23 @@ class PathWatch:
         along = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(path, axis=0)).max(axis=1))])
         fine = np.linspace(0.0, along[-1], int(np.ceil(along[-1] / _PATH_STEP)) + 1)
         self._path = np.column_stack([np.interp(fine, along, column) for column in path.T])
-        self.off_rad = 0.0
+        self.off_rad = self.moved_rad = 0.0
 
     def __call__(self, reading: JointReading) -> None:
         """Look at a reading."""
         off = np.abs(self._robot.joint_difference(reading.q, self._path)).max(axis=1).min()
         self.off_rad = max(self.off_rad, float(off))
+        self.moved_rad = max(self.moved_rad, distance(reading.q, self._path[0], self._robot))
+
+    def where(self, short_rad: float) -> str:
+        """Where an arm is that has not arrived, as part of a sentence.
+
+        Args:
+            short_rad: How far it is from the end of the path [rad].
+        """
+        if self.moved_rad <= BEGUN:
+            return f"the arm has not begun to move: it was measured {short_rad:.2f} rad away from there"
+        return f"the arm stopped elsewhere: it was measured {short_rad:.2f} rad away from there"
 
     @property
     def strayed(self) -> bool:
