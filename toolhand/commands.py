@@ -108,6 +108,10 @@ BENCHMARKS = {
         "bench.ros.latency:bench_ros",
         "Time the ROS 2 client that needs no ROS 2 install: calls, pictures and goals between two processes.",
     ),
+    "driver": CliCommand(
+        "bench.ros.driver:bench_driver",
+        "Let the arm's driver fail at every leg of grasp, place and look, and cross the ends of its wrapped joints.",
+    ),
     "startup": CliCommand(
         "bench.startup:bench_startup",
         "Measure the processor time of help, of a sentence until the arm moves, and of the graph until it is ready.",

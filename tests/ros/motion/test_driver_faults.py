@@ -1,0 +1,265 @@
+"""Faults that the driver reports: at that leg, without a further goal, until a person resets them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from controller_manager_msgs.msg import ControllerState
+from controller_manager_msgs.srv import ListControllers
+from example_interfaces.msg import Bool
+from example_interfaces.srv import Trigger as DriverTrigger
+from rclpy.callback_groups import ReentrantCallbackGroup
+from std_srvs.srv import Trigger
+
+from bench.ros.driver_faults import DriverFault, Trials, driver_faults, fault_rows
+from tests.gen3 import time_waypoints
+from tests.ros.motion.drivers import Drivers
+from tool_nodes.ros import faults
+from tool_nodes.ros.controllers import RosArm
+from tool_nodes.ros.motion_messages import LEAST_S, trajectory_goal
+from tool_nodes.types import MotionStatus, Trajectory
+
+
+class FaultyDrivers(Drivers):
+    """Perfect drivers that can report a fault and serve its reset, and a controller_manager.
+
+    Attributes:
+        reported: What is published as internal_fault, with each joint state; None for nothing.
+        asked: How often the reset was asked for.
+        answers: False: the reset is never answered.
+        lasting: The reset is carried out, and the fault comes again.
+        states: States of controllers by their name.
+    """
+
+    def __init__(self, context: Any = None, **parameters: Any) -> None:
+        self.reported: bool | None = False
+        self.asked, self.answers, self.lasting = 0, True, False
+        self.states = {"joint_trajectory_controller": "active", "robotiq_gripper_controller": "active"}
+        super().__init__(context, **parameters)
+        group = ReentrantCallbackGroup()
+        self._fault = self.create_publisher(Bool, "fault_controller/internal_fault", 1)
+        self.create_service(DriverTrigger, "fault_controller/reset_fault", self._reset, callback_group=group)
+        self.create_service(ListControllers, "controller_manager/list_controllers", self._list, callback_group=group)
+
+    def _show(self) -> None:
+        if self.reported is not None and hasattr(self, "_fault"):
+            self._fault.publish(Bool(data=self.reported))
+        super()._show()
+
+    def _reset(self, request: Any, response: Any) -> Any:
+        self.asked += 1
+        while not self.answers:
+            if self.release.wait(0.05):
+                break
+        self.reported, response.success = self.lasting, True
+        return response
+
+    def _list(self, request: Any, response: Any) -> Any:
+        response.controller = [ControllerState(name=name, state=state) for name, state in self.states.items()]
+        return response
+
+
+@pytest.fixture
+def cell(make_cell: Any) -> Any:
+    cell = make_cell(availability_deadline_s=2.0, stop_deadline_s=3.0)
+    cell.drivers = cell.spin(lambda context: FaultyDrivers(context))
+    cell.wait(lambda: cell.motion._stop.joints.newest is not None, "joint states")
+    yield cell
+    cell.drivers.release.set()
+
+
+@pytest.fixture
+def arm(cell: Any) -> RosArm:
+    arm: RosArm = cell.motion._arm
+    return arm
+
+
+def a_way(arm: RosArm, by: float = 0.4) -> Trajectory:
+    q = arm.state().q
+    return time_waypoints(np.vstack([q, q + by]))
+
+
+def report(cell: Any, fault: bool) -> None:
+    cell.drivers.reported = fault
+    cell.wait(lambda: cell.motion._stop.faults.present is fault, "the fault")
+
+
+# -- before, within and after a leg ----------------------------------------------------------------
+
+
+def test_in_fault_no_command_begins_and_the_driver_is_not_reset(cell: Any, arm: RosArm, target: Any) -> None:
+    report(cell, True)
+    for goal in (cell.grasp(target.T_base_gripper), cell.place(target.place)):
+        _, result = goal.end()
+        assert result.status.error_code == "CONTROLLER_FAULT"
+        assert "reports that it is in fault" in result.status.message
+        assert "Nothing has moved" in result.status.message
+        assert "--reset-fault" in result.status.hint
+    assert not cell.call(Trigger, "return_to_park").success
+    outcome, jaws = arm.follow(a_way(arm)), arm.move_gripper(0.02)
+    assert (outcome.status, outcome.faulty) == (MotionStatus.FAILED, True)
+    assert jaws.status is MotionStatus.FAILED
+    assert cell.drivers.goals == cell.drivers.asked == 0
+
+
+def test_a_fault_within_a_leg_ends_it_however_soon_it_goes(cell: Any, arm: RosArm) -> None:
+    trajectory = a_way(arm, 1.0)
+    cell.motion._stop.joints._listeners += (
+        lambda reading: report_once(cell) if reading.q[0] > trajectory.q[0, 0] + 0.3 else None,
+    )
+    outcome = arm.follow(trajectory)
+    assert (outcome.status, outcome.faulty) == (MotionStatus.FAILED, True)
+    assert "reports that it is in fault" in outcome.message
+    assert outcome.max_error_rad > 0.2, "it was ended on its way"
+    assert cell.drivers.cancels == 1
+    report(cell, False)
+    assert arm.follow(a_way(arm)).status is MotionStatus.SUCCEEDED
+
+
+def report_once(cell: Any) -> None:
+    cell.drivers.reported = cell.motion._stop.faults.count == 0
+
+
+def test_jaws_that_stall_on_nothing_because_of_a_fault_hold_nothing(cell: Any, arm: RosArm) -> None:
+    cell.drivers.knuckle_speed, cell.drivers.thing = 0.5, 0.4
+    cell.motion._stop.joints._listeners += (lambda reading: setattr(cell.drivers, "reported", reading.knuckle > 0.2),)
+    outcome = arm.move_gripper(0.0)
+    assert outcome.status is MotionStatus.FAILED
+    assert "reports that it is in fault" in outcome.message
+
+
+def test_a_driver_that_reports_nothing_is_judged_by_what_is_measured(cell: Any, arm: RosArm) -> None:
+    cell.drivers.reported = None
+    assert arm.follow(a_way(arm)).status is MotionStatus.SUCCEEDED
+    cell.drivers.fault = "ignore"
+    still = arm.follow(a_way(arm))
+    cell.drivers.fault = "short"
+    short = arm.follow(a_way(arm))
+    assert "the arm has not begun to move" in still.message
+    assert "the arm stopped elsewhere" in short.message
+    assert still.faulty
+    assert short.faulty
+
+
+# -- controllers that do not run -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("fault", "goals"), [("reject", 0), ("abort", 1)])
+def test_the_controller_that_does_not_run_is_named(cell: Any, arm: RosArm, fault: str, goals: int) -> None:
+    cell.drivers.fault = fault
+    cell.drivers.states["joint_trajectory_controller"] = "inactive"
+    outcome = arm.follow(a_way(arm))
+    assert (outcome.status, outcome.faulty) == (MotionStatus.FAILED, True)
+    assert "its controller joint_trajectory_controller is inactive" in outcome.message
+    assert cell.drivers.goals == goals
+    cell.drivers.states["joint_trajectory_controller"] = "active"
+    outcome = arm.follow(a_way(arm))
+    assert (outcome.status, outcome.faulty) == (MotionStatus.FAILED, False)
+    assert "inactive" not in outcome.message
+
+
+# -- short legs ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("duration_s", [0.02, 0.0999, LEAST_S, 0.3])
+def test_very_short_legs_are_padded_at_their_end(duration_s: float) -> None:
+    q = np.vstack([np.zeros(7), np.full(7, 0.001)])
+    trajectory = Trajectory(("a",) * 7, np.array([0.0, duration_s]), q, np.zeros_like(q))
+    points = trajectory_goal(trajectory).trajectory.points
+    last = points[-1].time_from_start
+    assert last.sec + last.nanosec / 1e9 == pytest.approx(max(duration_s, LEAST_S), abs=1e-9)
+    assert points[1].time_from_start.nanosec == round(duration_s * 1e9), "what was approved runs as it is"
+    assert list(points[-1].positions) == [0.001] * 7
+    assert len(points) == 2 + (duration_s < LEAST_S)
+
+
+# -- the reset -------------------------------------------------------------------------------------
+
+
+def reset(cell: Any) -> Any:
+    return cell.call(Trigger, "reset_fault")
+
+
+def test_a_person_resets_the_fault_and_the_next_motion_works(cell: Any, arm: RosArm) -> None:
+    report(cell, True)
+    answer = reset(cell)
+    assert answer.success, answer.message
+    assert answer.message == "The driver reports no fault any more."
+    assert cell.drivers.asked == 1
+    assert arm.follow(a_way(arm)).status is MotionStatus.SUCCEEDED
+    assert reset(cell).message == "The driver had reported no fault."
+
+
+def test_a_fault_whose_cause_is_still_there_is_not_said_to_be_reset(cell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "_CLEARED_S", 0.3)
+    report(cell, True)
+    cell.drivers.lasting = True
+    answer = reset(cell)
+    assert not answer.success
+    assert "its cause is still there" in answer.message
+
+
+def test_a_reset_that_the_driver_never_answers_ends_and_blocks_no_stop(
+    cell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faults, "RESET_S", 1.0)
+    report(cell, True)
+    cell.drivers.answers = False
+    client = cell.operator.create_client(Trigger, "reset_fault", callback_group=ReentrantCallbackGroup())
+    assert client.wait_for_service(10.0)
+    asked = client.call_async(Trigger.Request())
+    cell.wait(lambda: cell.drivers.asked, "the reset")
+    assert cell.stop().success
+    answer = cell.done(asked)
+    assert not answer.success
+    assert "has not answered the reset within 1 s" in answer.message
+    cell.reset_stop()
+
+
+def test_nothing_is_reset_while_a_motion_is_on_its_way_or_where_nobody_serves_it(cell: Any, make_cell: Any) -> None:
+    with cell.motion._latch.goal_on_its_way():
+        answer = reset(cell)
+    assert not answer.success
+    assert "A motion is on its way" in answer.message
+    assert cell.drivers.asked == 0
+    alone = make_cell()
+    answer = reset(alone)
+    assert not answer.success
+    assert "Nobody serves" in answer.message
+
+
+# -- a sample of `toolhand bench driver` -----------------------------------------------------------
+
+
+def test_a_command_ends_at_the_leg_with_the_fault_and_the_next_one_works(make_cell: Any) -> None:
+    cell = make_cell(lockstep=True, use_sim_time=True, availability_deadline_s=3.0)
+    cell.start_simulator(lockstep=True, driver="kortex")
+    trials, runs = Trials(cell.operator), []
+    for fault in (
+        DriverFault("grasp", 3, "internal_fault", 0.5),
+        DriverFault("grasp", 4, "controller_stopped", 0.3),
+        DriverFault("place", 3, "hand_guiding", 0.0),
+        DriverFault("grasp", 5, "connection_lost", 0.4),
+    ):
+        trials.prepare(fault.command)
+        runs.append(trials.run(fault))
+        assert runs[-1].right, runs[-1]
+        assert runs[-1].still, runs[-1]
+        assert runs[-1].works, runs[-1]
+        assert runs[-1].reaction_s <= 0.3
+    assert [row["rate"] for row in fault_rows(runs)[:4]] == [1.0] * 4
+
+
+def test_the_faults_of_a_sweep_come_at_every_leg_and_moment() -> None:
+    chosen = driver_faults("place", 30, 0)
+    assert len(chosen) == 180
+    assert {fault.leg for fault in chosen} == set(range(1, 7))
+    for leg in range(1, 7):
+        here = [fault for fault in chosen if fault.leg == leg]
+        assert {fault.kind for fault in here} == {*("internal_fault", "hand_guiding", "connection_lost")} | {
+            "controller_stopped"
+        }
+        assert {fault.share for fault in here} > {0.0, 1.0}
+    assert chosen == driver_faults("place", 30, 0) != driver_faults("place", 30, 1)
