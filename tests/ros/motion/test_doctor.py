@@ -20,7 +20,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Header, String
 from std_srvs.srv import Trigger
 
-from bench.ros.stop import SCENE
+from bench.ros.task import SCENE
 from sim.scene.files import parse_scene
 from sim.station import Station, StationConfig
 from tests.gen3 import GEN3
