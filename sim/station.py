@@ -18,6 +18,7 @@ from sim.scene.scenes import Scene
 from sim.world import World, WorldState
 from tool_nodes import registry, workspace
 from tool_nodes.backends import Ports, make_ports
+from tool_nodes.motion.checked_planner import checked
 from tool_nodes.motion.guard import MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.plans import ManipulatorState
@@ -194,7 +195,7 @@ class Station:
         if self._own_planner is not None:
             self._own_planner.reseed(seed)
             return
-        own: Planner = registry.make("planner", self._names.planner, Setting(seed, robot=self.robot))
+        own = checked(registry.make("planner", self._names.planner, Setting(seed, robot=self.robot)), self.robot)
         self._own_planner, self.planner = own, self._wrap_planner(own)
 
     # -- moments -----------------------------------------------------------------------------------

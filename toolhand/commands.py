@@ -60,6 +60,10 @@ BENCHMARKS = {
         "bench.planning:bench_planning",
         "Plan paths among boxes: table, clutter, shelf, bins, narrow slots; beside OMPL where it is installed.",
     ),
+    "planners": CliCommand(
+        "bench.planners:bench_planners",
+        "Ask planners for paths, refusals and exact poses, and let them pick things through the graph of ROS 2.",
+    ),
     "hold": CliCommand(
         "bench.hold:bench_hold",
         "Hold things up without moving and print how far they slide in the jaws; exit status 1 where one slides 1 mm.",

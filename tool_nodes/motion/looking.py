@@ -13,7 +13,7 @@ from tool_nodes.geometry import invert, look_at, pose, project, rotation_z, tran
 from tool_nodes.motion.grasp_scenes import GraspScenes, levelled_obstacles
 from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.motion.guard import recorded
-from tool_nodes.motion.moves import GuardedMoves
+from tool_nodes.motion.moves import NOBODY_MOVES, GuardedMoves
 from tool_nodes.motion.plans import LookPlan
 from tool_nodes.motion.targets import HeldObject, cloud_in_base
 from tool_nodes.perception.extents import outline
@@ -89,6 +89,8 @@ class GuardedLooks(GuardedMoves):
                 there = self._plan(q, PoseGoal(views @ invert(T_tip_camera)), scene)
                 back = self._plan(there.q[-1], JointGoal(self.robot.park), scene)
             except ToolError as error:
+                if error.code in NOBODY_MOVES:
+                    raise
                 failures.append(error.with_traceback(None))
                 continue
             return LookPlan((there, back), self._kinematics.fk(there.q[-1]), scene, frame, self._gripper.max_opening)

@@ -18,6 +18,7 @@ from tool_nodes.motion.grasp_scenes import APPROACH, DOWNWARDS, GraspScenes, mir
 from tool_nodes.motion.grip import CARRIED_M, EMPTY_OPENING, steady_grip, wrong_object
 from tool_nodes.motion.guard import LIFT_M, Mode, MotionGuard, recorded
 from tool_nodes.motion.looking import GuardedLooks
+from tool_nodes.motion.moves import NOBODY_MOVES
 from tool_nodes.motion.placing import MOST_IN_VAIN, PlaceCandidate, blocked, place_candidates, verify_placed
 from tool_nodes.motion.plans import GraspPlan, Legs, ManipulatorState, ParkPlan, PlacePlan
 from tool_nodes.motion.robot_model import RobotModel
@@ -49,9 +50,6 @@ RELEASE = 0.03
 
 AT_PARK = 0.05
 """The arm is parked when no joint is further away than this [rad]."""
-
-_NOBODY_MOVES = frozenset({ErrorCode.STOPPED, ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT, ErrorCode.CONTROLLER_FAULT})
-"""After these the arm is not commanded any more: it was stopped, does not answer, or does not follow its commands."""
 
 
 class Manipulator(GuardedLooks, GuardedTrials):
@@ -107,7 +105,7 @@ class Manipulator(GuardedLooks, GuardedTrials):
             self._linear_up(bare, "the retreat", (APPROACH, 0.05))
             self._park(bare)
         except ToolError as error:
-            if error.code in _NOBODY_MOVES:
+            if error.code in NOBODY_MOVES:
                 raise
 
     def return_to_park(self) -> None:
@@ -141,7 +139,7 @@ class Manipulator(GuardedLooks, GuardedTrials):
                 try:
                     self._follow(step, stage)
                 except ToolError as error:
-                    if error.code in _NOBODY_MOVES or step is plan.steps[-1]:
+                    if error.code in NOBODY_MOVES or step is plan.steps[-1]:
                         raise
                     self._move(JointGoal(self.robot.park), plan.scene, stage, CARRY_SPEED)
                     return
@@ -157,7 +155,9 @@ class Manipulator(GuardedLooks, GuardedTrials):
             raised[2, 3] += height
             try:
                 steps.append(self._plan(q, LinearGoal(raised), replace(scene, boxes=(), attached=())))
-            except ToolError:
+            except ToolError as error:
+                if error.code in NOBODY_MOVES:
+                    raise
                 continue
             break
         last = steps[-1] if steps else None
@@ -238,7 +238,7 @@ class Manipulator(GuardedLooks, GuardedTrials):
             self._linear_up(replace(carried, boxes=()), "the lift", (LIFT, 0.08, 0.05), CARRY_SPEED)
             self._park(carried, CARRY_SPEED)
         except ToolError as error:
-            if error.code in _NOBODY_MOVES:
+            if error.code in NOBODY_MOVES:
                 raise
             self._retreat(scene)
             # Not the planner's code: that one says that nothing has moved.
@@ -286,6 +286,8 @@ class Manipulator(GuardedLooks, GuardedTrials):
                 try:
                     legs = self._approach_and_descend(start, candidate, back, scene)
                 except ToolError as error:
+                    if error.code in NOBODY_MOVES:
+                        raise
                     failures.append(error.with_traceback(None))
                     continue
                 return legs, candidate, scene
@@ -377,7 +379,9 @@ class Manipulator(GuardedLooks, GuardedTrials):
             before[:3, 3] += back
             try:
                 return self._plan(q, LinearGoal(before), scene)
-            except ToolError:
+            except ToolError as error:
+                if error.code in NOBODY_MOVES:
+                    raise
                 continue
         return None
 
@@ -405,6 +409,8 @@ class Manipulator(GuardedLooks, GuardedTrials):
                 approach = self._approach(start, T, above, scene, CARRY_SPEED)
                 return (approach, self._descent(approach, T, scene, CARRY_SPEED)), candidate
             except ToolError as error:
+                if error.code in NOBODY_MOVES:
+                    raise
                 failure = error.with_traceback(None)
             in_vain += approach is None
             if in_vain == MOST_IN_VAIN:

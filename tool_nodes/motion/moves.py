@@ -22,6 +22,10 @@ from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.stop_latch import StopWatch
 from tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, MotionStatus, PoseGoal, Trajectory
 
+NOBODY_MOVES = frozenset({ErrorCode.STOPPED, ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT, ErrorCode.CONTROLLER_FAULT})
+"""After these the arm is not commanded any more: it was stopped, does not answer, or does not follow its commands; and
+nothing else is planned, because a planner that fails or does not answer would be waited for each time."""
+
 
 class GuardedMoves:
     """Plans and runs single legs on an arm that a guard stands before; arguments and errors as of `Manipulator`."""
@@ -114,6 +118,8 @@ class GuardedMoves:
             try:
                 trajectory = self._plan(q, LinearGoal(raised), scene, speed)
             except ToolError as error:
+                if error.code in NOBODY_MOVES:
+                    raise
                 failures.append(error.with_traceback(None))
                 continue
             self._follow(trajectory, stage)

@@ -12,20 +12,27 @@ from dataclasses import replace
 from itertools import islice
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
-from tool_nodes.geometry import transform
-from tool_nodes.motion.collision import FINE_RESOLUTION, RESOLUTION, TIP_SLACK, Checker
+from tool_nodes.motion.collision import FINE_RESOLUTION, RESOLUTION, Checker
 from tool_nodes.motion.kinematics import (
     POSITION_TOLERANCE,
     ROTATION_TOLERANCE,
     Kinematics,
     check_pose,
 )
+from tool_nodes.motion.reach import (
+    check_poses,
+    check_speed,
+    check_start,
+    joint_target,
+    no_solution,
+    reach_error,
+    reachable_poses,
+)
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.rrt import ITERATIONS, rrt_connect, shortcut
-from tool_nodes.motion.scene_model import SceneModels, attached_opening
+from tool_nodes.motion.scene_model import SceneModels
 from tool_nodes.motion.timing import time_path, time_waypoints
 from tool_nodes.ports import PlannerStats
 from tool_nodes.results import ErrorCode, ToolError, invalid
@@ -61,8 +68,6 @@ _REACHABLE_RESTARTS = 2
 """As _RESTARTS, where it is only asked whether a pose can be reached."""
 _REACHABLE_ITERATIONS = 25
 """As _ATTEMPT_ITERATIONS, where it is only asked whether a pose can be reached; a round figure."""
-_LIMIT_SLACK = 0.02
-"""A motion may start this far beyond a joint's limit, where a measurement may lie [rad]; a round figure."""
 
 
 class EmbeddedPlanner:
@@ -117,9 +122,8 @@ class EmbeddedPlanner:
         Raises:
             ToolError: OUT_OF_WORKSPACE, IK_FAILED, PLAN_FAILED, or INVALID_ARGUMENT on malformed input.
         """
-        start = self._check_start(start)
-        if not 0.0 < speed <= 1.0:
-            raise invalid(f"The speed must be in (0, 1], got {speed}.")
+        start = check_start(start, self.robot)
+        check_speed(speed)
         checker = Checker(self._models.of(scene), start)
         self._kinematics.iterations = 0
         try:
@@ -159,7 +163,7 @@ class EmbeddedPlanner:
         if back is not None:
             first[:3, 3] += back
         found = False
-        if all(self._reach_error(each, scene) is None for each in (T, first)):
+        if all(reach_error(each, scene, self.robot) is None for each in (T, first)):
             for q in self._configurations(first, None, _REACHABLE_RESTARTS, _REACHABLE_ITERATIONS):
                 if not before.free(q):
                     if before.hand_refused():
@@ -175,12 +179,7 @@ class EmbeddedPlanner:
     # -- goals ---------------------------------------------------------------------------------------
 
     def _joint_target(self, start: FloatArray, goal: JointGoal, checker: Checker) -> FloatArray:
-        robot = self.robot
-        target = robot.nearest_turn(robot.check_joints(goal.q, "goal"), start)
-        beyond = robot.beyond(target) > 0.0
-        if beyond.any():
-            joint = int(np.argmax(beyond))
-            raise invalid(f"{robot.arm_joints[joint]} must be within {_range(robot, joint)}, got {target[joint]:.3f}.")
+        target = joint_target(start, goal, self.robot)
         if not checker.free(target):
             raise checker.error("The goal configuration")
         return target[None]
@@ -219,17 +218,8 @@ class EmbeddedPlanner:
     def _plan_poses(
         self, start: FloatArray, goal: PoseGoal, scene: CollisionScene, checker: Checker, speed: float
     ) -> Trajectory:
-        poses = np.asarray(goal.T_base_gripper, dtype=float)
-        if poses.ndim != 3 or len(poses) == 0:
-            raise invalid(f"A pose goal needs poses of shape (M, 4, 4), M >= 1, got {poses.shape}.")
-        tolerance = (min(goal.position_tolerance, POSITION_TOLERANCE), min(goal.rotation_tolerance, ROTATION_TOLERANCE))
-        if not min(tolerance) > 0:
-            raise invalid("The tolerances of a pose goal must be positive.")
-        poses = np.array([check_pose(T, "goal pose") for T in poses])
-        errors = [self._reach_error(T, scene) for T in poses]
-        within = [(rank, T) for rank, T in enumerate(poses) if errors[rank] is None]
-        if not within:
-            raise next(error for error in errors if error is not None)
+        poses, tolerance = check_poses(goal)
+        within = reachable_poses(poses, scene, self.robot)
 
         failure: ToolError | None = None
         known: list[tuple[float, int, FloatArray]] = []
@@ -248,7 +238,7 @@ class EmbeddedPlanner:
                 known += fresh
             if known:
                 return self._detour(start, self._by_cost(known), checker, speed)
-        raise failure or self._no_solution(poses[0])
+        raise failure or no_solution(poses[0], self.robot)
 
     def _free_configurations(
         self, T: FloatArray, start: FloatArray, checker: Checker, restarts: int, tolerance: tuple[float, float]
@@ -309,7 +299,7 @@ class EmbeddedPlanner:
         self, start: FloatArray, goal: LinearGoal, scene: CollisionScene, checker: Checker, speed: float
     ) -> Trajectory:
         T = check_pose(goal.T_base_gripper, "goal pose")
-        if (error := self._reach_error(T, scene)) is not None:
+        if (error := reach_error(T, scene, self.robot)) is not None:
             raise error
         s, path = self._track(start, T)
         length = float(np.linalg.norm(T[:3, 3] - self._kinematics.fk(start)[:3, 3]))
@@ -360,49 +350,6 @@ class EmbeddedPlanner:
 
     # -- what cannot be --------------------------------------------------------------------------
 
-    def _check_start(self, start: ArrayLike) -> FloatArray:
-        robot = self.robot
-        q = robot.check_joints(start, "start")
-        beyond = robot.beyond(q, _LIMIT_SLACK) > 0.0
-        if beyond.any():
-            joint = int(np.argmax(beyond))
-            raise invalid(
-                f"The start must be within the joint limits, but {robot.arm_joints[joint]} is at {q[joint]:.3f} rad "
-                f"(limit {_range(robot, joint)})."
-            )
-        return q
-
-    def _reach_error(self, T: FloatArray, scene: CollisionScene) -> ToolError | None:
-        """OUT_OF_WORKSPACE if the pose is farther than the arm is long, or a fingertip would leave the workspace."""
-        reach, gripper = self.robot.reach, self.robot.gripper
-        wrist = T[:3, 3] - reach.wrist_to_tip * T[:3, 2]
-        beyond = float(np.linalg.norm(wrist - reach.shoulder)) - reach.wrist_reach
-        if beyond > 0:
-            x, y, z = T[:3, 3]
-            return ToolError(
-                ErrorCode.OUT_OF_WORKSPACE,
-                f"The pose at x={x:.2f} m, y={y:.2f} m, z={z:.2f} m is {beyond:.2f} m beyond the arm's reach.",
-            )
-        tips = transform(T, gripper.points(attached_opening(scene, gripper))[3:])
-        low, high = reach.low, reach.high
-        outside = float(np.maximum(low - tips, tips - high).max())
-        if outside > TIP_SLACK:
-            return ToolError(
-                ErrorCode.OUT_OF_WORKSPACE,
-                f"A fingertip would be {outside:.3f} m outside the workspace: x {low[0]:.2f} to {high[0]:.2f} m, "
-                f"y {low[1]:.2f} to {high[1]:.2f} m, z {low[2]:.2f} to {high[2]:.2f} m.",
-            )
-        return None
-
-    def _no_solution(self, T: FloatArray) -> ToolError:
-        x, y, z = T[:3, 3]
-        return ToolError(
-            ErrorCode.IK_FAILED,
-            f"No joint positions within their limits reach the pose at x={x:.2f} m, y={y:.2f} m, z={z:.2f} m, "
-            f"{np.linalg.norm(T[:3, 3] - self.robot.reach.shoulder):.2f} m from the shoulder.",
-            "Try another orientation or a nearer pose.",
-        )
-
     def _by_cost(self, ranked: list[tuple[float, int, FloatArray]]) -> FloatArray:
         """Configurations (M, n) of (cost, tie-breaker, configuration), cheapest first."""
         return np.array([q for _, _, q in sorted(ranked)]).reshape(-1, self.robot.dof)
@@ -420,11 +367,6 @@ def _not_found(samples: int, limit_s: float | None) -> ToolError:
         f"No path to the goal was found within {within}.",
         "The way between may be too narrow or walled up: try another pose, or move things out of the way first.",
     )
-
-
-def _range(robot: RobotModel, joint: int) -> str:
-    """A joint's range, for people."""
-    return f"[{robot.lower[joint]:g}, {robot.upper[joint]:g}] rad"
 
 
 def _batched(items: list[tuple[int, FloatArray]]) -> Iterator[list[tuple[int, FloatArray]]]:

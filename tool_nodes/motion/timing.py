@@ -118,6 +118,40 @@ def time_path(s: Sequence[float] | FloatArray, path: FloatArray, robot: RobotMod
     return Trajectory(robot.arm_joints, _whole_ns(stretch * t), q, qd / stretch)
 
 
+def resampled(trajectory: Trajectory, most: int) -> Trajectory | None:
+    """The cubics through the samples, at most SAMPLE_PERIOD apart: what joint_trajectory_controller would follow.
+
+    Args:
+        trajectory: Finite arrays, times that increase from 0 [s].
+        most: Samples that it may get at most.
+
+    Returns:
+        The trajectory with its own samples among the others; None where these would be too many.
+    """
+    t, q, qd = trajectory.t, trajectory.q, trajectory.qd
+    dt = np.diff(t)
+    if np.ceil(dt / SAMPLE_PERIOD).sum() + 1 > most:
+        return None
+    counts = np.maximum(1, np.ceil(np.round(dt / SAMPLE_PERIOD, 6))).astype(int)
+    row = np.repeat(np.arange(len(dt)), counts)
+    # The part of its interval, from 0 up to 1 at the next sample, of each new one.
+    part = (np.arange(1, len(row) + 1) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[row]
+    u, h = part[:, None], dt[row][:, None]
+    a, b, va, vb = q[row], q[row + 1], qd[row], qd[row + 1]
+    turn = b - a
+    dense_q = a + u * (h * va + u * (3.0 * turn - h * (2.0 * va + vb) + u * (h * (va + vb) - 2.0 * turn)))
+    dense_qd = va + u * (2.0 * (3.0 * turn / h - 2.0 * va - vb) + 3.0 * u * (va + vb - 2.0 * turn / h))
+    last = part == 1.0
+    dense_q[last], dense_qd[last] = b[last], vb[last]
+    times = t[row] + part * dt[row]
+    return Trajectory(
+        trajectory.joint_names,
+        _whole_ns(np.concatenate([t[:1], times])),
+        np.concatenate([q[:1], dense_q]),
+        np.concatenate([qd[:1], dense_qd]),
+    )
+
+
 def overload(trajectory: Trajectory, robot: RobotModel, speed: float = 1.0) -> float:
     """Factor >= 1 by which time must be stretched to keep the robot's limits scaled by `speed`.
 

@@ -17,6 +17,11 @@ AT_REST = 1.2e-7
 
 def unfit(trajectory: Trajectory, robot: RobotModel) -> str:
     """Why the arm could not follow these arrays, to be put after "The trajectory was refused: "; empty where it can."""
+    return malformed(trajectory, robot) or jump(np.asarray(trajectory.t, float), np.asarray(trajectory.q, float), robot)
+
+
+def malformed(trajectory: Trajectory, robot: RobotModel) -> str:
+    """Why these arrays are no trajectory of the robot, however fast it may be; empty where they are one."""
     t, q, qd = (np.asarray(array, float) for array in (trajectory.t, trajectory.q, trajectory.qd))
     shape = (len(t), robot.dof)
     if tuple(trajectory.joint_names) != robot.arm_joints or len(t) < 2 or q.shape != shape or qd.shape != shape:
@@ -25,7 +30,7 @@ def unfit(trajectory: Trajectory, robot: RobotModel) -> str:
         return "it holds NaN or infinite numbers"
     if t[0] != 0.0 or not (np.diff(t) > 0.0).all() or np.abs(qd[[0, -1]]).max() > AT_REST:
         return "its times do not increase from 0, or it does not begin and end at rest"
-    return jump(t, q, robot)
+    return ""
 
 
 def jump(t: FloatArray, q: FloatArray, robot: RobotModel) -> str:

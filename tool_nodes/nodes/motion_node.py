@@ -33,6 +33,7 @@ from toolhand_interfaces.srv import GetHeld, LookCloser
 from toolhand_interfaces.srv import Place as PlaceOnce
 
 from tool_nodes import registry
+from tool_nodes.motion.checked_planner import checked
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.planner_wrapper import InterruptedPlanning, InterruptiblePlanner, stopped_in_planning
@@ -175,11 +176,14 @@ class MotionNode(Node):
         self._guard = MotionGuard(Mode(mode), self._desk, read_limits(self, robot))
         # The motions.
         planning_s = parameters.seconds(self, "planning_s", 5.0, "How long a search for a path may take, free running")
-        self._planner: Planner = registry.make(
+        planner: Planner = registry.make(
             "planner",
             parameters.text(self, "planner", DEFAULT_PLANNER, "What plans motions"),
             Setting(node=self, robot=robot, planning_s=None if lockstep else planning_s),
+            base_frame=base_frame,
+            deadlines=deadlines,
         )
+        self._planner = checked(planner, robot)
         self._busy = threading.Lock()
         self._progress: StageProgress | None = None
         self.add_on_set_parameters_callback(self._refuse_while_moving)

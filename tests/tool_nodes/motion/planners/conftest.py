@@ -1,0 +1,39 @@
+"""Every planner of the project, ready to be asked: the suites in this folder are the same for all of them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+
+import pytest
+
+from rclpy_zenoh import overlay
+
+overlay.install()
+
+from bench.ros.move_group import over_double
+from tests.gen3 import GEN3
+from tool_nodes.motion.planner import EmbeddedPlanner
+from tool_nodes.ports import Planner
+
+
+@contextlib.contextmanager
+def embedded() -> Iterator[Planner]:
+    yield EmbeddedPlanner(0, GEN3)
+
+
+@contextlib.contextmanager
+def moveit() -> Iterator[Planner]:
+    """Over the double of move_group, with all that a question and its answer become on the way."""
+    with over_double("gen3") as (planner, _):
+        yield planner
+
+
+PLANNERS: dict[str, Callable[[], AbstractContextManager[Planner]]] = {"embedded": embedded, "moveit": moveit}
+
+
+@pytest.fixture(scope="module", params=PLANNERS)
+def planner(request: pytest.FixtureRequest) -> Iterator[Planner]:
+    with PLANNERS[request.param]() as planner:
+        yield planner

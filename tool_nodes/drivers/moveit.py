@@ -1,0 +1,172 @@
+"""The planner `moveit`: MoveIt's move_group plans, by its services; only in a graph of ROS 2.
+
+move_group is another process with any rmw, which may be slow, crash or be wrong: its answers are read with care
+(`tool_nodes.ros.move_group`), and what is read is checked like any planner's (`tool_nodes.motion.checked_planner`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from tool_nodes.motion.collision import Checker
+from tool_nodes.motion.kinematics import Kinematics, check_pose
+from tool_nodes.motion.reach import check_poses, check_speed, check_start, joint_target, reach_error, reachable_poses
+from tool_nodes.motion.reach import no_solution as no_solution_of
+from tool_nodes.motion.robot_model import RobotModel, load_robot
+from tool_nodes.motion.scene_model import SceneModels, attached_opening, check_scene
+from tool_nodes.ports import PlannerStats
+from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
+
+PLANNING_S = 5.0
+"""How long move_group may search for one path [s] where nothing else is said: MoveIt's own clients' default."""
+
+_ASKED_AGAIN = 4
+"""Poses, at most, of which it is asked after a failure whether the arm reaches them at all; a round figure."""
+
+
+class MoveItPlanner:
+    """Plans by the services of MoveIt's move_group; see ports.Planner.
+
+    Poses are reached by GetMotionPlan within the goal's tolerances, straight lines by GetCartesianPath. Obstacles and
+    what is held are kept in MoveIt's planning scene, where they replace those before.
+
+    Args:
+        node: The rclpy Node that serves motions; its executor spins in other threads.
+        robot: The robot; the default one where None.
+        planning_s: Time that one search for a path may take [s]; PLANNING_S where None.
+        base_frame: Frame of the robot's base.
+        deadlines: A `tool_nodes.ros.calling.Deadlines`; the usual ones where None.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT without a node, or for a parameter; UNAVAILABLE where MoveIt's messages are missing.
+    """
+
+    def __init__(
+        self,
+        node: Any = None,
+        robot: RobotModel | None = None,
+        planning_s: float | None = None,
+        base_frame: str = "base_link",
+        deadlines: Any = None,
+    ) -> None:
+        if node is None:
+            raise invalid(
+                "The planner 'moveit' asks move_group by services of ROS 2, and in one process there is none.",
+                "Start a graph with it: toolhand up sim planner:=moveit",
+            )
+        from tool_nodes.ros.calling import Deadlines
+        from tool_nodes.ros.move_group import MoveGroup
+
+        self._robot = robot or load_robot()
+        self._kinematics = Kinematics(self._robot)
+        self._models = SceneModels(robot=self._robot)
+        limits = deadlines or Deadlines()
+        self._move_group = MoveGroup(node, self._robot, base_frame, limits, planning_s or PLANNING_S)
+        self._there: frozenset[str] | None = None
+        self._applied = b""
+
+    @property
+    def stats(self) -> PlannerStats:
+        """See ports.Planner; MoveIt does not count."""
+        return PlannerStats()
+
+    def reseed(self, seed: int) -> None:
+        """See ports.Planner. MoveIt's planners draw anew for each plan; its scene is looked up again."""
+        self._there = None
+
+    def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
+        """See ports.Planner.
+
+        Raises:
+            ToolError: OUT_OF_WORKSPACE, IK_FAILED, PLAN_FAILED; INVALID_ARGUMENT on malformed input; UNAVAILABLE or
+                TIMEOUT where move_group does not answer, or answers what cannot be used.
+        """
+        q = check_start(start, self._robot)
+        check_speed(speed)
+        check_scene(scene)
+        opening_m = attached_opening(scene, self._robot.gripper)
+        if isinstance(goal, LinearGoal):
+            T = check_pose(goal.T_base_gripper, "goal pose")
+            if (error := reach_error(T, scene, self._robot)) is not None:
+                raise error
+            return self._move_group.line(q, T, opening_m, speed)
+        if isinstance(goal, JointGoal):
+            target = joint_target(q, goal, self._robot)
+            self._show(scene)
+            return self._move_group.to_joints(q, target, opening_m, speed)
+        if isinstance(goal, PoseGoal):
+            return self._plan_poses(q, goal, scene, opening_m, speed)
+        raise invalid(f"The goal must be a PoseGoal, LinearGoal or JointGoal, got {type(goal).__name__}.")
+
+    def _plan_poses(
+        self, q: FloatArray, goal: PoseGoal, scene: CollisionScene, opening_m: float, speed: float
+    ) -> Trajectory:
+        poses, _ = check_poses(goal)
+        within = [T for _, T in reachable_poses(poses, scene, self._robot)]
+        tolerance = (goal.position_tolerance, goal.rotation_tolerance)
+        self._show(scene)
+        try:
+            return self._move_group.to_poses(q, within, tolerance, opening_m, speed)
+        except ToolError as error:
+            # move_group's service says FAILURE whatever the reason is.
+            unsolved = error.code is ErrorCode.PLAN_FAILED and all(
+                self._move_group.solve(T, q, opening_m, avoid=False) is None for T in within[:_ASKED_AGAIN]
+            )
+            if not unsolved:
+                raise
+            raise no_solution_of(within[0], self._robot) from error
+
+    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene, back: FloatArray | None = None) -> bool:
+        """See ports.Planner: MoveIt solves the pose, and follows the line to it; the own check says what is free.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT on malformed input; UNAVAILABLE or TIMEOUT, as `plan`.
+        """
+        T = check_pose(T_base_gripper, "pose")
+        first = T.copy()
+        if back is not None:
+            first[:3, 3] += back
+        if any(reach_error(each, scene, self._robot) is not None for each in (T, first)):
+            return False
+        checker = Checker(self._models.of(scene))
+        opening_m = attached_opening(scene, self._robot.gripper)
+        # Where fingers may reach into boxes, which MoveIt does not know, it is not asked to keep clear of them.
+        avoid = scene.yielding_m == 0.0 or back is not None
+        if avoid:
+            self._show(scene)
+        q = self._move_group.solve(first, self._robot.park, opening_m, avoid)
+        if q is None or (self._robot.beyond(q) > 0.0).any() or not checker.free(q):
+            return False
+        if back is None:
+            return True
+        try:
+            line = self._move_group.line(q, T, opening_m, 1.0)
+        except ToolError as error:
+            if error.code is not ErrorCode.IK_FAILED:
+                raise
+            return False
+        return checker.path_free(line.q)
+
+    def _show(self, scene: CollisionScene) -> None:
+        """Let MoveIt plan among these obstacles, and with this in the hand; nothing is sent where it does already."""
+        content = _content(scene)
+        if self._there is not None and content == self._applied:
+            return
+        there, self._there = self._there, None  # unknown, should this fail
+        self._there = self._move_group.apply(scene, self._move_group.ours() if there is None else there)
+        self._applied = content
+
+
+def _content(scene: CollisionScene) -> bytes:
+    """A digest of all in a scene that MoveIt is shown."""
+    digest = hashlib.sha256(np.array([scene.table_z, scene.margin, scene.point_radius], float).tobytes())
+    for boxes in (scene.boxes, scene.attached):
+        digest.update(len(boxes).to_bytes(4, "little"))
+        for box in boxes:
+            digest.update(np.asarray(box.T_parent_box, float).tobytes() + np.asarray(box.half_extents, float).tobytes())
+    digest.update(np.asarray(scene.points, float).tobytes())
+    return digest.digest()

@@ -1,0 +1,269 @@
+"""MoveIt's move_group by its services, over plain rclpy: it may crash, or be another program that answers like it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from moveit_msgs.msg import Constraints, PlanningSceneComponents
+from moveit_msgs.srv import ApplyPlanningScene, GetCartesianPath, GetMotionPlan, GetPlanningScene, GetPositionIK
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from std_msgs.msg import Header
+
+from tool_nodes.motion.robot_model import RobotModel
+from tool_nodes.motion.timing import SAMPLE_PERIOD, resampled
+from tool_nodes.results import ErrorCode, ToolError, unavailable
+from tool_nodes.ros import parameters
+from tool_nodes.ros.bad_message import BadMessage
+from tool_nodes.ros.calling import Deadlines, call
+from tool_nodes.ros.messages import matrix_to_pose
+from tool_nodes.ros.moveit_messages import (
+    OURS,
+    joint_constraints,
+    joint_positions,
+    pose_constraints,
+    read_trajectory,
+    refusal,
+    robot_state,
+    scene_change,
+    stamped,
+)
+from tool_nodes.types import CollisionScene, FloatArray, Trajectory
+
+MOST_POINTS = 20_000
+"""Points of an answer that are read, at most, and samples that are made of them: 200 s at 100 Hz. MoveIt's own have one
+each 0.1 s."""
+
+JOINT_TOLERANCE = 1e-4
+"""How near a joint goal is to be reached [rad]: what MoveIt's own clients ask for."""
+
+ROUNDING = 1e-9
+"""Joint positions that differ by less [rad] are those of one state, turned by whole turns and back."""
+
+REST = 1e-4
+"""A joint slower than this at the start or end of an answer [rad/s] is at rest: time laws of MoveIt end with some
+1e-6."""
+
+SPEED_SHARE, ACCELERATION_SHARE = 0.94, 0.64
+"""Shares of the limits that MoveIt is asked for [-]. Its samples are 0.1 s apart, and the cubics between them, which
+the controller follows, need more than the path that it timed: up to 1.5 times the acceleration, where that changes its
+sign in the middle of an interval, and a speed that is greater by an eighth of acceleration times interval, which is
+0.07 of a Gen3's 1.2 rad/s."""
+
+IK_TIME_S = 0.05
+"""Time that one search of inverse kinematics may take [s]: KDL's usual one is 0.05 s."""
+
+_LINE_STEP, _LINE_JUMP = 0.005, 0.25
+"""Steps that a straight line is followed in [m], and largest turn of a joint in one [rad]: the embedded planner's."""
+_WHOLE = 1.0 - 1e-6
+"""A straight line that was followed by this share was followed to its end [-]; rounding."""
+
+_COMPONENTS = PlanningSceneComponents.WORLD_OBJECT_NAMES | PlanningSceneComponents.ROBOT_STATE_ATTACHED_OBJECTS
+
+
+class MoveGroup:
+    """The services of move_group, for one robot; the node's parameters `moveit_*` are read here.
+
+    Args:
+        node: Gets the clients and the parameters; spun by an executor in another thread than the callers'.
+        robot: Robot whose joints are asked for.
+        base_frame: Frame of the robot's base, in which all poses are.
+        deadlines: How long to wait for move_group.
+        planning_s: How long move_group may search for one path [s].
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a parameter.
+    """
+
+    def __init__(self, node: Node, robot: RobotModel, base_frame: str, deadlines: Deadlines, planning_s: float) -> None:
+        self._robot, self._frame, self._deadlines, self._planning_s = robot, base_frame, deadlines, planning_s
+        self._group = parameters.text(node, "moveit_group", "manipulator", "Planning group of MoveIt that is the arm")
+        self._pipeline = parameters.optional_text(node, "moveit_pipeline", "Planning pipeline; empty: MoveIt's own")
+        self._planner = parameters.optional_text(node, "moveit_planner", "Planner in it; empty: its own")
+        group = ReentrantCallbackGroup()
+        self._plan, self._line, self._ik, self._apply, self._get = (
+            node.create_client(kind, name, callback_group=group)
+            for kind, name in (
+                (GetMotionPlan, "plan_kinematic_path"),
+                (GetCartesianPath, "compute_cartesian_path"),
+                (GetPositionIK, "compute_ik"),
+                (ApplyPlanningScene, "apply_planning_scene"),
+                (GetPlanningScene, "get_planning_scene"),
+            )
+        )
+        base, urdf = robot.gripper.base_link, robot.urdf
+        self._hand = [
+            link for link in sorted(urdf.links) if base in (link, *(urdf.child(joint) for joint in urdf.chain(link)))
+        ]
+
+    # -- the planning scene ----------------------------------------------------------------------
+
+    def ours(self) -> frozenset[str]:
+        """Names of what is in MoveIt's planning scene and was put there by a client of this sort."""
+        request = GetPlanningScene.Request()
+        request.components.components = _COMPONENTS
+        scene = self._call(self._get, request).scene
+        attached = {each.object.id for each in scene.robot_state.attached_collision_objects}
+        return OURS & ({each.id for each in scene.world.collision_objects} | attached)
+
+    def apply(self, scene: CollisionScene, there: frozenset[str]) -> frozenset[str]:
+        """Put a scene in the place of the one before.
+
+        Args:
+            scene: Obstacles and what is held.
+            there: Names of what is there, from `ours` or the last `apply`.
+
+        Returns:
+            What is there now.
+        """
+        change = scene_change(scene, self._frame, self._robot.tip_frame, self._hand, there)
+        if not self._call(self._apply, ApplyPlanningScene.Request(scene=change)).success:
+            raise unavailable("move_group did not take the obstacles into its planning scene.", "Look at its log.")
+        world = {each.id for each in change.world.collision_objects if each.operation == each.ADD}
+        held = {each.object.id for each in change.robot_state.attached_collision_objects}
+        return frozenset(world | {name for name in held if scene.attached})
+
+    # -- paths -----------------------------------------------------------------------------------
+
+    def to_joints(self, start: FloatArray, q: FloatArray, opening_m: float, speed: float) -> Trajectory:
+        """A path to joint positions (n,) [rad]; arguments and errors as of `to_poses`."""
+        return self._path(start, [joint_constraints(self._robot.arm_joints, q, JOINT_TOLERANCE)], opening_m, speed)
+
+    def to_poses(
+        self,
+        start: FloatArray,
+        poses: Sequence[FloatArray],
+        tolerance: tuple[float, float],
+        opening_m: float,
+        speed: float,
+    ) -> Trajectory:
+        """A path to any of some poses of the tip frame.
+
+        Args:
+            start: (n,) joint positions [rad].
+            poses: Each (4, 4), base frame.
+            tolerance: How near to one of them it ends [m], [rad].
+            opening_m: Opening of the jaws [m].
+            speed: Share of the full speed, in (0, 1].
+
+        Returns:
+            Samples as they are to be followed; they begin exactly at the start.
+
+        Raises:
+            ToolError: IK_FAILED or PLAN_FAILED as MoveIt says; UNAVAILABLE or TIMEOUT where it does not answer, or
+                answers what is no trajectory of this robot.
+        """
+        tip = self._robot.tip_frame
+        goals = [pose_constraints(T, self._frame, tip, *tolerance) for T in poses]
+        return self._path(start, goals, opening_m, speed)
+
+    def _path(self, start: FloatArray, goals: list[Constraints], opening_m: float, speed: float) -> Trajectory:
+        request = GetMotionPlan.Request()
+        asked = request.motion_plan_request
+        asked.start_state = self._state(start, opening_m)
+        asked.goal_constraints = goals
+        asked.pipeline_id, asked.planner_id, asked.group_name = self._pipeline, self._planner, self._group
+        asked.num_planning_attempts, asked.allowed_planning_time = 1, float(self._planning_s)
+        _slow_down(asked, speed)
+        answer = self._call(self._plan, request, self._planning_s).motion_plan_response
+        if (error := refusal(answer.error_code, "MoveIt found no path")) is not None:
+            raise error
+        return self._read(answer.trajectory, start)
+
+    def line(self, start: FloatArray, T: FloatArray, opening_m: float, speed: float) -> Trajectory:
+        """A path on which the tip frame goes straight to a pose (4, 4); arguments and errors as of `to_poses`.
+
+        Obstacles are left out of account: a motion may start in contact, as when it lets go, and ends beside what it
+        grasps, where MoveIt refuses both. Whoever asks checks the line.
+        """
+        request = GetCartesianPath.Request(header=Header(frame_id=self._frame), avoid_collisions=False)
+        request.start_state = self._state(start, opening_m)
+        request.group_name, request.link_name = self._group, self._robot.tip_frame
+        request.waypoints = [matrix_to_pose(T)]
+        request.max_step, request.revolute_jump_threshold = _LINE_STEP, _LINE_JUMP
+        _slow_down(request, speed)
+        answer = self._call(self._line, request, self._planning_s)
+        if (error := refusal(answer.error_code, "MoveIt found no straight line")) is not None:
+            raise error
+        if not answer.fraction >= _WHOLE:
+            raise ToolError(
+                ErrorCode.IK_FAILED,
+                f"MoveIt can follow the straight line to {100 * answer.fraction:.0f} % of its length, and not beyond "
+                "without a joint reaching its limit or jumping.",
+            )
+        return self._read(answer.solution, start)
+
+    def solve(self, T: FloatArray, near: FloatArray, opening_m: float, avoid: bool) -> FloatArray | None:
+        """Joint positions (n,) at a pose (4, 4) of the tip frame, or None where MoveIt finds none.
+
+        Args:
+            T: The pose, base frame.
+            near: (n,) where the search begins [rad]; continuous joints are at the turn that is nearest to it.
+            opening_m: Opening of the jaws [m].
+            avoid: Whether they have to be free of collision.
+
+        Raises:
+            ToolError: UNAVAILABLE or TIMEOUT, as of `to_poses`.
+        """
+        request = GetPositionIK.Request()
+        asked = request.ik_request
+        asked.group_name, asked.ik_link_name = self._group, self._robot.tip_frame
+        asked.robot_state, asked.avoid_collisions = self._state(near, opening_m), avoid
+        asked.pose_stamped = stamped(T, self._frame)
+        asked.timeout.nanosec = round(IK_TIME_S * 1e9)
+        answer = self._call(self._ik, request)
+        error = refusal(answer.error_code, "MoveIt found no joint positions")
+        if error is not None:
+            if error.code is ErrorCode.UNAVAILABLE:
+                raise error
+            return None
+        try:
+            q = joint_positions(answer.solution, self._robot.arm_joints)
+        except BadMessage as bad:
+            raise _unusable(bad) from bad
+        return self._robot.nearest_turn(q, near)
+
+    # -- calls and answers -----------------------------------------------------------------------
+
+    def _state(self, q: FloatArray, opening_m: float) -> Any:
+        gripper = self._robot.gripper
+        return robot_state((*self._robot.arm_joints, gripper.joint), (*q, gripper.joint_position(opening_m)))
+
+    def _call(self, client: Any, request: Any, longer_s: float = 0.0) -> Any:
+        limits = self._deadlines
+        answer = call(client, request, limits.response_s + longer_s, limits.availability_s)
+        if answer is None:
+            raise unavailable(f"{client.srv_name} answered nothing.", "Look at the log of move_group.")
+        return answer
+
+    def _read(self, message: Any, start: FloatArray) -> Trajectory:
+        """The trajectory of an answer, at the whole turns of the start, in samples that can be followed as they are."""
+        robot = self._robot
+        try:
+            trajectory = read_trajectory(message.joint_trajectory, robot.arm_joints, MOST_POINTS)
+            # Of a joint without stops MoveIt says where it points, at any turn; between two points it is the near way.
+            q = trajectory.q.copy()
+            q[0] = robot.nearest_turn(q[0], start)
+            for k in range(1, len(q)):
+                q[k] = robot.nearest_turn(q[k], q[k - 1])
+            if float(abs(q[0] - start).max()) < ROUNDING:
+                q[0] = start
+            qd = trajectory.qd.copy()
+            for end in (0, -1):
+                qd[end][abs(qd[end]) < REST] = 0.0
+            timed = resampled(Trajectory(robot.arm_joints, trajectory.t, q, qd), MOST_POINTS)
+            if timed is None:
+                raise BadMessage(f"it takes {trajectory.duration:.0f} s, more than {MOST_POINTS * SAMPLE_PERIOD:.0f} s")
+        except BadMessage as bad:
+            raise _unusable(bad) from bad
+        return timed
+
+
+def _slow_down(request: Any, speed: float) -> None:
+    request.max_velocity_scaling_factor = SPEED_SHARE * speed
+    request.max_acceleration_scaling_factor = ACCELERATION_SHARE * speed**2
+
+
+def _unusable(bad: BadMessage) -> ToolError:
+    return unavailable(f"MoveIt's answer cannot be used: {bad}.", "Look whether move_group is set up for this robot.")

@@ -1,0 +1,253 @@
+"""Questions to MoveIt's move_group, and its answers, as messages.
+
+Poses are frames of the robot's base; quaternions are turned into messages and back by `tool_nodes.ros.messages` alone,
+which names their parts. A message that cannot be read raises `BadMessage`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
+from moveit_msgs.msg import (
+    AttachedCollisionObject,
+    CollisionObject,
+    Constraints,
+    JointConstraint,
+    MoveItErrorCodes,
+    OrientationConstraint,
+    PlanningScene,
+    PositionConstraint,
+    RobotState,
+)
+from sensor_msgs.msg import JointState
+from shape_msgs.msg import SolidPrimitive
+from std_msgs.msg import Header
+
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.bad_message import BadMessage
+from tool_nodes.ros.messages import matrix_to_pose
+from tool_nodes.types import Box, CollisionScene, FloatArray, Trajectory
+
+TABLE, BOXES, POINTS, HELD = "toolhand_table", "toolhand_boxes", "toolhand_points", "toolhand_held"
+"""Names of what is put into MoveIt's planning scene; everything else in it is left alone."""
+
+OURS = frozenset({TABLE, BOXES, POINTS, HELD})
+
+_TABLE_SIZE = (4.0, 4.0, 0.1)
+"""Size of the slab that stands for the table [m]: larger than any arm's reach."""
+_TABLE_GAP = 0.002
+"""The slab lies so much lower than the table [m], or the robot's base, which stands on it, would touch it always. The
+own check knows the table exactly."""
+
+_CODES = {value: name for name, value in vars(MoveItErrorCodes).items() if name.isupper() and isinstance(value, int)}
+
+_NO_PATH = frozenset(
+    {
+        "FAILURE",
+        "PLANNING_FAILED",
+        "INVALID_MOTION_PLAN",
+        "MOTION_PLAN_INVALIDATED_BY_ENVIRONMENT_CHANGE",
+        "TIMED_OUT",
+        "PREEMPTED",
+        "ABORT",
+        "START_STATE_IN_COLLISION",
+        "START_STATE_VIOLATES_PATH_CONSTRAINTS",
+        "START_STATE_INVALID",
+        "GOAL_IN_COLLISION",
+        "GOAL_VIOLATES_PATH_CONSTRAINTS",
+        "GOAL_CONSTRAINTS_VIOLATED",
+        "GOAL_STATE_INVALID",
+    }
+)
+"""Codes of MoveIt that mean that there is no path to this goal from this start. All others but NO_IK_SOLUTION say that
+move_group is set up for something else, or is broken: nothing that another goal would mend."""
+
+_HINTS = {
+    "INVALID_GROUP_NAME": "Set the parameter moveit_group of the node motion to a group of move_group's SRDF.",
+    "INVALID_LINK_NAME": "move_group must have the same robot description.",
+    "INVALID_ROBOT_STATE": "move_group must have the same robot description.",
+    "FRAME_TRANSFORM_FAILURE": "move_group must know the frame of the robot's base, the parameter base_frame.",
+    "ROBOT_STATE_STALE": "move_group must hear the joint states.",
+}
+_LONGEST = 200
+"""Characters of MoveIt's own words that a message repeats."""
+
+
+# -- questions ---------------------------------------------------------------------------------------
+
+
+def robot_state(names: Sequence[str], positions: Iterable[float]) -> RobotState:
+    """The measured state with some joints elsewhere [rad]; what is attached to the robot stays attached."""
+    state = RobotState(is_diff=True)
+    state.joint_state = JointState(name=list(names), position=[float(value) for value in positions])
+    return state
+
+
+def pose_constraints(T: FloatArray, frame: str, link: str, position: float, rotation: float) -> Constraints:
+    """A goal for a link: its pose (4, 4) in a frame, within a ball [m] and angles about each axis [rad]."""
+    header = Header(frame_id=frame)
+    target = matrix_to_pose(T)
+    ball = SolidPrimitive(type=SolidPrimitive.SPHERE, dimensions=[float(position)])
+    place = PositionConstraint(header=header, link_name=link, weight=1.0)
+    place.constraint_region.primitives = [ball]
+    place.constraint_region.primitive_poses = [Pose(position=target.position, orientation=Quaternion(w=1.0))]
+    turn = OrientationConstraint(header=header, link_name=link, orientation=target.orientation, weight=1.0)
+    turn.absolute_x_axis_tolerance = turn.absolute_y_axis_tolerance = turn.absolute_z_axis_tolerance = float(rotation)
+    turn.parameterization = OrientationConstraint.ROTATION_VECTOR
+    return Constraints(position_constraints=[place], orientation_constraints=[turn])
+
+
+def joint_constraints(names: Sequence[str], q: FloatArray, tolerance: float) -> Constraints:
+    """A goal in joint positions (n,) [rad], each within a tolerance [rad]."""
+    joints = [
+        JointConstraint(
+            joint_name=name, position=float(at), tolerance_above=tolerance, tolerance_below=tolerance, weight=1.0
+        )
+        for name, at in zip(names, q, strict=True)
+    ]
+    return Constraints(joint_constraints=joints)
+
+
+def stamped(T: FloatArray, frame: str) -> PoseStamped:
+    """The pose (4, 4) in a frame."""
+    return PoseStamped(header=Header(frame_id=frame), pose=matrix_to_pose(T))
+
+
+def scene_change(
+    scene: CollisionScene, frame: str, tip_frame: str, hand_links: Sequence[str], there: frozenset[str]
+) -> PlanningScene:
+    """What makes MoveIt's planning scene one with these obstacles and this held object; all else in it stays.
+
+    Args:
+        scene: Obstacles in `frame`, grown by the scene's margin; what is held in `tip_frame`.
+        frame: The robot's base.
+        tip_frame: Link that the held object is fixed to.
+        hand_links: Links that it may touch.
+        there: Names of `OURS` that are in MoveIt's scene now.
+    """
+    header = Header(frame_id=frame)
+    slab = Box(np.eye(4), np.array(_TABLE_SIZE) / 2.0)
+    slab.T_parent_box[2, 3] = scene.table_z - _TABLE_GAP - _TABLE_SIZE[2] / 2.0
+    objects = [_object(TABLE, header, *_boxes((slab,), 0.0))]
+    if scene.boxes:
+        objects.append(_object(BOXES, header, *_boxes(scene.boxes, scene.margin)))
+    if len(scene.points):
+        objects.append(_object(POINTS, header, *_balls(scene)))
+    change = PlanningScene(is_diff=True)
+    change.robot_state.is_diff = True
+    if scene.attached:
+        held = _object(HELD, Header(frame_id=tip_frame), *_boxes(scene.attached, 0.0))
+        change.robot_state.attached_collision_objects = [
+            AttachedCollisionObject(link_name=tip_frame, object=held, touch_links=list(hand_links))
+        ]
+    elif HELD in there:
+        # MoveIt lets go of it where it is: among the obstacles, from which it is then removed, in this order.
+        change.robot_state.attached_collision_objects = [
+            AttachedCollisionObject(link_name=tip_frame, object=_removal(HELD, tip_frame))
+        ]
+        objects.append(_removal(HELD, frame))
+    objects += [_removal(name, frame) for name in sorted(there - {each.id for each in objects} - {HELD})]
+    change.world.collision_objects = objects
+    return change
+
+
+def _object(name: str, header: Header, shapes: list[SolidPrimitive], poses: list[Pose]) -> CollisionObject:
+    one = CollisionObject(header=header, id=name, operation=CollisionObject.ADD)
+    one.pose = Pose(orientation=Quaternion(w=1.0))
+    one.primitives, one.primitive_poses = shapes, poses
+    return one
+
+
+def _removal(name: str, frame: str) -> CollisionObject:
+    return CollisionObject(header=Header(frame_id=frame), id=name, operation=CollisionObject.REMOVE)
+
+
+def _boxes(boxes: Iterable[Box], margin: float) -> tuple[list[SolidPrimitive], list[Pose]]:
+    shapes, poses = [], []
+    for box in boxes:
+        size = [2.0 * (float(half) + margin) for half in box.half_extents]
+        shapes.append(SolidPrimitive(type=SolidPrimitive.BOX, dimensions=size))
+        poses.append(matrix_to_pose(box.T_parent_box))
+    return shapes, poses
+
+
+def _balls(scene: CollisionScene) -> tuple[list[SolidPrimitive], list[Pose]]:
+    ball = SolidPrimitive(type=SolidPrimitive.SPHERE, dimensions=[float(scene.point_radius + scene.margin)])
+    places = [Point(x=x, y=y, z=z) for x, y, z in np.asarray(scene.points, float).tolist()]
+    return [ball] * len(places), [Pose(position=place, orientation=Quaternion(w=1.0)) for place in places]
+
+
+# -- answers -----------------------------------------------------------------------------------------
+
+
+def refusal(code: MoveItErrorCodes, what: str) -> ToolError | None:
+    """What an error code means, or None where it says success.
+
+    Args:
+        code: The code, and where there are any MoveIt's own words.
+        what: Beginning of the sentence, e.g. "MoveIt found no path".
+
+    Returns:
+        IK_FAILED; PLAN_FAILED where this goal from this start has no path; UNAVAILABLE for all that no goal would mend.
+    """
+    if code.val == MoveItErrorCodes.SUCCESS:
+        return None
+    name = _CODES.get(code.val, f"code {code.val}")
+    words = "".join(c if c.isprintable() else " " for c in f"{code.source}: {code.message}" if code.message)
+    said = f" ({' '.join(words.split()).removeprefix(': ')[:_LONGEST].rstrip('.')})" if words.strip() else ""
+    sentence = f"{what}: {name}{said}."
+    if name == "NO_IK_SOLUTION":
+        return ToolError(ErrorCode.IK_FAILED, sentence, "Try another orientation or a nearer pose.")
+    if name in _NO_PATH:
+        return ToolError(ErrorCode.PLAN_FAILED, sentence, "Try another pose, or move things out of the way first.")
+    return ToolError(ErrorCode.UNAVAILABLE, sentence, _HINTS.get(name, "Look at the log of move_group."))
+
+
+def joint_positions(state: RobotState, names: Sequence[str]) -> FloatArray:
+    """Positions (n,) of some joints in a state [rad]. Raises BadMessage where one is missing or no number."""
+    positions = dict(zip(state.joint_state.name, state.joint_state.position, strict=False))
+    if missing := [name for name in names if name not in positions]:
+        raise BadMessage(f"the state lacks the joint {missing[0]}")
+    q = np.array([positions[name] for name in names], float)
+    if not np.isfinite(q).all():
+        raise BadMessage("the state holds NaN or infinite numbers")
+    return q
+
+
+def read_trajectory(message: Any, names: tuple[str, ...], most: int) -> Trajectory:
+    """The samples of a JointTrajectory, its joints in the order of `names`.
+
+    Args:
+        message: The message.
+        names: Names of the robot's joints.
+        most: Points that are read at most.
+
+    Raises:
+        BadMessage: Why it is no trajectory of these joints, to be put after "MoveIt's answer cannot be used: ".
+    """
+    points, theirs = message.points, tuple(message.joint_names)
+    if len(points) < 2:
+        raise BadMessage(f"it has {len(points)} points, where a path has 2 or more")
+    if len(points) > most:
+        raise BadMessage(f"it has {len(points):,} points, where {most:,} are the most")
+    if set(theirs) != set(names) or len(theirs) != len(names):
+        raise BadMessage(f"it is for the joints {', '.join(theirs)[:_LONGEST] or 'of no name'}")
+    if any(len(point.positions) != len(names) for point in points):
+        raise BadMessage(f"its points do not have {len(names)} positions each")
+    if any(len(point.velocities) != len(names) for point in points):
+        raise BadMessage(
+            "its points have no velocities; move_group needs a response adapter that times paths, "
+            "such as AddTimeOptimalParameterization"
+        )
+    order = [theirs.index(name) for name in names]
+    t = np.array([point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points])
+    q = np.array([point.positions for point in points], float)[:, order]
+    qd = np.array([point.velocities for point in points], float)[:, order]
+    if not (np.isfinite(q).all() and np.isfinite(qd).all()):
+        raise BadMessage("it holds NaN or infinite numbers")
+    if t[0] != 0.0 or not (np.diff(t) > 0.0).all():
+        raise BadMessage("its times do not increase from 0")
+    return Trajectory(names, t, q, qd)
