@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -139,6 +140,30 @@ def write_whole(path: Path, content: bytes, durable: bool = False) -> None:
         part.unlink(missing_ok=True)
     if durable:
         _sync(path.parent)  # the name lasts as long as what it names
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write a folder that appears with all its files or not at all.
+
+    Args:
+        folder: A folder that does not exist yet, or is empty.
+        files: Contents by paths in the folder, with slashes.
+
+    Raises:
+        OSError: It holds something, or cannot be written; nothing is left of it then.
+    """
+    folder = folder.resolve()
+    part = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.part")
+    try:
+        for name, content in files.items():
+            path = part / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        if folder.exists():
+            folder.rmdir()
+        part.replace(folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def _sync(path: Path) -> None:

@@ -236,6 +236,16 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
             ),
         },
     ),
+    "robot": Group(
+        "Take a robot to other planners and simulators.",
+        {
+            "export": CliCommand(
+                "toolhand.robot_export:robot_export",
+                "Write what other planners need of a robot: collision spheres for cuRobo and cuMotion, and a MoveIt "
+                "package.",
+            ),
+        },
+    ),
     "data": Group("Make training data of rollouts, and look at it.", DATA),
     "bench": Group(
         "Measure success, perception and speed over many random scenes.",

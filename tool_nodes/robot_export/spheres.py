@@ -1,0 +1,220 @@
+"""Balls that cover a convex shape, and stick out of it by no more than is allowed; in closed form.
+
+A ball about a point at depth d inside a convex shape sticks out by its radius less d, and by no more anywhere. So a
+shape is cut into cells, each gets the smallest ball that holds it, and the cells are made small enough that no ball
+sticks out too far. What is covered is the whole shape, or of a large box and of a mesh its surface: nothing gets inside
+that has not crossed it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+
+from tool_nodes.geometry import transform
+from tool_nodes.results import invalid
+from tool_nodes.robot_export.hulls import cover_hull
+from tool_nodes.robot_export.shapes import BOX, CYLINDER, SPHERE, LinkShape
+from tool_nodes.types import FloatArray
+
+EXCESS = 0.012
+"""How far a ball may stick out of a link [m]. At 20 mm the Gen3 and its gripper take 110 balls, at 12 mm 210, at 8 mm
+400; what is twice this from the next link never touches it."""
+
+MOST_BALLS = 2_000
+"""Most balls of a robot: planners on a GPU compare them pair by pair."""
+
+_STEPS = 48
+"""Heights of slabs, and radii of rings, that are tried at least; a round figure."""
+_MOST_DIVISIONS = 1_000_000
+"""Most ways to divide a box that are compared: a cube of 1.3 m and an excess of 12 mm."""
+_DIGITS = 6
+"""Digits after the point that centres and radii are written with [m]: micrometres."""
+
+
+_Flat = tuple[float, float, float]
+_Placed = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Ball:
+    """A ball in the frame of a link [m]."""
+
+    center: tuple[float, float, float]
+    radius: float
+
+
+def cover_links(shapes: tuple[LinkShape, ...], excess: float = EXCESS) -> dict[str, list[Ball]]:
+    """The balls of each link that has a shape, in the link's frame.
+
+    Args:
+        shapes: Shapes of the links.
+        excess: How far a ball may stick out of its shape [m].
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where that would take more than `MOST_BALLS`.
+    """
+    links: dict[str, list[Ball]] = {}
+    total = 0
+    for shape in shapes:
+        centers, radii = cover_shape(shape, excess)
+        total += len(radii)
+        if total > MOST_BALLS:
+            raise invalid(
+                f"The robot's shapes take more than {MOST_BALLS} collision spheres: {shape.link!r} is too large."
+            )
+        placed = np.round(transform(shape.T_link_shape, centers), _DIGITS)
+        grown = np.ceil(radii * 10**_DIGITS + 1.0) / 10**_DIGITS  # what rounding the centres may uncover
+        balls = links.setdefault(shape.link, [])
+        balls += [
+            Ball((x + 0.0, y + 0.0, z + 0.0), round(r, _DIGITS))
+            for (x, y, z), r in zip(placed.tolist(), grown.tolist(), strict=True)
+        ]
+    return links
+
+
+def cover_shape(shape: LinkShape, excess: float) -> tuple[FloatArray, FloatArray]:
+    """Centres (N, 3) in the shape's own frame, and radii (N,), of balls that cover a shape [m]."""
+    if shape.kind == SPHERE:
+        return np.zeros((1, 3)), np.array(shape.size)
+    if shape.kind == BOX:
+        return cover_box(np.array(shape.size), excess)
+    if shape.kind == CYLINDER:
+        radius, half_length = shape.size
+        return cover_cylinder(radius, half_length, excess)
+    return cover_hull(shape.vertices, excess)
+
+
+def cover_box(half: FloatArray, excess: float) -> tuple[FloatArray, FloatArray]:
+    """Balls about the cells of a box with half extents (3,) [m]; cells that have no part in its surface have none."""
+    counts = _cell_counts(half, excess)
+    cell = half / counts
+    radius = float(np.linalg.norm(cell))
+    steps = [np.arange(count) for count in counts]
+    inside = [
+        indices
+        for indices in product(*steps)
+        if any(index in (0, count - 1) for index, count in zip(indices, counts, strict=True))
+    ]
+    centers = (2.0 * np.array(inside) + 1.0) * cell - half
+    return centers, np.full(len(centers), radius)
+
+
+def _cell_counts(half: FloatArray, excess: float) -> tuple[int, int, int]:
+    """Numbers of cells along the axes that keep the balls of a box within the excess, with the fewest balls.
+
+    A ball about a cell sticks out by sqrt(a^2 + b^2 + c^2) - min(a, b, c), with a, b, c its half extents. Cells of half
+    extents below excess / sqrt(3) always do.
+    """
+    most = np.ceil(half * math.sqrt(3.0) / excess)
+    if most.prod() > _MOST_DIVISIONS:
+        raise invalid(f"A box of {' x '.join(f'{2 * extent:g}' for extent in half)} m takes too many spheres.")
+    counts = np.stack(np.meshgrid(*(np.arange(1, n + 1) for n in most), indexing="ij"), axis=-1).reshape(-1, 3)
+    cells = half / counts
+    fits = np.linalg.norm(cells, axis=1) - cells.min(axis=1) <= excess
+    counts = counts[fits]
+    balls = counts.prod(axis=1) - np.maximum(counts - 2, 0).prod(axis=1)
+    first, second, third = counts[np.argmin(balls)].tolist()
+    return first, second, third
+
+
+def cover_cylinder(radius: float, half_length: float, excess: float) -> tuple[FloatArray, FloatArray]:
+    """Balls that cover a cylinder about Z [m]: slabs at its ends, between them slices of the axis, or more slabs.
+
+    Args:
+        radius: Radius of the cylinder.
+        half_length: Half of its length.
+        excess: How far a ball may stick out.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where no number of balls up to `MOST_BALLS` does.
+    """
+    most_slabs = math.ceil(2.0 * half_length / excess)
+    covers = [_equal_slabs(radius, half_length, count, excess) for count in range(1, most_slabs + 1)]
+    heights = np.linspace(half_length / 2.0, 0.0, _STEPS, endpoint=False).tolist()
+    covers += [_slabs_and_slices(radius, half_length, height, excess) for height in heights]
+    found = [cover for cover in covers if cover is not None]
+    if not found:
+        raise invalid(f"A cylinder of radius {radius:g} m and length {2 * half_length:g} m takes too many spheres.")
+    balls = np.array(min(found, key=len))
+    return balls[:, :3], balls[:, 3]
+
+
+def _equal_slabs(radius: float, half_length: float, count: int, excess: float) -> list[_Placed] | None:
+    """(x, y, z, ball's radius) of balls about equal slabs; between those at the ends only what is at the side."""
+    half_height = half_length / count
+    rings = _cover_disc(radius, radius, half_height, excess)
+    if rings is None:
+        return None
+    balls: list[_Placed] = []
+    for slab in range(count):
+        z = (2 * slab + 1) * half_height - half_length
+        balls += _at(z, rings if slab in (0, count - 1) else rings[:1])
+    return balls
+
+
+def _slabs_and_slices(radius: float, half_length: float, half_height: float, excess: float) -> list[_Placed] | None:
+    """As `_equal_slabs`, of a slab at each end and balls about the axis between them; None where one sticks out."""
+    rings = _cover_disc(radius, radius, half_height, excess)
+    rest = half_length - 2.0 * half_height  # half of what the slabs leave
+    if rings is None:
+        return None
+    balls = _at(half_length - half_height, rings) + _at(half_height - half_length, rings)
+    if rest > 1e-9:
+        slices = math.ceil(rest / math.sqrt(excess * excess + 2.0 * radius * excess) - 1e-9)
+        slice_half = rest / slices
+        r = math.hypot(radius, slice_half)
+        if r - min(radius, 2.0 * half_height + slice_half) > excess + 1e-12:
+            return None
+        balls += [(0.0, 0.0, rest - (2 * k + 1) * slice_half, r) for k in range(slices)]
+    return balls
+
+
+def _at(z: float, rings: tuple[tuple[_Flat, ...], ...]) -> list[_Placed]:
+    return [(x, y, z, r) for ring in rings for x, y, r in ring]
+
+
+@lru_cache(maxsize=4096)
+def _cover_disc(
+    covered: float, radius: float, half_height: float, excess: float
+) -> tuple[tuple[_Flat, ...], ...] | None:
+    """Rings of (x, y, ball's radius), the outermost first, that cover a round slab about the axis; None without any.
+
+    Args:
+        covered: Radius of the slab [m].
+        radius: Radius of the cylinder that it is a part of [m].
+        half_height: Half of its height, and how deep the balls are below the cylinder's end at least [m].
+        excess: How far a ball may stick out of the cylinder [m].
+    """
+    one = math.hypot(covered, half_height)
+    if one - min(radius, half_height) <= excess:
+        return (((0.0, 0.0, one),),)
+    best: tuple[float, float, float, int, float] | None = None
+    steps = max(_STEPS, math.ceil(4.0 * covered / excess))
+    for offset in np.linspace(0.0, covered, steps, endpoint=False)[1:].tolist():
+        allowed = excess + min(radius - offset, half_height)
+        # The ball reaches the rim half way to the next one: allowed^2 = covered^2 + a^2 - 2 covered a cos + height^2.
+        cosine = (covered**2 + offset**2 + half_height**2 - allowed**2) / (2.0 * covered * offset)
+        if cosine >= 1.0 - 1e-9:
+            continue
+        count = max(3, math.ceil(math.pi / math.acos(max(cosine, -0.5)) - 1e-9))
+        cosine = math.cos(math.pi / count)
+        # Where two neighbours meet again on the inside: the other root of the same equation along that ray.
+        inner = 2.0 * offset * cosine - covered
+        if count > MOST_BALLS or inner >= covered:
+            continue
+        balls_per_area = count / (1.0 - (max(inner, 0.0) / covered) ** 2)
+        if best is None or balls_per_area < best[0]:
+            r = math.sqrt(covered**2 + offset**2 - 2.0 * covered * offset * cosine + half_height**2)
+            best = balls_per_area, offset, r, count, inner
+    if best is None:
+        return None
+    _, offset, r, count, inner = best
+    turns = [2.0 * math.pi * k / count for k in range(count)]
+    ring = tuple((offset * math.cos(turn), offset * math.sin(turn), r) for turn in turns)
+    rest = _cover_disc(inner, radius, half_height, excess) if inner > 0.0 else ()
+    return None if rest is None else (ring, *rest)
