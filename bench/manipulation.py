@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -26,10 +27,11 @@ from agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
 from agent_node.policies.options import ModelSettings, PolicyOptions
 from agent_node.policies.registry import make_policy, require_form
 from agent_node.protocol import load_protocol
+from bench.shared_graph import SharedGraph
 from bench.stats import format_report, machine, publish, rate_row, timing_row, with_unscored
 from bench.timing import TimedPlanner, camera_rows
 from sim.objects.chosen import choose_sets
-from sim.ros.graph import Transport, ros_station
+from sim.ros.graph import Transport
 from sim.scene.clutter import CLUTTER, Clutter, clutter_scene
 from sim.station import Station, StationConfig
 from sim.tasks.clutter import clutter_tasks
@@ -46,6 +48,8 @@ from training.env.failures import FailingToolbox
 from training.pool.parallel import run_jobs
 
 _DEFAULT_MODEL = ModelSettings()
+DriverName = Literal["ideal", "kortex"]
+"""`sim.ros.driver.DRIVERS`, which imports what only a graph needs."""
 LEAST_PIXELS = 300
 """Of what shows fewer pixels nothing is asked [px of 640x480]; a round figure, as of the grasp benchmark."""
 FAST_SIZE = (320, 240)
@@ -57,8 +61,9 @@ class EpisodeOptions:
     """How every episode is run.
 
     Attributes:
-        transport: "process" has the tools in this process, "ros" as nodes of a ROS 2 graph, started for each episode
-            with a domain and a router of its own, in lockstep.
+        transport: "process" has the tools in this process, "ros" as nodes of a ROS 2 graph in lockstep, with a domain
+            and a router of its own, that each episode finds as freshly started.
+        driver: Manners of the arm's driver in that graph: "ideal", or "kortex", those of ros2_kortex.
         policy: Who decides; each episode has a new one, seeded by its scene.
         turns: Assistant turns of a command; a protocol with one call a turn needs more of them.
         difficulty: From 0 to 1: noise of the perception sim, calls that fail on purpose, things that slip; see
@@ -69,6 +74,7 @@ class EpisodeOptions:
     backends: Unprefixed[BackendOptions] = DEFAULT_BACKENDS
     robot: Unprefixed[RobotOptions] = DEFAULT_ROBOT_OPTIONS
     transport: Transport = "process"
+    driver: DriverName = "ideal"
     policy: PolicySpec = "scripted"
     protocol: ProtocolName = "spacetools"
     turns: int = TURN_BUDGET
@@ -82,6 +88,8 @@ class EpisodeOptions:
         Difficulty(self.difficulty)
         if self.difficulty and self.transport != "process":
             raise invalid("Only the transport process has a difficulty.")
+        if self.driver != "ideal" and self.transport != "ros":
+            raise invalid(f"Only the transport ros has the driver {self.driver}.", "Give --transport ros.")
         load_protocol(self.protocol)
         require_form(self.policy)
         registry.require_installed("policy", self.policy)
@@ -91,7 +99,7 @@ class EpisodeOptions:
     def document(self) -> dict[str, Any]:
         """The options as the report has them, of the model's those that are not the default."""
         model = {name: value for name, value in vars(self.model).items() if value != getattr(_DEFAULT_MODEL, name)}
-        plain = ("transport", "policy", "protocol", "difficulty", "fast")
+        plain = ("transport", "driver", "policy", "protocol", "difficulty", "fast")
         return {
             **self.backends.document(),
             "robot": self.robot.robot,
@@ -187,14 +195,23 @@ def _run(job: EpisodeJob, asked: GeneratedTask, objects: str = "") -> EpisodeRec
     if options.fast:
         config = replace(config, image_size=FAST_SIZE, sleep=True)
     if options.transport == "ros":
-        with ros_station(task.scene, config) as remote:
-            return _record(job, task, remote, [])
+        with _graph(options.driver).station(task.scene, config) as remote:
+            record = _record(job, task, remote, [])
+            if not record.scored:
+                _graph(options.driver).close()  # something in it failed: the next episode has another one
+            return record
     planning: list[float] = []
     station = Station(
         task.scene, difficulty.config(config), wrap_planner=lambda planner: TimedPlanner(planner, planning)
     )
     failing = FailingToolbox(station.toolbox, difficulty.failures(), job.seed, job.sentence)
     return _record(job, task, station, planning, failing)
+
+
+@functools.cache
+def _graph(driver: str) -> SharedGraph:
+    """The graph of this process."""
+    return SharedGraph(driver)
 
 
 def _record(

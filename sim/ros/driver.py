@@ -59,8 +59,9 @@ GUIDED_M = 0.1
 """How far a person lifts the hand [m]."""
 _GUIDED_M_S = 0.1
 """How fast a person lifts the hand [m/s]; a round figure, a tenth of the arm's greatest speed."""
-_REST = 1e-3
-"""An arm none of whose joints is faster stands still [rad/s]."""
+_REST = 5e-3
+"""An arm none of whose joints is faster stands still for a reset [rad/s]: twice what `still_velocity` of the motion
+node calls rest, which in lockstep may be the last that is seen of a braking arm."""
 
 
 @dataclass(frozen=True)

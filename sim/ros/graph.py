@@ -60,13 +60,16 @@ def ros_station(scene: Scene, config: StationConfig, lockstep: bool = True) -> I
 
 
 @contextlib.contextmanager
-def lockstep_graph(config: StationConfig, scene: Scene | None = None, lockstep: bool = True) -> Iterator[LaunchedGraph]:
+def lockstep_graph(
+    config: StationConfig, scene: Scene | None = None, lockstep: bool = True, driver: str = "ideal"
+) -> Iterator[LaunchedGraph]:
     """A graph with the backends of a configuration until the block ends; arguments and errors as of `ros_station`.
 
     Args:
         config: Perception and seed.
         scene: Scene on the table; the example where None.
         lockstep: Physics advance only on request, see `ros_station`.
+        driver: Manners of the arm's driver, see `sim.ros.driver`.
     """
     use_client()
     from sim.scene.files import scene_yaml
@@ -78,6 +81,7 @@ def lockstep_graph(config: StationConfig, scene: Scene | None = None, lockstep: 
             "lockstep": str(lockstep).lower(),
             "runs_dir": folder,
             "robot": config.robot,
+            "driver": driver,
             **config.ports.chosen,
         }
         if config.objects:
