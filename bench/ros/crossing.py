@@ -11,6 +11,7 @@ import numpy as np
 from bench.stats import rate_row
 from sim.ros.station import RemoteWorld
 from tool_nodes.motion.planner import EmbeddedPlanner
+from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines
 from tool_nodes.ros.controllers import RosArm
 from tool_nodes.ros.goals import Stepper
@@ -19,11 +20,14 @@ from tool_nodes.ros.link import RosLink
 from tool_nodes.stop_latch import StopLatch
 from tool_nodes.types import CollisionScene, FloatArray, JointGoal, MotionStatus
 
-BEND_RAD = 0.3
-"""Joints between the continuous ones are bent by at most this from the upright arm, in which nothing is in the way
-[rad]."""
+ASIDE_RAD = 0.1
+"""Each other joint is moved by at most this, so that all joints move and nothing comes into the way [rad]."""
 NEAR_RAD = (0.05, 0.6)
 """Each trajectory begins and ends so far from half a turn [rad], on either side of it."""
+_POSTURES = 200
+"""So many postures are tried at most to begin with [-]."""
+_DRAWS = 20
+"""So many goals are drawn at most for each trajectory [-]."""
 LONG_WAY_RAD = 2.0
 """A joint that travels further than this went the long way round [rad]: the short way is 1.2 at most."""
 
@@ -43,31 +47,52 @@ def crossing_rows(link: RosLink, n: int, seed: int, report: Callable[[str], obje
     stepper = Stepper(link.node, Deadlines(), model.opt.timestep)
     arm = RosArm(link.node, joints, StopLatch(), Deadlines(), stepper=stepper)
     planner = EmbeddedPlanner(seed=seed, robot=robot)
-    scene, draws = CollisionScene(), np.random.default_rng(seed)
+    draws = np.random.default_rng(seed)
     rows = []
     for joint in np.flatnonzero(robot.continuous):
         address = int(model.joint(robot.arm_joints[joint]).qposadr[0])
-        done = short = 0
+        middle = _go_to_half_a_turn(arm, planner, int(joint), draws)
+        done = short = number = drawn = 0
         side = 1.0
-        for number in range(n + 1):
-            goal = _upright(robot.continuous, draws)
-            goal[joint] = side * (np.pi - draws.uniform(*NEAR_RAD))
+        while number < n and drawn < _DRAWS * n:
+            drawn += 1
+            goal = middle + draws.uniform(-ASIDE_RAD, ASIDE_RAD, robot.dof)
+            goal[joint] = np.pi + side * draws.uniform(*NEAR_RAD)
+            try:
+                trajectory = planner.plan(arm.state().q, JointGoal(goal), CollisionScene(), 1.0)
+            except ToolError:  # that one would leave the workspace, or touch something: draw another one
+                continue
             link.trigger("/sim/mark")
-            outcome = arm.follow(planner.plan(arm.state().q, JointGoal(goal), scene, 1.0))
-            if number:  # the first one leads to where the crossings begin
-                done += outcome.status is MotionStatus.SUCCEEDED
-                short += _travel(link, address) < LONG_WAY_RAD
-            side = -side
+            outcome = arm.follow(trajectory)
+            number, side = number + 1, -side
+            done += outcome.status is MotionStatus.SUCCEEDED
+            short += _travel(link, address) < LONG_WAY_RAD
         report(f"{robot.arm_joints[joint]}: {done} of {n} carried out, {short} the short way")
         rows.append(rate_row(f"{robot.arm_joints[joint]} through half a turn: carried out", done, n))
         rows.append(rate_row(f"{robot.arm_joints[joint]} through half a turn: the short way", short, n))
     return rows
 
 
-def _upright(continuous: Any, draws: np.random.Generator) -> FloatArray:
-    """Joint positions (n,) of an arm that points up, a little bent [rad]."""
-    q = draws.uniform(-BEND_RAD, BEND_RAD, len(continuous))
-    return np.asarray(q, float)
+def _go_to_half_a_turn(arm: RosArm, planner: EmbeddedPlanner, joint: int, draws: np.random.Generator) -> FloatArray:
+    """Lead the arm to a posture (n,) with one joint at half a turn, and 0.5 rad before that for now [rad].
+
+    Raises:
+        ToolError: INTERNAL where none of many can be reached.
+    """
+    low, high = planner.robot.sampled_range
+    for _ in range(_POSTURES):
+        middle = draws.uniform(low, high)
+        middle[joint] = np.pi
+        try:
+            for offset in (0.6, -0.6):  # the whole way from side to side is free
+                end = middle + offset * np.eye(len(middle))[joint]
+                planner.plan(middle, JointGoal(end), CollisionScene(), 1.0)
+            trajectory = planner.plan(arm.state().q, JointGoal(end), CollisionScene(), 1.0)
+        except ToolError:
+            continue
+        if arm.follow(trajectory).status is MotionStatus.SUCCEEDED:
+            return middle
+    raise ToolError(ErrorCode.INTERNAL, "No posture with that joint at half a turn could be reached.")
 
 
 def _travel(link: RosLink, address: int) -> float:

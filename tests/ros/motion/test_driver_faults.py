@@ -13,11 +13,13 @@ from example_interfaces.srv import Trigger as DriverTrigger
 from rclpy.callback_groups import ReentrantCallbackGroup
 from std_srvs.srv import Trigger
 
+from bench.ros.crossing import crossing_rows
 from bench.ros.driver_faults import DriverFault, Trials, driver_faults, fault_rows
 from tests.gen3 import time_waypoints
 from tests.ros.motion.drivers import Drivers
 from tool_nodes.ros import faults
 from tool_nodes.ros.controllers import RosArm
+from tool_nodes.ros.link import RosLink
 from tool_nodes.ros.motion_messages import LEAST_S, trajectory_goal
 from tool_nodes.types import MotionStatus, Trajectory
 
@@ -250,6 +252,15 @@ def test_a_command_ends_at_the_leg_with_the_fault_and_the_next_one_works(make_ce
         assert runs[-1].works, runs[-1]
         assert runs[-1].reaction_s <= 0.3
     assert [row["rate"] for row in fault_rows(runs)[:4]] == [1.0] * 4
+
+
+def test_wrapped_joints_are_led_through_half_a_turn_the_short_way(make_cell: Any) -> None:
+    cell = make_cell(lockstep=True, use_sim_time=True)
+    cell.start_simulator(lockstep=True, driver="kortex")
+    with RosLink(cell.environment) as link:
+        rows = crossing_rows(link, 2, 0, lambda line: None)
+    assert [row["name"].split()[0] for row in rows[::2]] == ["joint_1", "joint_3", "joint_5", "joint_7"]
+    assert [row["rate"] for row in rows] == [1.0] * 8
 
 
 def test_the_faults_of_a_sweep_come_at_every_leg_and_moment() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from std_srvs.srv import Trigger
 
 from sim.station import Station
 from tests.gen3 import GEN3, opening_from_knuckle, time_waypoints
@@ -226,3 +227,16 @@ def test_a_grasp_and_a_placement_on_the_joint_states_of_ros2_kortex(make_cell: A
     _, result = cell.grasp(target.T_base_gripper).end()
     assert result.status.error_code == "CONTROLLER_FAULT"
     assert "the move to the pre-grasp" in result.status.message
+    assert "the arm has not begun to move" in result.status.message
+    cell.set("sim", "fault", "")
+    goal = cell.grasp(target.T_base_gripper)
+    cell.wait(lambda: cell.speed > 0.2, "motion")
+    cell.set("sim", "fault", "internal_fault")
+    _, result = goal.end()
+    assert result.status.error_code == "CONTROLLER_FAULT"
+    assert "reports that it is in fault" in result.status.message
+    cell.assert_still()
+    cell.set("sim", "fault", "")
+    assert "in fault" in cell.call(Trigger, "return_to_park").message, "it lasts until a person resets it"
+    assert cell.call(Trigger, "reset_fault").success
+    assert cell.call(Trigger, "return_to_park").success
