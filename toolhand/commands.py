@@ -124,6 +124,10 @@ BENCHMARKS = {
         "bench.serving.command:bench_serving",
         "Call tools in process, as actors, in batches, by a blocking loop and over HTTP; print what that takes.",
     ),
+    "calibration": CliCommand(
+        "bench.calibration.command:bench_calibration",
+        "Calibrate a simulated camera with known truth: error, stated deviation, refusals, and picks by the result.",
+    ),
     "sentences": CliCommand(
         "bench.sentences:bench_sentences",
         "Say sentences that are easily half understood; each is to be done as meant or refused in the right words.",

@@ -1,0 +1,68 @@
+"""A first solution of the hand-eye problem without iteration: rotation by singular values, then translation.
+
+With X the camera, Z the board, G_i what the robot says and C_i what picture i says, X C_i = G_i Z. Two pictures leave
+Z out: A X = X B with A = G_i G_j^-1 and B = C_i C_j^-1. The rotation vectors of all A are those of all B, turned by X
+(Park and Martin 1994).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from tool_nodes.geometry import invert, pose
+from tool_nodes.types import FloatArray
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """A first solution, and how much the poses turn.
+
+    Attributes:
+        X: (4, 4) pose of the camera.
+        Z: (4, 4) pose of the board.
+        spread_rad: (2,) root mean square of the angles between two poses, about the axis about which they turn most,
+            and about the second [rad].
+    """
+
+    X: FloatArray
+    Z: FloatArray
+    spread_rad: tuple[float, float]
+
+
+def turns(G: FloatArray) -> tuple[float, float]:
+    """How much poses (n, 4, 4) turn against each other: see `ClosedForm.spread_rad`."""
+    first, second = _pairs(len(G))
+    a = Rotation.from_matrix(G[first, :3, :3] @ np.swapaxes(G[second, :3, :3], 1, 2)).as_rotvec()
+    spread = np.linalg.svd(a / np.sqrt(len(a)), compute_uv=False)
+    return float(spread[0]), float(spread[1])
+
+
+def solve_closed_form(G: FloatArray, C: FloatArray) -> ClosedForm:
+    """The X and Z that come near to X C_i = G_i Z in all n pictures.
+
+    Args:
+        G: (n, 4, 4) poses by the robot; n is 3 or more.
+        C: (n, 4, 4) T_camera_board by the pictures.
+    """
+    first, second = _pairs(len(G))
+    A, B = G[first] @ invert(G[second]), C[first] @ invert(C[second])
+    a, b = (Rotation.from_matrix(M[:, :3, :3]).as_rotvec() for M in (A, B))
+    U, _, Vt = np.linalg.svd(a.T @ b)
+    R = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
+    left = (A[:, :3, :3] - np.eye(3)).reshape(-1, 3)
+    right = (B[:, :3, 3] @ R.T - A[:, :3, 3]).ravel()
+    X = pose(R, np.linalg.lstsq(left, right, rcond=None)[0])
+    Z = invert(G) @ X @ C
+    return ClosedForm(
+        X, pose(Rotation.from_matrix(Z[:, :3, :3]).mean().as_matrix(), Z[:, :3, 3].mean(axis=0)), turns(G)
+    )
+
+
+def _pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    both = np.array(list(combinations(range(n), 2)), dtype=np.intp)
+    return both[:, 0], both[:, 1]
