@@ -124,8 +124,8 @@ def bench(router: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ben
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is absent is waited for in shorter."""
     for module in (listening, drivers, cameras):
-        monkeypatch.setattr(module, "HEARD_S", 1.5)
-    monkeypatch.setattr(link_module, "_DISCOVERY_S", 1.5)
+        monkeypatch.setattr(module, "HEARD_S", 2.5)
+    monkeypatch.setattr(link_module, "_DISCOVERY_S", 2.5)
 
 
 @pytest.fixture

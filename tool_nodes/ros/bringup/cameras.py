@@ -9,7 +9,7 @@ from sensor_msgs.msg import CameraInfo
 from tf2_ros import TransformException
 from toolhand_interfaces.srv import GetDepth
 
-from tool_nodes.camera_names import WRIST, ZED
+from tool_nodes.camera_names import names_of
 from tool_nodes.results import ToolError
 from tool_nodes.ros.bringup.findings import problem
 from tool_nodes.ros.bringup.listening import HEARD_S, Listening
@@ -33,18 +33,24 @@ class CameraChecks(Listening):
                 "The camera node is not in the graph: nobody serves /get_depth.",
                 "toolhand up kinova, and look at the log of the node camera.",
             )
-        zed = ZED[str(self._parameter("camera", "zed_names"))]
-        for camera, usual in (("scene", zed), ("wrist", WRIST)):
-            topic = str(self._parameter("camera", f"{camera}.camera_info_topic") or usual.topics.camera_info)
-            heard = self._hear(CameraInfo, topic)
+        zed = str(self._parameter("camera", "zed_names"))
+        for camera in ("scene", "wrist"):
+            if self._parameter("camera", f"{camera}.camera") != "topics":
+                continue  # the camera node has opened it itself; its pictures are looked at below
+            names = names_of(str(self._parameter("camera", f"{camera}.driver")), zed).topics
+            info, image, depth = (
+                str(self._parameter("camera", f"{camera}.{name}_topic") or getattr(names, name))
+                for name in ("camera_info", "image", "depth")
+            )
+            heard = self._hear(CameraInfo, info, beside=(image, depth))
             if heard is None:
                 raise problem(
-                    f"Nothing came from the {camera} camera on {topic} within {HEARD_S:g} s.",
+                    f"Nothing came from the {camera} camera on {info} within {HEARD_S:g} s.",
                     "Is its driver running? `ros2 topic list` shows other names, which kinova.launch.yaml takes as "
                     f"{camera}_camera_info, {camera}_image and {camera}_depth.",
                 )
             self._frames[camera] = heard.header.frame_id
-        return f"Scene and wrist camera are there ({', '.join(self._frames.values())})."
+        return f"The cameras are there ({', '.join(self._frames.values()) or 'opened by the camera node'})."
 
     def transforms(self) -> str:
         """The pose of each camera in the robot's base is known."""
@@ -63,12 +69,12 @@ class CameraChecks(Listening):
                             else "Look at wrist_mount in launch/kinova.launch.yaml and at robot_state_publisher.",
                         ) from error
                     time.sleep(0.05)
-        return "The poses of both cameras are known."
+        return f"The poses of {len(self._frames)} cameras are known."
 
     def pictures(self) -> str:
         """Each camera takes a usable picture with depth."""
         said = []
-        for camera in self._frames:
+        for camera in ("scene", "wrist"):
             answer = self._link.call(GetDepth, "/get_depth", GetDepth.Request(camera=camera, data_only=True))
             try:
                 raise_failure(answer.status)

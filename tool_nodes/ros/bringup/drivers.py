@@ -141,9 +141,9 @@ class DriverChecks(Listening):
         """The robot's stamps are of now, by this computer's clock."""
         if self._parameter("motion", "use_sim_time"):
             return "The graph runs on simulated time; no clocks were compared."
-        newest = self._joints.newest
-        assert newest is not None
-        offset_s = newest.stamp_ns / 1e9 - (time.time() - (time.monotonic() - newest.received_s))
+        # Each came some time after its stamp; the one that was on its way for the shortest time tells most.
+        ahead_s = time.time() - time.monotonic()
+        offset_s = max(reading.stamp_ns / 1e9 - (reading.received_s + ahead_s) for reading in self._readings)
         if abs(offset_s) > _CLOCKS_S:
             raise problem(
                 f"The joint states are stamped {abs(offset_s):.2f} s {'ahead of' if offset_s > 0 else 'behind'} this "

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rcl_interfaces.srv import GetParameters
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import Image
 from tf2_ros import Buffer, TransformListener
 
 from tool_nodes.motion.robot_model import RobotModel
@@ -37,17 +38,26 @@ class Listening:
         self._listener = TransformListener(self._transforms, self._node)
         self._frames: dict[str, str] = {}
 
-    def _hear(self, kind: Any, topic: str, profile: QoSProfile | None = None) -> Any:
-        """The first message of a topic, or None after HEARD_S."""
+    def _hear(self, kind: Any, topic: str, profile: QoSProfile | None = None, beside: Sequence[str] = ()) -> Any:
+        """The first message of a topic, or None after HEARD_S.
+
+        Args:
+            kind: Class of the message.
+            topic: Topic of the message.
+            profile: Quality of service; best effort, which matches every publisher, where None.
+            beside: Topics of sensor_msgs/Image that are listened to meanwhile: some cameras do nothing for nobody.
+        """
         heard: list[Any] = []
-        profile = profile or QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-        subscription = self._node.create_subscription(kind, topic, heard.append, profile)
+        usual = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+        subscriptions = [self._node.create_subscription(Image, name, lambda _: None, usual) for name in beside]
+        subscriptions.append(self._node.create_subscription(kind, topic, heard.append, profile or usual))
         try:
             end = time.monotonic() + HEARD_S
             while not heard and time.monotonic() < end:
                 time.sleep(0.02)
         finally:
-            self._node.destroy_subscription(subscription)
+            for subscription in subscriptions:
+                self._node.destroy_subscription(subscription)
         return heard[0] if heard else None
 
     def _parameter(self, node: str, name: str) -> Any:
