@@ -15,8 +15,11 @@ from tool_nodes.types import FloatArray
 
 _GAMMA = 2.2
 """Exponent from sRGB values to linear light [-]; the usual approximation of sRGB's piecewise curve (IEC 61966-2-1)."""
-SHADE_RANGE = (0.33, 1.12)
-"""Linear brightness of a surface over that in even light: from a side in shadow to a top in full light."""
+SHADE_RANGE = (0.33, 1.30)
+"""Linear brightness of a surface over that in even light: from a side in shadow to a top in full light (1.12), which
+automatic exposure takes for up to 16 % brighter."""
+_SATURATED = 253
+"""From this value on a channel may have had more light than it can show [grey levels]: noise is two or three levels."""
 
 _GLOSS = (0.0, 0.02, 0.045, 0.08)
 """White light that a surface may mirror on top of its colour, linear."""
@@ -50,9 +53,12 @@ def shade_and_misfit(pixels: NDArray[np.uint8], colours: ArrayLike) -> tuple[Flo
     """
     light = linear(pixels).astype(np.float32)
     palette = ((np.asarray(colours, dtype=np.float32) / 255.0) ** np.float32(_GAMMA)).T
-    norms = np.maximum(np.sum(palette * palette, axis=0), np.float32(1e-9))
     seen = np.sqrt(light)
-    fitted, mirrored = light @ (palette / norms), np.sum(palette, axis=0) / norms
+    # What a channel cannot show says nothing of the brightness, unless all of them are full.
+    unsaturated = pixels < _SATURATED
+    known = (unsaturated | ~unsaturated.any(axis=1, keepdims=True)).astype(np.float32)
+    norms = np.maximum(known @ (palette * palette), np.float32(1e-9))
+    fitted, mirrored = (known * light) @ palette / norms, known @ palette / norms
     best_shade, best_square = fitted.copy(), np.full(fitted.shape, np.inf, dtype=np.float32)
     for gloss in _GLOSS:
         shade = fitted - np.float32(gloss) * mirrored
@@ -62,6 +68,7 @@ def shade_and_misfit(pixels: NDArray[np.uint8], colours: ArrayLike) -> tuple[Flo
             # Roots of linear light are even steps for the eye, as the codes of a picture are.
             away = used * palette[channel]
             away += np.float32(gloss)
+            np.minimum(away, np.float32(1.0), out=away)
             np.sqrt(away, out=away)
             away -= seen[:, channel, None]
             away *= away
