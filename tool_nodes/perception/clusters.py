@@ -7,6 +7,7 @@ what rises from that floor is grouped again, as clusters of their own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from tool_nodes import workspace
 from tool_nodes.perception.extents import Extents, area, measure, rectangle
 from tool_nodes.perception.flat import flat_pixels
 from tool_nodes.perception.masks import Window, dilated, eroded, filled, widened, window_of
-from tool_nodes.perception.surface import SOLID_M, Surface
+from tool_nodes.perception.surface import SOLID_M, Surface, firm_pixels
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
 _LOW_M = 0.003
@@ -58,6 +59,12 @@ _TALLEST_M = 0.20
 """What stands in a container rises at most this high over it, for the size of the window to look in [m]."""
 _RIM_CLEARANCE_M = 0.012
 """Whatever is this far above the rim is content and not the rim itself [m]."""
+_INNER_M, _OUTER_M = 0.020, 0.015
+"""What is so far inside of the rim's outline, or so far outside of it, is no wall [m]: a wall is some 3 mm thick, and
+stereo widens it by as much again on either side."""
+_OWN_SHARE = 0.25
+"""Share of a part that stands free of a container's walls and floor, from which on it is a thing of its own [-]; a
+round figure, as most of what is seen of such a thing does."""
 _EIGHT = np.ones((3, 3), dtype=bool)
 """A pixel and its eight neighbours."""
 
@@ -148,6 +155,33 @@ def find_clusters(frame: Frame, surface: Surface) -> list[Cluster]:
             for thing in things[1:]:
                 contents[thing.window] |= thing.mask[thing.window]
     return found
+
+
+def shell_and_others(surface: Surface, container: Cluster, masks: Sequence[BoolArray]) -> tuple[list[int], list[int]]:
+    """By their numbers the parts of a container's pixels that are its walls and floor, and those that are other things.
+
+    What is in neither list is the table, which is seen beside it or through its walls.
+
+    Args:
+        surface: The frame's cloud.
+        container: A hollow cluster.
+        masks: bool (H, W) of each part.
+    """
+    assert container.rim is not None
+    over = max(_WALL_M, _SURELY * surface.rough)
+    shell, others = [], []
+    for number, mask in enumerate(masks):
+        points = surface.points[mask][None]
+        depth, z = _depth_inside(container.extents.outline, points, _OUTER_M)[0], points[0, :, 2]
+        known = np.isfinite(z)
+        beside = known & (depth < -_OUTER_M)
+        free = ((depth > _INNER_M) & (z > _FLOOR_M + over)) | (beside & (z > over))
+        free |= z > container.rim + _RIM_CLEARANCE_M + over
+        if np.count_nonzero(free) >= _OWN_SHARE * np.count_nonzero(known):
+            others.append(number)
+        elif 2 * np.count_nonzero(beside) < np.count_nonzero(known):
+            shell.append(number)
+    return shell, others
 
 
 def least_pixels(frame: Frame) -> int:
@@ -243,7 +277,9 @@ def _things(picture: _Picture, mask: BoolArray, window: Window, number: int) -> 
     """
     points = picture.surface.points[window]
     coarse = picture.surface.coarse
-    extents = measure(points[mask], 0.0, picture.eye, coarse)
+    extents = measure(
+        points[firm_pixels(picture.surface, window, mask)], 0.0, picture.eye, coarse, picture.surface.rough
+    )
     if len(extents.outline) < 3:
         return []
     shell = _find_shell(points, mask & picture.surface.inside[window], extents.outline, coarse)
@@ -278,11 +314,17 @@ def _opened(
     contents: list[Cluster] = []
     for part in _parts_of(picture, dilated(eroded(content)), window):
         full = _placed(part, window, surface)
-        extents = measure(points[part], shell.floor, picture.eye, surface.coarse)
+        firm = firm_pixels(surface, window, part)
+        extents = measure(points[firm], shell.floor, picture.eye, surface.coarse, surface.rough)
         contents.append(Cluster(full, window_of(full), extents, shell.floor, within=number))
         content &= ~part
     full = _placed(body | content, window, surface)
-    extents = measure(points[walls], 0.0, picture.eye, surface.coarse)
+    walls = firm_pixels(surface, window, walls)
+    top = walls & (points[:, :, 2] > shell.rim - _WALL_M)
+    if surface.rough > ROUGH_TABLE_M and np.count_nonzero(top) >= _SHELL_PIXELS / surface.coarse**2:
+        # Where depth is noisy, walls are smeared on either side of them; the rim is level and seen best.
+        walls = top
+    extents = measure(points[walls], 0.0, picture.eye, surface.coarse, surface.rough)
     container = Cluster(full, window_of(full), extents, rim=shell.rim)
     return [container, *contents]
 
@@ -331,12 +373,12 @@ def _find_shell(points: NDArray[np.float32], mask: BoolArray, corners: FloatArra
     return _Shell(rim, min(floor, _FLOOR_M)) if len(bearings) >= 20 else None
 
 
-def _depth_inside(corners: FloatArray, points: NDArray[np.float32]) -> NDArray[np.float32]:
-    """How far points (H, W, 3) lie inside a convex footprint (K, 2) [m]: negative outside, -inf far outside."""
+def _depth_inside(corners: FloatArray, points: NDArray[np.float32], beyond: float = _WALL_M) -> NDArray[np.float32]:
+    """How far points (H, W, 3) lie inside a convex footprint (K, 2) [m]: negative outside, -inf far `beyond` it."""
     edges = np.roll(corners, -1, axis=0) - corners
     normals = np.stack([-edges[:, 1], edges[:, 0]], axis=1) / np.linalg.norm(edges, axis=1, keepdims=True)
     offsets = np.einsum("ij,ij->i", normals, corners).astype(np.float32)
-    (x0, y0), (x1, y1) = corners.min(axis=0) - _WALL_M, corners.max(axis=0) + _WALL_M
+    (x0, y0), (x1, y1) = corners.min(axis=0) - beyond, corners.max(axis=0) + beyond
     x, y = points[:, :, 0], points[:, :, 1]
     near = (x > x0) & (x < x1) & (y > y0) & (y < y1)
     x, y = x[near], y[near]

@@ -15,7 +15,7 @@ from tool_nodes.perception.joining import Joined, RegionSums, join
 from tool_nodes.perception.masks import Window, widened, window_of
 from tool_nodes.perception.parts import Pairs, find_pairs, find_patches
 from tool_nodes.perception.relief import MARGIN_PX, Relief, find_relief
-from tool_nodes.perception.surface import SOLID_M, Surface
+from tool_nodes.perception.surface import SOLID_M, Surface, firm_pixels
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
 _ABSORBED = 0.2
@@ -124,10 +124,12 @@ def united(surface: Surface, eye: FloatArray, parts: list[Cluster]) -> Cluster:
 
 def _cluster(surface: Surface, eye: FloatArray, mask: BoolArray, support: float, within: int | None) -> Cluster:
     window = window_of(mask)
-    points = surface.points[window][mask[window]]
+    points = surface.points[window][firm_pixels(surface, window, mask[window])]
     points = points[np.isfinite(points[:, 2])]
     high = points[points[:, 2] > support + SOLID_M / 2]
-    extents = measure(high if len(high) >= max(len(points) // 4, 1) else points, support, eye, surface.coarse)
+    extents = measure(
+        high if len(high) >= max(len(points) // 4, 1) else points, support, eye, surface.coarse, surface.rough
+    )
     return Cluster(mask, window, extents, support, within=within)
 
 

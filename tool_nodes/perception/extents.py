@@ -7,11 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
+from scipy.special import ndtri
 
 from tool_nodes.types import FloatArray
 
 _TOP_QUANTILE = 0.985
 """Quantile of the heights that is the top; the stem of a fruit lies above it."""
+
+_NOISE_BAND = 4.0
+"""Heights so far below the measured top may be those of a level top in noise [standard deviations]; a round figure,
+about twice what `_TOP_QUANTILE` is above the mean of a normal distribution."""
 
 _CELL_M = 0.004
 """Two pixels of a flat thing fall into a cell of this side at 640x480 [m]; in coarser pictures it is larger."""
@@ -90,7 +95,9 @@ def distance_to_outline(xy: NDArray[np.floating], corners: FloatArray) -> FloatA
     return np.where(inside < 0.0, inside, np.sqrt(square)).astype(float)
 
 
-def measure(points: NDArray[np.floating], support: float, eye: FloatArray, coarse: float = 1.0) -> Extents:
+def measure(
+    points: NDArray[np.floating], support: float, eye: FloatArray, coarse: float = 1.0, rough: float = 0.0
+) -> Extents:
     """The box around a thing of which points (N, 3) are seen; its hidden back and foot are completed.
 
     What stands on the table shows its whole top, so the outline of all points is that of the thing except where
@@ -101,9 +108,10 @@ def measure(points: NDArray[np.floating], support: float, eye: FloatArray, coars
         support: Height of what it stands on [m].
         eye: (3,) where the camera is [m].
         coarse: Depth in coarse steps, see `Surface`.
+        rough: Standard deviation of the height of the bare table, which is noise of the depth [m].
     """
     points = np.array(points, dtype=float)
-    top = _quantile(points[:, 2], _TOP_QUANTILE)
+    top = _top(points[:, 2], rough, float(eye[2]))
     height = max(top - support, 1e-3)
     corners = outline(_without_strays(points[:, :2], coarse))
     if len(corners) < 3:
@@ -125,6 +133,25 @@ def measure(points: NDArray[np.floating], support: float, eye: FloatArray, coars
             centre = away * (near + width / 2) + np.array([-away[1], away[0]]) * 0.5 * (across.min() + across.max())
             sides = np.array([width, width])
     return Extents(np.append(centre, support + height / 2), np.array([*sides, height]), yaw, corners, float(fill))
+
+
+def _top(heights: NDArray[np.floating], rough: float, eye: float) -> float:
+    """Height of the top of points with heights (N,), without what noise adds to it [m].
+
+    Args:
+        heights: Heights over the table, N >= 1 [m].
+        rough: Standard deviation of the height of the bare table [m].
+        eye: Height of the camera [m].
+    """
+    top = _quantile(heights, _TOP_QUANTILE)
+    # The error of depth from disparity grows with the square of the distance.
+    noise = rough * (1.0 - float(np.clip(top / eye, 0.0, 0.9))) ** 2 if eye > 0.0 else 0.0
+    band = _NOISE_BAND * noise
+    # What is as frequent further down is no level top: sides, or a round thing.
+    share = float(np.mean(heights > top - band) - np.mean((heights > top - 2.0 * band) & (heights <= top - band)))
+    # Of a top that so large a share of the points shows, this quantile of the noise is what was measured.
+    above = float(ndtri(1.0 - (1.0 - _TOP_QUANTILE) / max(share, 2.0 * (1.0 - _TOP_QUANTILE))))
+    return top - above * noise
 
 
 def _quantile(values: NDArray[np.floating], share: float) -> float:

@@ -52,8 +52,13 @@ def split_candidates(surface: Surface, cluster: Cluster, eye: FloatArray) -> Ite
         lower = mask & ~upper & (points[:, :, 2] > cluster.support + SOLID_M / 2)
         if min(np.count_nonzero(upper), np.count_nonzero(lower)) >= _MIN_PIXELS / surface.coarse**2:
             yield (
-                _part(cluster, lower, measure(points[lower], cluster.support, eye, surface.coarse), cluster.support),
-                _part(cluster, upper, measure(points[upper], level, eye, surface.coarse), level),
+                _part(
+                    cluster,
+                    lower,
+                    measure(points[lower], cluster.support, eye, surface.coarse, surface.rough),
+                    cluster.support,
+                ),
+                _part(cluster, upper, measure(points[upper], level, eye, surface.coarse, surface.rough), level),
             )
 
 

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes.geometry import pixel
-from tool_nodes.perception.clusters import Cluster, find_clusters, least_pixels
+from tool_nodes.perception.clusters import Cluster, find_clusters, least_pixels, shell_and_others
 from tool_nodes.perception.division import Halves, Piece, divide, divisible, united
 from tool_nodes.perception.fitted import network
-from tool_nodes.perception.masks import dilated, eroded, expected_iou, widened
+from tool_nodes.perception.masks import dilated, eroded, expected_iou, widened, window_of
 from tool_nodes.perception.recognition import CONFIDENCE, STRANGE, Look, Recogniser
 from tool_nodes.perception.relief import MARGIN_PX, depth_noise
 from tool_nodes.perception.stacks import split_candidates
 from tool_nodes.perception.surface import find_surface
-from tool_nodes.types import BoolArray, Frame
+from tool_nodes.types import BoolArray, FloatArray, Frame
 
 _SAMPLE = 240
 """Pixels of a thing whose colours are compared; bounds the time."""
@@ -118,14 +118,25 @@ class Things:
         division = divide(self._frame, self.surface, cluster, self._noise, taken, least_pixels(self._frame))
         parts, same = list(division.parts), division.same.copy()
         if cluster.hollow and parts:
-            # What is one with the rim has the container's size, which was measured at the rim.
-            whole = parts[0].cluster
-            parts[0] = replace(parts[0], cluster=replace(cluster, mask=whole.mask, window=whole.window))
+            parts, same = self._container(cluster, parts, same)
         looks = self._looks([part.cluster for part in parts])
         if self._recogniser.items:
             parts, looks = self._joined(parts, looks, same)
             parts, looks = self._halved(parts, looks)
         return tuple(self._thing(part, look) for part, look in zip(parts, looks, strict=True))
+
+    def _container(self, cluster: Cluster, parts: list[Piece], same: FloatArray) -> tuple[list[Piece], FloatArray]:
+        """The parts of a container with its walls and floor as one, which comes first, and without the table."""
+        shell, others = shell_and_others(self.surface, cluster, [part.cluster.mask for part in parts])
+        if not shell:
+            shell, others = [0], list(range(1, len(parts)))
+        mask = np.any([parts[k].cluster.mask for k in shell], axis=0)
+        # Its size was measured at the rim.
+        whole = replace(cluster, mask=mask, window=window_of(mask))
+        kept = [shell[0], *others]
+        same = same[np.ix_(kept, kept)].copy()
+        same[0] = same[:, 0] = -1.0
+        return [replace(parts[shell[0]], cluster=whole, split=None), *(parts[k] for k in others)], same
 
     def _joined(
         self, parts: list[Piece], looks: list[Look], same: NDArray[np.floating]
