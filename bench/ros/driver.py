@@ -5,11 +5,11 @@ One simulated graph with `driver:=kortex`, in lockstep; see `bench.ros.driver_fa
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ SMALL = {"image_width: 640": "image_width: 320", "image_height: 480": "image_hei
 """Pictures are small here: what is measured does not depend on them, and they are half of the time."""
 
 
-@contextmanager
+@contextlib.contextmanager
 def kortex_graph(arguments: Mapping[str, str]) -> Iterator[RosLink]:
     """A link to a graph of its own with `driver:=kortex`, in lockstep.
 
@@ -61,6 +61,8 @@ def kortex_graph(arguments: Mapping[str, str]) -> Iterator[RosLink]:
 def bench_driver(n: int = 30, crossings: int = 200, seed: int = 0, as_json: AsJson = False) -> int:
     """Let the arm's driver fail at every leg of grasp, place and look, and cross the ends of its wrapped joints.
 
+    Ctrl-C ends the faults early; what was measured until then is shown.
+
     Args:
         n: Faults at each of the 15 legs.
         crossings: Trajectories through half a turn of each continuous joint.
@@ -82,7 +84,8 @@ def bench_driver(n: int = 30, crossings: int = 200, seed: int = 0, as_json: AsJs
 
     rows: list[dict[str, Any]] = []
     with kortex_graph({"seed": str(seed)}) as link:
-        measure_faults(link.node, n, seed, progress)
+        with contextlib.suppress(KeyboardInterrupt):  # a run that is broken off shows what it has
+            measure_faults(link.node, n, seed, progress)
         rows += fault_rows(runs) if runs else []
         if crossings:
             rows += crossing_rows(link, crossings, seed, say)
