@@ -142,7 +142,7 @@ class RosArm:
             message = f"the trajectory starts {gap:.2f} rad away from where the arm is"
             return MotionOutcome(MotionStatus.FAILED, message, gap)
         took_s, end = max(trajectory.duration, LEAST_S), trajectory.q[-1]
-        limit_s, watch, fault = 1.1 * took_s + 0.5, PathWatch(trajectory.q, self._robot), self._faults.watch()
+        limit_s, watch, fault = 1.1 * took_s + 0.5, PathWatch(trajectory, self._robot), self._faults.watch()
         with self._joints.heard_by(watch):
             ended = self._run(
                 self._trajectories,
@@ -150,7 +150,7 @@ class RosArm:
                 self._robot.trajectory_action,
                 limit_s,
                 took_s,
-                lambda: watch.strayed or fault.came,
+                lambda accepted: watch.strayed or fault.came or (accepted and watch.stuck()),
             )
         if ended.halted:
             return MotionOutcome(MotionStatus.STOPPED, "stopped", duration=ended.took_s)
@@ -161,6 +161,8 @@ class RosArm:
             message, faulty = why, True
         elif watch.strayed:
             message = f"the arm was measured {watch.off_rad:.2f} rad off its path"
+        elif watch.was_stuck:
+            message, faulty = f"its controller carries on, but {watch.where(error)}", True
         elif not succeeded:
             message = trajectory_failure(ended.status, ended.result, ended.late, limit_s)
         elif error > END_TOLERANCE:
@@ -180,7 +182,9 @@ class RosArm:
         position = gripper.joint_position(opening_m)
         before_m = self.state().opening_m
         goal, fault = gripper_goal(self._gripper_type, gripper.joint, position), self._faults.watch()
-        ended = self._run(self._grippers, goal, self._robot.gripper_action, GRIPPER_LIMIT_S, 0.0, lambda: fault.came)
+        ended = self._run(
+            self._grippers, goal, self._robot.gripper_action, GRIPPER_LIMIT_S, 0.0, lambda accepted: fault.came
+        )
         if ended.halted:
             return GripperOutcome(MotionStatus.STOPPED, self.state().opening_m, False, "stopped")
         if why := fault.why or ended.why_not_running:
@@ -241,7 +245,7 @@ class RosArm:
         name: str,
         limit_s: float,
         shortest_s: float,
-        wrong: Callable[[], bool],
+        wrong: Callable[[bool], bool],
     ) -> _Ended:
         """Send a goal and see it through.
 
@@ -251,13 +255,14 @@ class RosArm:
             name: Name of the action.
             limit_s: Cancelled after this time of the robot [s].
             shortest_s: It certainly takes as long [s].
-            wrong: Polled before it is sent and while it runs; True has it not sent, or cancelled as if it were late.
+            wrong: Polled with False before it is sent, and with True once it is accepted; True has it not sent, or
+                cancelled as if it were late.
         """
         with self._latch.job(), self._latch.goal_on_its_way():
             if self._halted:
                 return _Ended(GoalStatus.STATUS_UNKNOWN, halted=True)
             self._reading()  # a motion that could not be monitored does not begin
-            if wrong():
+            if wrong(False):
                 return _Ended(GoalStatus.STATUS_UNKNOWN)
             active = self._send(client, goal, name)
             if active is None:
@@ -304,7 +309,7 @@ class RosArm:
         return ActiveGoal(client, name, handle) if handle.accepted else None
 
     def _see_through(
-        self, active: ActiveGoal, name: str, limit_s: float, shortest_s: float, wrong: Callable[[], bool]
+        self, active: ActiveGoal, name: str, limit_s: float, shortest_s: float, wrong: Callable[[bool], bool]
     ) -> _Ended:
         clock = RobotTime(self._joints, self._deadlines.availability_s)
         end_s = time.monotonic() + self._deadlines.motion_s
@@ -319,7 +324,7 @@ class RosArm:
             overdue = time.monotonic() > min(in_time_s + TRANSPORT_S, end_s)
             if not (halted or late):
                 halted = self._halted
-                late = (overdue or wrong()) and not halted
+                late = (overdue or wrong(True)) and not halted
                 if halted or late:
                     limit_s = clock.elapsed_s + BRAKE_LIMIT_S
                     active.cancel()

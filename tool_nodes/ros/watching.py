@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
+from collections import deque
 
 import numpy as np
 
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.results import ToolError, unavailable
 from tool_nodes.ros.joint_states import JointReading, JointStates
-from tool_nodes.types import FloatArray
+from tool_nodes.types import FloatArray, Trajectory
 
 START_TOLERANCE = 0.05
 """A trajectory starts no further than this from where the arm is measured [rad]; the simulated arm's bound. MoveIt's
@@ -36,6 +38,15 @@ SILENCE_S = 0.5
 BEGUN = 0.01
 """An arm none of whose joints was measured further than this from where it was has not begun to move [rad]: five times
 what joints tremble by."""
+
+STUCK_S = 0.5
+"""An arm is stuck that has turned by no more than BEGUN for so long, in time of the robot [s]: ten times what a
+controller's loop takes to begin; a motion that begins later than this is a fault too."""
+_LATE_READINGS = 6
+"""Readings that may have been on their way for so long that they show the time before a goal was accepted: one more
+than are queued [-]."""
+STUCK_RAD = 0.1
+"""But should have turned by this [rad]: ten times BEGUN."""
 
 _PATH_STEP = 0.02
 """Distance of the points that a path is compared at [rad]."""
@@ -95,29 +106,70 @@ def distance(q: FloatArray, goal: FloatArray, robot: RobotModel) -> float:
 
 
 class PathWatch:
-    """Whether the arm is on a path, wherever along it; hears each reading of the joints.
+    """Whether the arm is on a path, wherever along it, and gets on; hears each reading of the joints.
 
     Args:
-        path: (N, n) joint positions [rad], followed in straight lines.
+        trajectory: Path in time, followed in straight lines.
         robot: Robot with the arm.
 
     Attributes:
         off_rad: The furthest that a joint was measured from the path [rad].
         moved_rad: The furthest that a joint was measured from the start of the path [rad].
+        was_stuck: True once `stuck` was.
     """
 
-    def __init__(self, path: FloatArray, robot: RobotModel) -> None:
+    def __init__(self, trajectory: Trajectory, robot: RobotModel) -> None:
         self._robot = robot
+        self._trajectory = trajectory
+        path = trajectory.q
         along = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(path, axis=0)).max(axis=1))])
         fine = np.linspace(0.0, along[-1], int(np.ceil(along[-1] / _PATH_STEP)) + 1)
         self._path = np.column_stack([np.interp(fine, along, column) for column in path.T])
+        self._recent: deque[tuple[int, FloatArray]] = deque()
         self.off_rad = self.moved_rad = 0.0
+        self.was_stuck = False
+        self._heard = 0
+        self._counts_from: int | None = None
+        self._began_ns: int | None = None
 
     def __call__(self, reading: JointReading) -> None:
         """Look at a reading."""
         off = np.abs(self._robot.joint_difference(reading.q, self._path)).max(axis=1).min()
         self.off_rad = max(self.off_rad, float(off))
         self.moved_rad = max(self.moved_rad, distance(reading.q, self._path[0], self._robot))
+        recent = self._recent
+        if recent and not 0 <= reading.stamp_ns - recent[-1][0] < JUMP_S * 1e9:
+            recent.clear()  # the robot's clock was set: how long the motion has taken is not known any more
+            self._began_ns, self._counts_from = None, sys.maxsize
+        self._heard += 1
+        if self._began_ns is None and self._counts_from is not None and self._heard > self._counts_from:
+            self._began_ns = reading.stamp_ns
+        recent.append((reading.stamp_ns, reading.q))
+        while len(recent) > 2 and recent[1][0] <= reading.stamp_ns - STUCK_S * 1e9:
+            recent.popleft()
+
+    def stuck(self) -> bool:
+        """True where the arm has stood still while it should have turned; asked from the goal's acceptance on.
+
+        The trajectory is taken to have begun a few readings after the first question, in which older ones may still
+        have been on their way: rather too late than too early.
+        """
+        if self._counts_from is None:
+            self._counts_from = self._heard + _LATE_READINGS
+        recent = list(self._recent)
+        if self._began_ns is None or recent[-1][0] - recent[0][0] < STUCK_S * 1e9:
+            return False
+        elapsed_s = (recent[-1][0] - self._began_ns) / 1e9
+        before, now = self._where_at(elapsed_s - STUCK_S), self._where_at(elapsed_s)
+        if np.abs(now - before).max() < STUCK_RAD:
+            return False
+        first = recent[0][1]
+        self.was_stuck = all(distance(q, first, self._robot) <= BEGUN for _, q in recent)
+        return self.was_stuck
+
+    def _where_at(self, elapsed_s: float) -> FloatArray:
+        """Where the trajectory is after so long [s] (n,) [rad]."""
+        return np.array([np.interp(elapsed_s, self._trajectory.t, column) for column in self._trajectory.q.T])
 
     def where(self, short_rad: float) -> str:
         """Where an arm is that has not arrived, as part of a sentence.

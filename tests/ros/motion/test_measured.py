@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -52,18 +53,33 @@ def a_way(arm: RosArm, by: float = 0.4) -> Trajectory:
 # -- the arm ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("fault", "left"), [("ignore", 0.4), ("short", 0.2)])
+@pytest.mark.parametrize(
+    ("fault", "left", "why"),
+    [
+        ("ignore", 0.4, "carries on, but the arm has not begun to move"),
+        ("short", 0.2, "says that it has arrived, but the arm stopped elsewhere"),
+    ],
+)
 def test_an_arm_that_does_not_move_is_a_fault_whatever_its_controller_says(
-    cell: Any, arm: RosArm, fault: str, left: float
+    cell: Any, arm: RosArm, fault: str, left: float, why: str
 ) -> None:
     cell.drivers.fault = fault
     outcome = arm.follow(a_way(arm))
     assert outcome.status is MotionStatus.FAILED
     assert outcome.faulty
-    assert "says that it has arrived" in outcome.message
+    assert why in outcome.message
     assert outcome.max_error_rad == pytest.approx(left, abs=0.03)
+    assert cell.drivers.cancels == (fault == "ignore"), "it is not waited for until the leg's end"
     cell.drivers.fault = ""
     assert arm.follow(a_way(arm)).status is MotionStatus.SUCCEEDED
+
+
+def test_an_arm_that_stands_still_on_its_way_is_not_waited_for(cell: Any, arm: RosArm) -> None:
+    cell.drivers.fault = "short"
+    outcome = arm.follow(a_way(arm, 2.0))
+    assert (outcome.status, outcome.faulty) == (MotionStatus.FAILED, True)
+    assert "carries on, but the arm stopped elsewhere" in outcome.message
+    assert cell.drivers.cancels == 1
 
 
 def test_an_arm_that_leaves_its_path_is_cancelled_on_the_way(cell: Any, arm: RosArm) -> None:
@@ -137,16 +153,30 @@ def test_positions_that_are_wrapped_are_those_of_the_path(beside: Beside) -> Non
 def test_a_path_in_another_turn_is_the_same_path_but_for_joints_with_stops() -> None:
     class Reading:
         def __init__(self, q: Any) -> None:
-            self.q = q
+            self.q, self.stamp_ns = q, 0
 
     path = np.linspace(np.zeros(7), np.full(7, 0.5), 20)
     for joint, continuous in enumerate((True, False) * 3 + (True,)):
-        watch = PathWatch(path, GEN3)
+        watch = PathWatch(time_waypoints(path), GEN3)
         watch(Reading(path[7] + 2.0 * np.pi * np.eye(7)[joint]))  # type: ignore[arg-type]
         assert watch.strayed is not continuous
-        watch = PathWatch(path[[0, -1]], GEN3)  # two points only: the line between them counts
+        watch = PathWatch(time_waypoints(path[[0, -1]]), GEN3)  # two points only: the line between them counts
         watch(Reading(path[9]))  # type: ignore[arg-type]
         assert watch.off_rad < 0.02
+
+
+@pytest.mark.parametrize(("moves", "jump_s", "stuck"), [(True, 0.0, False), (False, 0.0, True), (False, 10.0, False)])
+def test_an_arm_that_stands_still_while_it_should_turn_is_stuck_unless_time_is_unknown(
+    moves: bool, jump_s: float, stuck: bool
+) -> None:
+    trajectory = time_waypoints(np.array([np.zeros(7), np.full(7, 2.0)]), 0.5)
+    watch, found = PathWatch(trajectory, GEN3), False
+    for t in np.arange(0.0, 2.0, 0.02):
+        q = np.array([np.interp(t - 0.1, trajectory.t, column) for column in trajectory.q.T])
+        reading = SimpleNamespace(q=q * moves, stamp_ns=round(1e9 * (t + jump_s * (t > 0.3))))
+        watch(reading)  # type: ignore[arg-type]
+        found = found or watch.stuck()
+    assert found is watch.was_stuck is stuck
 
 
 # -- the jaws --------------------------------------------------------------------------------------
