@@ -2,9 +2,8 @@
 
 It knows a motion only by the messages, and shares no line with the client that asks (`tool_nodes.ros.move_group`). It
 has the manners of the real one: its planning service says FAILURE whatever the reason is and keeps the reason as words,
-it refuses to start in collision, straight lines that end early are a success with a fraction, samples are 0.1 s apart,
-and joints without stops come back between -pi and pi. It shows that the messages are right, and nothing of how MoveIt
-plans.
+it refuses to start in collision or with a joint without stops beyond +-pi, straight lines that end early are a success
+with a fraction, and samples are 0.1 s apart. It shows that the messages are right, and nothing of how MoveIt plans.
 """
 
 from __future__ import annotations
@@ -78,6 +77,8 @@ class MoveGroupDouble(Node):
             try:
                 q, scene = self._start(asked)
                 goal = read_goal(asked.goal_constraints, self._robot, self._cell.frame)
+                if (np.abs(q[self._robot.continuous]) > np.pi).any():
+                    raise MessageRefused("START_STATE_INVALID")
                 if self._collides(q, scene):
                     raise MessageRefused("START_STATE_IN_COLLISION")
                 trajectory = self._planned(q, goal, scene, asked)

@@ -66,7 +66,7 @@ class MoveItPlanner:
         self._models = SceneModels(robot=self._robot)
         limits = deadlines or Deadlines()
         self._move_group = MoveGroup(node, self._robot, base_frame, limits, planning_s or PLANNING_S)
-        self._there: frozenset[str] | None = None
+        self._there: frozenset[str] = frozenset()
         self._applied = b""
 
     @property
@@ -75,8 +75,8 @@ class MoveItPlanner:
         return PlannerStats()
 
     def reseed(self, seed: int) -> None:
-        """See ports.Planner. MoveIt's planners draw anew for each plan; its scene is looked up again."""
-        self._there = None
+        """See ports.Planner. MoveIt's planners draw anew for each plan; its scene is sent again."""
+        self._applied = b""
 
     def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
         """See ports.Planner.
@@ -152,13 +152,16 @@ class MoveItPlanner:
         return checker.path_free(line.q)
 
     def _show(self, scene: CollisionScene) -> None:
-        """Let MoveIt plan among these obstacles, and with this in the hand; nothing is sent where it does already."""
-        content = _content(scene)
-        if self._there is not None and content == self._applied:
-            return
-        there, self._there = self._there, None  # unknown, should this fail
-        self._there = self._move_group.apply(scene, self._move_group.ours() if there is None else there)
-        self._applied = content
+        """Let MoveIt plan among these obstacles, and with this in the hand.
+
+        Nothing is sent where it does already. It is asked each time what it has: a move_group that was started again
+        has nothing, and others may change its scene, too.
+        """
+        content, there = _content(scene), self._move_group.ours()
+        if there != self._there or content != self._applied:
+            self._applied = b""  # unknown, should this fail
+            self._there = self._move_group.apply(scene, there)
+            self._applied = content
 
 
 def _content(scene: CollisionScene) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from moveit_msgs.msg import Constraints, PlanningSceneComponents
 from moveit_msgs.srv import ApplyPlanningScene, GetCartesianPath, GetMotionPlan, GetPlanningScene, GetPositionIK
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -112,7 +113,7 @@ class MoveGroup:
 
         Args:
             scene: Obstacles and what is held.
-            there: Names of what is there, from `ours` or the last `apply`.
+            there: Names of what is there, from `ours`.
 
         Returns:
             What is there now.
@@ -227,8 +228,9 @@ class MoveGroup:
     # -- calls and answers -----------------------------------------------------------------------
 
     def _state(self, q: FloatArray, opening_m: float) -> Any:
-        gripper = self._robot.gripper
-        return robot_state((*self._robot.arm_joints, gripper.joint), (*q, gripper.joint_position(opening_m)))
+        """The state at joint positions (n,) [rad]; MoveIt refuses a start whose continuous joints are beyond +-pi."""
+        gripper, within = self._robot.gripper, self._robot.nearest_turn(q, np.zeros(len(q)))
+        return robot_state((*self._robot.arm_joints, gripper.joint), (*within, gripper.joint_position(opening_m)))
 
     def _call(self, client: Any, request: Any, longer_s: float = 0.0) -> Any:
         limits = self._deadlines
