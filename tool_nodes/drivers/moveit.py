@@ -18,7 +18,7 @@ from tool_nodes.motion.reach import no_solution as no_solution_of
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.scene_model import SceneModels, attached_opening, check_scene
 from tool_nodes.ports import PlannerStats
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
 
 PLANNING_S = 5.0
@@ -58,8 +58,15 @@ class MoveItPlanner:
                 "The planner 'moveit' asks move_group by services of ROS 2, and in one process there is none.",
                 "Start a graph with it: toolhand up sim planner:=moveit",
             )
-        from tool_nodes.ros.calling import Deadlines
-        from tool_nodes.ros.move_group import MoveGroup
+        try:
+            from tool_nodes.ros.calling import Deadlines
+            from tool_nodes.ros.move_group import MoveGroup
+        except ImportError as error:
+            raise unavailable(
+                f"The planner 'moveit' needs MoveIt's messages: {error}.",
+                "Install ros-$ROS_DISTRO-moveit-msgs beside ROS 2; the package moveit of the Python index is another "
+                "project.",
+            ) from error
 
         self._robot = robot or load_robot()
         self._kinematics = Kinematics(self._robot)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,6 +21,7 @@ from tests.gen3 import ARM_JOINTS, GEN3, GRIPPER_JOINT, NAMED_STATES, TIP_FRAME
 from tool_nodes import registry
 from tool_nodes.geometry import pose
 from tool_nodes.motion.kinematics import Kinematics
+from tool_nodes.registry import Setting
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.bad_message import BadMessage
 from tool_nodes.ros.calling import Deadlines
@@ -233,6 +235,15 @@ def test_the_planner_needs_a_graph() -> None:
     with pytest.raises(ToolError, match="asks move_group by services of ROS 2") as refused:
         registry.make("planner", "moveit")
     assert refused.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_missing_messages_are_named_and_where_they_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "tool_nodes.ros.move_group", raising=False)
+    monkeypatch.setitem(sys.modules, "moveit_msgs.srv", None)
+    with pytest.raises(ToolError, match="needs MoveIt's messages: ") as refused:
+        registry.make("planner", "moveit", Setting(node=object()))
+    assert refused.value.code is ErrorCode.UNAVAILABLE
+    assert "moveit-msgs" in refused.value.hint
 
 
 class Hostile(MoveGroupDouble):
