@@ -16,7 +16,7 @@ from rclpy.parameter import Parameter
 from sim.camera.sensor import device
 from sim.ros.cameras import CameraServer
 from sim.ros.controllers import GripperController, TrajectoryController
-from sim.ros.driver import Driver
+from sim.ros.driver import Driver, InjectedFault
 from sim.ros.driver_services import DriverServices
 from sim.ros.entities import Entities
 from sim.ros.physics import Physics
@@ -57,9 +57,7 @@ class SimNode(Node):
             playing=not self.settings.lockstep,
         )
         settings = self.settings
-        self._driver = driver = Driver(
-            settings.driver, robot, lambda: self.settings.injected, lambda: self.settings.seed
-        )
+        self._driver = driver = Driver(settings.driver, robot, lambda: self.settings.seed)
         self._driver_services = DriverServices(self, self.physics, driver) if driver.kortex else None
         self._state_publisher = StatePublisher(
             self,
@@ -80,7 +78,7 @@ class SimNode(Node):
         self._gripper_controller = GripperController(self, self.physics, robot, settings.gripper_action, driver)
         self._settings_lock = threading.Lock()
         self.add_on_set_parameters_callback(self._on_parameters)
-        self._apply_fault("", self.settings.fault)
+        self._apply_fault("", self.settings.injected)
         self.physics.call(lambda world: self.physics.show())
         self._camera_server.start()
         self.physics.start()
@@ -114,11 +112,12 @@ class SimNode(Node):
             if self.settings.real_time_factor != before.real_time_factor:
                 factor = self.settings.real_time_factor
                 self.physics.call(lambda world: self.physics.set_factor(factor))
-            self._apply_fault(before.fault, self.settings.fault)
+            self._apply_fault(before.fault, self.settings.injected)
         return result
 
-    def _apply_fault(self, before: str, fault: str) -> None:
+    def _apply_fault(self, before: str, injected: InjectedFault) -> None:
         """What the physics has to do about the fault; the others read it where it matters."""
+        fault = injected.name
 
         def apply(world: World) -> None:
             self.physics.jam_gripper(fault == "gripper_jam")
@@ -126,7 +125,7 @@ class SimNode(Node):
             if fault == "clock_jump":
                 self.physics.time_offset += CLOCK_JUMP_S
             if self._driver.kortex:
-                self._driver.expect_fault(world)
+                self._driver.expect_fault(injected, world)
                 self.physics.show()
 
         if fault != before:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,24 +32,27 @@ LONG_WAY_RAD = 2.0
 """A joint that travels further than this went the long way round [rad]: the short way is 1.2 at most."""
 
 
-def crossing_rows(link: RosLink, n: int, seed: int, report: Callable[[str], object]) -> list[dict[str, Any]]:
-    """Rows: of n trajectories of each continuous joint, those that were carried out, and those of the short way.
+def crossing_rows(
+    link: RosLink, n: int, seed: int, report: Callable[[str], object], joints: Sequence[int] | None = None
+) -> list[dict[str, Any]]:
+    """Rows: of n trajectories of each joint, those that were carried out, and those of the short way.
 
     Args:
         link: To a graph in lockstep, with `driver:=kortex`.
         n: Trajectories of each joint.
         seed: Seeds them.
         report: Gets a line for each joint.
+        joints: Which joints, counted from 0; all continuous ones where None.
     """
     world = RemoteWorld(link)
     robot, model = world.robot, world.model
-    joints = JointStates(link.node, "joint_states", lambda reading: None, robot)
+    states = JointStates(link.node, "joint_states", lambda reading: None, robot)
     stepper = Stepper(link.node, Deadlines(), model.opt.timestep)
-    arm = RosArm(link.node, joints, StopLatch(), Deadlines(), stepper=stepper)
+    arm = RosArm(link.node, states, StopLatch(), Deadlines(), stepper=stepper)
     planner = EmbeddedPlanner(seed=seed, robot=robot)
     draws = np.random.default_rng(seed)
     rows = []
-    for joint in np.flatnonzero(robot.continuous):
+    for joint in np.flatnonzero(robot.continuous) if joints is None else joints:
         address = int(model.joint(robot.arm_joints[joint]).qposadr[0])
         middle = _go_to_half_a_turn(arm, planner, int(joint), draws)
         done = short = number = drawn = 0

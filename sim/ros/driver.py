@@ -85,7 +85,6 @@ class Driver:
     Args:
         name: One of `DRIVERS`.
         robot: The robot.
-        fault: The injected fault.
         seed: Decides which short trajectories are ignored.
 
     Attributes:
@@ -97,16 +96,14 @@ class Driver:
         goals_after: Goals of arm and jaws that began after the injected fault.
     """
 
-    def __init__(
-        self, name: str, robot: RobotModel, fault: Callable[[], InjectedFault], seed: Callable[[], int]
-    ) -> None:
+    def __init__(self, name: str, robot: RobotModel, seed: Callable[[], int]) -> None:
         self.kortex = name == "kortex"
         self.trajectory_controller = robot.trajectory_action.partition("/")[0]
         self.gripper_controller = robot.gripper_action.partition("/")[0]
         self.fault_s: float | None = None
         self.commanded_s = 0.0
         self.goals_after = {"arm": 0, "jaws": 0}
-        self._fault, self._seed = fault, seed
+        self._fault, self._seed = InjectedFault(), seed
         self._shown_from_s = time.monotonic() + (FIRST_STATE_S if self.kortex else 0.0)
         self._resets: list[Future[None]] = []
         self._world: World | None = None
@@ -159,11 +156,12 @@ class Driver:
 
     # -- as time passes ----------------------------------------------------------------------------
 
-    def expect_fault(self, world: World) -> None:
-        """The injected fault has changed: its goals are counted from here on."""
+    def expect_fault(self, fault: InjectedFault, world: World) -> None:
+        """The injected fault is another one: its goals are counted from here on."""
+        self._fault = fault
         self._goals, self.fault_s = 0, None
         self.goals_after = {"arm": 0, "jaws": 0}
-        if self._lost and self._fault().name != "connection_lost":
+        if self._lost and self._fault.name != "connection_lost":
             self.begin()
         self.observe(world)
 
@@ -179,15 +177,15 @@ class Driver:
             for done in self._resets:
                 done.set_result(None)
             self._resets.clear()
-        if self._fault().goal == 0 or self.fault_s is not None:
+        if self._fault.goal == 0 or self.fault_s is not None:
             self._suffer(world)
-        if self._fault().name == "hand_guiding" and self.internal_fault:
+        if self._fault.name == "hand_guiding" and self.internal_fault:
             self._guide(world)
         _pull_down(world, SAG_M if world.knuckle - _knuckle_reference(world) < -_SQUEEZING else 0.0)
 
     def _suffer(self, world: World) -> None:
         """The injected fault is there; one that is repaired while its cause lasts comes again."""
-        fault = self._fault().name
+        fault = self._fault.name
         if fault not in DRIVER_FAULTS:
             return
         first = self.fault_s is None
@@ -209,7 +207,7 @@ class Driver:
     def _pass(self, world: World, share: float) -> None:
         """So much of the newest goal's motion is over; it has not been asked to stop."""
         self.commanded_s = world.time
-        fault = self._fault()
+        fault = self._fault
         if fault.goal == self._goals and self.fault_s is None and share >= fault.share:
             self._suffer(world)
 

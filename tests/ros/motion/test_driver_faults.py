@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from std_srvs.srv import Trigger
 
 from bench.ros.crossing import crossing_rows
 from bench.ros.driver_faults import DriverFault, Trials, driver_faults, fault_rows
-from tests.gen3 import time_waypoints
+from tests.gen3 import NAMED_STATES, time_waypoints
+from tests.ros.motion.conftest import Cell, _domains
 from tests.ros.motion.drivers import Drivers
 from tool_nodes.ros import faults
 from tool_nodes.ros.controllers import RosArm
@@ -35,18 +37,26 @@ class FaultyDrivers(Drivers):
         states: States of controllers by their name.
     """
 
-    def __init__(self, context: Any = None, **parameters: Any) -> None:
-        self.reported: bool | None = False
-        self.asked, self.answers, self.lasting = 0, True, False
-        self.states = {"joint_trajectory_controller": "active", "robotiq_gripper_controller": "active"}
-        super().__init__(context, **parameters)
+    def __init__(self, context: Any = None) -> None:
+        super().__init__(context)
+        self.begin()
         group = ReentrantCallbackGroup()
         self._fault = self.create_publisher(Bool, "fault_controller/internal_fault", 1)
         self.create_service(DriverTrigger, "fault_controller/reset_fault", self._reset, callback_group=group)
         self.create_service(ListControllers, "controller_manager/list_controllers", self._list, callback_group=group)
 
+    def begin(self) -> None:
+        """All is as at first."""
+        self.reported: bool | None = False
+        self.asked, self.answers, self.lasting = 0, True, False
+        self.states = {"joint_trajectory_controller": "active", "robotiq_gripper_controller": "active"}
+        self.fault, self.goals, self.cancels = "", 0, 0
+        self.knuckle_speed, self.thing, self.knuckle, self._knuckle_goal = 4.0, 0.8, 0.0, 0.0
+        self.q = np.asarray(NAMED_STATES["Park"], float).copy()
+        self.release.clear()
+
     def _show(self) -> None:
-        if self.reported is not None and hasattr(self, "_fault"):
+        if getattr(self, "reported", None) is not None and hasattr(self, "_fault"):
             self._fault.publish(Bool(data=self.reported))
         super()._show()
 
@@ -63,13 +73,25 @@ class FaultyDrivers(Drivers):
         return response
 
 
-@pytest.fixture
-def cell(make_cell: Any) -> Any:
-    cell = make_cell(availability_deadline_s=2.0, stop_deadline_s=3.0)
-    cell.drivers = cell.spin(lambda context: FaultyDrivers(context))
+@pytest.fixture(scope="module")
+def faulty_cell(router: str) -> Iterator[Cell]:
+    """A motion node beside such drivers, shared by the module."""
+    cell = Cell(router, next(_domains), {"availability_deadline_s": 2.0, "stop_deadline_s": 3.0})
+    cell.drivers = cell.spin(lambda context: FaultyDrivers(context))  # type: ignore[attr-defined]
     cell.wait(lambda: cell.motion._stop.joints.newest is not None, "joint states")
     yield cell
-    cell.drivers.release.set()
+    cell.close()
+
+
+@pytest.fixture
+def cell(faulty_cell: Any) -> Iterator[Any]:
+    cell, drivers = faulty_cell, faulty_cell.drivers
+    drivers.begin()
+    cell.wait(lambda: np.abs(cell.motion._arm.state().q - drivers.q).max() < 0.01, "the start")
+    cell.wait(lambda: not cell.motion._stop.faults.present, "no fault")
+    yield cell
+    drivers.release.set()
+    cell.motion._stop.joints._listeners = cell.motion._stop.joints._listeners[:1]
 
 
 @pytest.fixture
@@ -107,21 +129,22 @@ def test_in_fault_no_command_begins_and_the_driver_is_not_reset(cell: Any, arm: 
 
 
 def test_a_fault_within_a_leg_ends_it_however_soon_it_goes(cell: Any, arm: RosArm) -> None:
-    trajectory = a_way(arm, 1.0)
-    cell.motion._stop.joints._listeners += (
-        lambda reading: report_once(cell) if reading.q[0] > trajectory.q[0, 0] + 0.3 else None,
-    )
+    trajectory, faults = a_way(arm, 1.0), cell.motion._stop.faults
+    count = faults.count
+
+    def blink(reading: Any) -> None:
+        if reading.q[0] > trajectory.q[0, 0] + 0.3:
+            cell.drivers.reported = faults.count == count
+
+    cell.motion._stop.joints._listeners += (blink,)
     outcome = arm.follow(trajectory)
     assert (outcome.status, outcome.faulty) == (MotionStatus.FAILED, True)
     assert "reports that it is in fault" in outcome.message
     assert outcome.max_error_rad > 0.2, "it was ended on its way"
     assert cell.drivers.cancels == 1
+    cell.motion._stop.joints._listeners = cell.motion._stop.joints._listeners[:1]
     report(cell, False)
     assert arm.follow(a_way(arm)).status is MotionStatus.SUCCEEDED
-
-
-def report_once(cell: Any) -> None:
-    cell.drivers.reported = cell.motion._stop.faults.count == 0
 
 
 def test_jaws_that_stall_on_nothing_because_of_a_fault_hold_nothing(cell: Any, arm: RosArm) -> None:
@@ -235,32 +258,22 @@ def test_nothing_is_reset_while_a_motion_is_on_its_way_or_where_nobody_serves_it
 # -- a sample of `toolhand bench driver` -----------------------------------------------------------
 
 
-def test_a_command_ends_at_the_leg_with_the_fault_and_the_next_one_works(make_cell: Any) -> None:
+def test_a_sample_of_the_benchmark(make_cell: Any) -> None:
+    """A command ends at the leg with the fault, and the next one works; wrapped joints turn the short way."""
     cell = make_cell(lockstep=True, use_sim_time=True, availability_deadline_s=3.0)
     cell.start_simulator(lockstep=True, driver="kortex")
     trials, runs = Trials(cell.operator), []
-    for fault in (
-        DriverFault("grasp", 3, "internal_fault", 0.5),
-        DriverFault("grasp", 4, "controller_stopped", 0.3),
-        DriverFault("place", 3, "hand_guiding", 0.0),
-        DriverFault("grasp", 5, "connection_lost", 0.4),
-    ):
-        trials.prepare(fault.command)
-        runs.append(trials.run(fault))
-        assert runs[-1].right, runs[-1]
-        assert runs[-1].still, runs[-1]
-        assert runs[-1].works, runs[-1]
-        assert runs[-1].reaction_s <= 0.3
+    trials.prepare("grasp")
+    runs.append(trials.run(DriverFault("grasp", 4, "internal_fault", 0.4)))
+    assert runs[-1].right, runs[-1]
+    assert runs[-1].still, runs[-1]
+    assert runs[-1].works, runs[-1]
+    assert runs[-1].reaction_s <= 0.3
     assert [row["rate"] for row in fault_rows(runs)[:4]] == [1.0] * 4
-
-
-def test_wrapped_joints_are_led_through_half_a_turn_the_short_way(make_cell: Any) -> None:
-    cell = make_cell(lockstep=True, use_sim_time=True)
-    cell.start_simulator(lockstep=True, driver="kortex")
     with RosLink(cell.environment) as link:
-        rows = crossing_rows(link, 2, 0, lambda line: None)
-    assert [row["name"].split()[0] for row in rows[::2]] == ["joint_1", "joint_3", "joint_5", "joint_7"]
-    assert [row["rate"] for row in rows] == [1.0] * 8
+        rows = crossing_rows(link, 2, 0, lambda line: None, joints=(2,))
+    assert [row["name"].split()[0] for row in rows] == ["joint_3", "joint_3"]
+    assert [row["rate"] for row in rows] == [1.0, 1.0]
 
 
 def test_the_faults_of_a_sweep_come_at_every_leg_and_moment() -> None:

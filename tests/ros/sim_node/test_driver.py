@@ -241,7 +241,7 @@ def test_what_is_held_pulls_the_hand_down_by_three_millimetres(start: Start) -> 
     assert ideal - kortex == pytest.approx(SAG_M, abs=0.0008)
 
 
-@pytest.mark.parametrize("fault", ["internal_fault", "hand_guiding", "controller_stopped", "connection_lost"])
+@pytest.mark.parametrize("fault", ["internal_fault", "connection_lost"])
 def test_an_ideal_driver_has_none_of_its_faults(lockstep: Graph, fault: str) -> None:
     answer = lockstep.set_parameter("fault", fault)
     assert not answer.successful
