@@ -167,8 +167,9 @@ class RosArm:
             message = trajectory_failure(ended.status, ended.result, ended.late, limit_s)
         elif error > END_TOLERANCE:
             message, faulty = f"its controller says that it has arrived, but {watch.where(error)}", True
-            self._wait_until_still()
         if message:
+            if ended.status == GoalStatus.STATUS_SUCCEEDED:  # else it was waited for
+                self._wait_until_still(patient=not fault.came)
             return MotionOutcome(MotionStatus.FAILED, message, error, ended.took_s, faulty)
         return MotionOutcome(MotionStatus.SUCCEEDED, max_error_rad=error, duration=ended.took_s)
 
