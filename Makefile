@@ -15,7 +15,7 @@ PIP_OPTIONS ?=
 # What is tested in an environment of its own (docs/guides/train_with_engines.md).
 ENGINES := trl openenv verl verifiers vllm
 
-.PHONY: run check test collected test-serve mutants lint docs clean $(ENGINES:%=test-%)
+.PHONY: run check test collected test-open3d test-serve mutants lint docs clean $(ENGINES:%=test-%)
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -65,6 +65,11 @@ collected: $(VENV)/.dev
 $(ENGINES:%=test-%): test-%: $(VENV)/.core
 	$(BIN)/toolhand engines make $*
 	.engines/$*/bin/python -m pytest tests/training/adapters/$*
+
+# What Open3D does beside this project's own code, likewise in an environment of its own.
+test-open3d: $(VENV)/.core
+	$(BIN)/toolhand engines make open3d
+	.engines/open3d/bin/python -m pytest tests/tool_nodes/drivers/open3d
 
 # Backends on Ray, also while they die, hang and run out of memory: many minutes on a machine that does nothing else.
 test-serve: $(VENV)/.serve

@@ -308,7 +308,7 @@ class Station:
             depth=ports.depth,
             reader=ports.reader,
             grasps=GraspTools(ports.grasps, self.manipulator.reachable, self.robot),
-            boxes=BoundingBoxTools(),
+            boxes=BoundingBoxTools(ports.boxes),
             robot=robot_tools(config.role, self.camera, self.manipulator, clock=lambda: world.time),
             code=CodeExecutor(),
             second_pointer=ports.second_pointer,

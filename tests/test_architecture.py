@@ -52,6 +52,7 @@ HEAVY = {
 ADAPTERS = {
     "bench.serving.on_ray": {"ray"},
     "sim.objects.reading.coacd_child": {"coacd"},
+    "tool_nodes.drivers.open3d": {"open3d"},
     "tool_nodes.drivers.zed": {"pyzed"},
     "tool_nodes.perception.text.rapid": {"rapidocr"},
     "tool_nodes.serve.calling": {"ray"},

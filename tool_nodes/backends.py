@@ -9,7 +9,16 @@ from typing import Any
 from tool_nodes import registry
 from tool_nodes.perception.prompts import BY_PICTURE, WordsToBoxes, sees_photographs
 from tool_nodes.port_names import PERCEPTION_PORTS, PortNames
-from tool_nodes.ports import DepthEstimator, Detector, GraspGenerator, Perceiving, Pointer, Segmenter, TextReader
+from tool_nodes.ports import (
+    BoxFitter,
+    DepthEstimator,
+    Detector,
+    GraspGenerator,
+    Perceiving,
+    Pointer,
+    Segmenter,
+    TextReader,
+)
 from tool_nodes.registry import Setting
 from tool_nodes.types import TextPrompt
 
@@ -25,6 +34,7 @@ class Ports:
     reader: TextReader
     grasps: GraspGenerator
     second_pointer: Pointer
+    boxes: BoxFitter
 
     @property
     def over_truth(self) -> Iterator[Perceiving]:

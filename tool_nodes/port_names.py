@@ -20,6 +20,7 @@ class PortNames:
         reader: Backend that reads text.
         grasps: Backend that proposes grasps.
         second_pointer: Backend that the tools vlm.* ask; the pointer where neither it nor the preset's is named.
+        boxes: Backend that puts 3D boxes around things; standing where it is left out.
         planner: Backend that plans motions; embedded where it is left out.
         sensor: Sensor model of the simulated cameras, or SCENE+WRIST; stereo where it is left out.
     """
@@ -31,6 +32,7 @@ class PortNames:
     reader: str = ""
     grasps: str = ""
     second_pointer: str = ""
+    boxes: str = ""
     planner: str = ""
     sensor: str = ""
 
@@ -46,6 +48,7 @@ class PortNames:
         return replace(
             named,
             second_pointer=named.second_pointer or named.pointer,
+            boxes=named.boxes or DEFAULT_BOXES,
             planner=named.planner or DEFAULT_PLANNER,
             sensor=named.sensor or DEFAULT_SENSOR,
         )
@@ -103,7 +106,7 @@ def presets() -> tuple[str, ...]:
     return tuple(sorted(known, key=lambda name: (name != DEFAULT_PRESET, name)))
 
 
-DEFAULT_PLANNER, DEFAULT_SENSOR = "embedded", "stereo"
+DEFAULT_BOXES, DEFAULT_PLANNER, DEFAULT_SENSOR = "standing", "embedded", "stereo"
 
 PORTS = tuple(entry.name for entry in fields(PortNames))
 """Every port that has a name of its own."""

@@ -150,6 +150,26 @@ class CodeRunner(Perceiving, Protocol):
         """The outcome of statements (mode "exec") or of an expression ("eval"). Raises ToolError."""
 
 
+class BoxFitter(Protocol):
+    """Puts a box around what is seen of a thing."""
+
+    backend: str
+
+    def box(
+        self, points: FloatArray, around: FloatArray | None = None, pixel: float = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
+        """The box of some points.
+
+        Args:
+            points: (N, 3) points of the thing [m], finite, N >= 4.
+            around: (M, 3) points near it that are not part of it [m]; None where they are not known.
+            pixel: Side of a pixel at a distance of one [-]; 0 for points that are no pixels.
+
+        Returns:
+            Corners (8, 3) [m] in the order of `tool_nodes.clouds.boxes.SIGNS`, and extent (3,) [m].
+        """
+
+
 class GraspGenerator(Perceiving, Protocol):
     """Proposes grasps for a masked subset of a cloud."""
 

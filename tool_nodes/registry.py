@@ -32,6 +32,7 @@ GROUPS: Mapping[str, str] = {
     "depth": "toolhand.depth",
     "reader": "toolhand.reader",
     "grasps": "toolhand.grasps",
+    "boxes": "toolhand.boxes",
     "policy": "toolhand.policy",
     "planner": "toolhand.planner",
     "robot": "toolhand.robot",

@@ -85,6 +85,10 @@ BENCHMARKS = {
         "bench.usd:bench_usd",
         "Export scenes to USD, check them with OpenUSD's validators and read them back beside the physics.",
     ),
+    "clouds": CliCommand(
+        "bench.clouds:bench_clouds",
+        "Compare boxes and alignment of clouds by this project's own code and by Open3D, where that is installed.",
+    ),
     "tools": CliCommand(
         "bench.tools:bench_tools", "Time every tool that does not move the robot, each call on a fresh picture."
     ),
@@ -174,6 +178,10 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
     "replay": CliCommand(
         "toolhand.replay:replay", "Print a recorded run once more, as `toolhand run` printed it, with the same result."
     ),
+    "view": CliCommand(
+        "toolhand.view:view",
+        "Write the clouds of a run that was recorded with --record-depth as PLY files, and a picture of each.",
+    ),
     "scene": CliCommand(
         "toolhand.scene:scene",
         "Show a scene: what stands on the table, where, and how large it is; --image writes a picture of it.",
@@ -258,7 +266,7 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
     ),
     "train": Group("Train a pointer, or a policy by a paper's recipe.", TRAIN),
     "engines": Group(
-        "Make the environments of TRL, verl and others that can train on the episodes of this project.",
+        "Make the environments of TRL, verl and others that can train on the episodes of this project, and of Open3D.",
         {
             "list": CliCommand(
                 "toolhand.engines:engines_list",

@@ -69,7 +69,7 @@ class MockStation:
             depth=ports.depth,
             reader=ports.reader,
             grasps=GraspTools(ports.grasps, robot=self.robot),
-            boxes=BoundingBoxTools(),
+            boxes=BoundingBoxTools(ports.boxes),
             robot=robot(self.camera, recorded.cloud),
             code=CodeExecutor(),
             second_pointer=ports.second_pointer,

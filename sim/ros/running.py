@@ -23,6 +23,7 @@ _PARAMETERS = {
     "segmentation": ("segmenter",),
     "depth": ("depth",),
     "grasping": ("grasps",),
+    "bounding_box": ("boxes",),
     "text_reading": ("reader",),
     "motion": ("robot", "approval", "planner"),
     "sim": ("sensor", "objects"),
@@ -36,7 +37,7 @@ _NAMED = {"suite": "suites"}
 _SHOWN = ("scene", "robot", "perception", "seed", "policy", "approval")
 """Facts that an operator is shown of a graph that is used unchanged."""
 
-_OWN = ("reader", "second_pointer", *OF_THE_ROBOT)
+_OWN = ("reader", "second_pointer", "boxes", *OF_THE_ROBOT)
 """Ports that a graph has by its own launch file where none is named, whatever the preset; it asks one pointer
 everything."""
 

@@ -10,6 +10,9 @@ from rclpy.node import Node
 from toolhand_interfaces.srv import ComputeBoundingBox
 from vision_msgs.msg import Point2D
 
+from tool_nodes import registry
+from tool_nodes.port_names import DEFAULT_BOXES
+from tool_nodes.ros import parameters
 from tool_nodes.ros.messages import image_to_mask, message_to_cloud
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, success, use_tool
@@ -18,11 +21,12 @@ from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
 
 
 class BoundingBoxNode(Node):
-    """Serves the box around an object; it has no parameters and no memory."""
+    """Serves the box around an object; its parameter `boxes` names what puts it there. It has no memory."""
 
     def __init__(self) -> None:
         super().__init__("bounding_box")
-        self._toolbox = Toolbox([BoundingBoxTools()])
+        name = parameters.optional_text(self, "boxes", f"What puts boxes around things; empty: {DEFAULT_BOXES}")
+        self._toolbox = Toolbox([BoundingBoxTools(registry.make("boxes", name or DEFAULT_BOXES))])
         self.create_service(ComputeBoundingBox, "compute_bounding_box", self._on_compute)
 
     def _on_compute(self, request: Any, response: Any) -> Any:

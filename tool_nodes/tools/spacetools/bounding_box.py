@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from scipy.spatial import ConvexHull, QhullError
 
+from tool_nodes.clouds.boxes import SIGNS
 from tool_nodes.geometry import intrinsics, principal_point, project
 from tool_nodes.perception.masks import dilated, eroded, window_of
+from tool_nodes.ports import BoxFitter
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import FocalLength, Mask, PointCloud
 from tool_nodes.toolbox.example import Example
@@ -18,9 +20,6 @@ from tool_nodes.types import BoolArray, FloatArray
 
 EDGES = ((0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4), (0, 4), (1, 5), (2, 6), (3, 7))
 """Pairs of corners, indices into the (8, 3) array, that an edge joins."""
-_SIGNS = np.array([(-1, -1, -1), (1, -1, -1), (1, 1, -1), (-1, 1, -1), (-1, -1, 1), (1, -1, 1), (1, 1, 1), (-1, 1, 1)])
-"""Corners of a box as signs of its half sides (8, 3), the lower four first."""
-
 _TRIM = (0.5, 99.5)
 """Percentiles of the points that the box spans: single stray points do not stretch it."""
 
@@ -156,7 +155,7 @@ def oriented_box(
     if plane is not None and low[2] - plane[1] < _STANDS_M:
         low[2] = plane[1]
     extent = high - low
-    return ((low + high) / 2 + _SIGNS * extent / 2) @ axes, extent
+    return ((low + high) / 2 + SIGNS * extent / 2) @ axes, extent
 
 
 def _outline_reach(points: FloatArray, axes: FloatArray, pixel: float) -> FloatArray:
@@ -201,10 +200,29 @@ def _around(cloud: NDArray[np.floating], mask: BoolArray, points: FloatArray) ->
     return outside[np.linalg.norm(outside - centre, axis=1) < radius].astype(float)
 
 
+class StandingBoxes:
+    """The port BoxFitter with `oriented_box`: a thing stands on what is around it."""
+
+    backend = "standing"
+
+    def box(
+        self, points: FloatArray, around: FloatArray | None = None, pixel: float = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
+        """See ports.BoxFitter."""
+        return oriented_box(points, around, pixel)
+
+
 class BoundingBoxTools:
-    """Boxes around masked points."""
+    """Boxes around masked points.
+
+    Args:
+        fitter: What puts a box around points.
+    """
 
     suite = "spacetools"
+
+    def __init__(self, fitter: BoxFitter | None = None) -> None:
+        self._fitter = fitter or StandingBoxes()
 
     @tool(
         "bounding_box.compute_bbox",
@@ -231,7 +249,7 @@ class BoundingBoxTools:
         points = points[np.isfinite(points).all(axis=1)]
         if len(points) < 4:
             raise ToolError(ErrorCode.NO_DEPTH, f"Only {len(points)} masked points have depth; at least 4 are needed.")
-        corners, extent = oriented_box(points, _around(point_cloud, mask, points), 1.0 / focal_length_px)
+        corners, extent = self._fitter.box(points, _around(point_cloud, mask, points), 1.0 / focal_length_px)
         h, w = mask.shape
         K = intrinsics(focal_length_px, w, h)
         K[:2, 2] = principal_point(point_cloud, (w, h), focal_length_px)

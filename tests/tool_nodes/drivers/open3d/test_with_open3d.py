@@ -1,0 +1,127 @@
+"""Open3D and this project's own code agree: boxes, alignment, files; and both refuse what is no cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from bench.clouds import bench_clouds, held_thing, whole_cloud
+from tool_nodes import registry
+from tool_nodes.clouds import alignment, boxes, files
+from tool_nodes.drivers import open3d
+from tool_nodes.geometry import invert, pose, rotation_angle, transform
+from tool_nodes.perception.in_hand import moved_in_hand
+from tool_nodes.results import ErrorCode, ToolError
+
+LIBRARIES = (boxes.smallest_box, open3d.smallest_box)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_both_find_boxes_of_the_same_volume(seed: int) -> None:
+    cloud = whole_cloud(seed)
+    own, other = (fit(cloud)[1] for fit in LIBRARIES)
+    assert np.prod(own) == pytest.approx(np.prod(other), rel=0.01)
+    assert other[0] >= other[1] >= other[2]
+
+
+def test_corners_come_in_the_same_order_and_hold_all_points() -> None:
+    cloud = whole_cloud(2)
+    for fit in LIBRARIES:
+        corners, extent = fit(cloud)
+        axes = np.array([(corners[k] - corners[0]) / extent[i] for i, k in enumerate((1, 3, 4))])
+        np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-6)
+        assert np.linalg.det(axes) == pytest.approx(1.0)
+        assert (np.abs((cloud - corners.mean(axis=0)) @ axes.T) <= extent / 2.0 + 1e-4).all()
+
+
+def test_both_bring_clouds_together() -> None:
+    rng = np.random.default_rng(3)
+    T = pose(Rotation.from_rotvec(rng.uniform(-0.08, 0.08, 3)).as_matrix(), rng.uniform(-0.005, 0.005, 3))
+    source = whole_cloud(3) - whole_cloud(3).mean(axis=0)
+    target = transform(T, source[::2]) + rng.normal(size=source[::2].shape) * 0.0003
+    for align in (alignment.aligned, open3d.aligned):
+        found = align(source, target, 0.02)
+        wrong = invert(T) @ found.T
+        assert np.linalg.norm(wrong[:3, 3]) < 0.001
+        assert np.degrees(rotation_angle(np.eye(3), wrong[:3, :3])) < 0.5
+        assert found.share > 0.9
+
+
+def test_a_held_thing_is_found_by_both() -> None:
+    case = held_thing(1, "ideal")
+    assert case is not None
+    thing, T_closed, T_now, frame, slip = case
+    before = np.linalg.norm(slip[:3, 3])
+    for align in (alignment.aligned, open3d.aligned):
+        found = moved_in_hand(thing, T_closed, T_now, frame, align)
+        assert found is not None
+        assert np.linalg.norm((found - slip)[:3, 3]) < before
+
+
+@pytest.mark.parametrize("suffix", [".ply", ".pcd"])
+def test_each_reads_what_the_other_wrote(tmp_path: Path, suffix: str) -> None:
+    points = np.random.default_rng(0).normal(size=(500, 3)).astype(np.float32).astype(float)
+    colours = np.random.default_rng(1).integers(0, 256, (500, 3), np.uint8)
+    files.write_cloud(tmp_path / f"own{suffix}", points, colours)
+    open3d.write_cloud(tmp_path / f"other{suffix}", points, colours)
+    for read in (files.read_cloud, open3d.read_cloud):
+        for name in ("own", "other"):
+            cloud = read(tmp_path / f"{name}{suffix}")
+            np.testing.assert_allclose(cloud.points, points, atol=1e-6)
+            assert cloud.colours is not None
+            assert np.abs(cloud.colours.astype(int) - colours).max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        (lambda: open3d.smallest_box(np.zeros((0, 3))), "at least 4 finite points, not 0"),
+        (lambda: open3d.smallest_box(np.full((9, 3), np.nan)), "at least 4 finite points, not 0 of 9"),
+        (lambda: open3d.smallest_box(np.zeros((9, 2))), "must be an array (N, 3)"),
+        (lambda: open3d.smallest_box(np.c_[np.random.default_rng(0).random((50, 2)), np.zeros(50)]), "in one plane"),
+        (lambda: open3d.aligned(np.zeros((0, 3)), np.zeros((30, 3)), 0.1), "The source cloud must have"),
+        (lambda: open3d.aligned(np.ones((30, 3)), np.ones((30, 3)), -1.0), "reach_m must be a distance"),
+        (lambda: open3d.read_cloud(Path("none.ply")), "there is no such file"),
+        (lambda: open3d.write_cloud(Path("cloud.obj"), np.ones((3, 3))), "must end with .ply or .pcd"),
+    ],
+)
+def test_bad_input_is_one_sentence(use: Callable[[], object], said: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        use()
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+    assert said in caught.value.message
+
+
+def test_clouds_that_do_not_meet_are_said_so() -> None:
+    far = np.random.default_rng(0).random((100, 3))
+    with pytest.raises(ToolError, match="Only 0 points of the source have one of the target within"):
+        open3d.aligned(far, far + 10.0, 0.05)
+
+
+def test_a_damaged_file_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "cut.ply").write_bytes(b"ply\nformat binary_little_endian 1.0\nelement vertex 9\n")
+    with pytest.raises(ToolError, match="at least 1 finite points"):
+        open3d.read_cloud(tmp_path / "cut.ply")
+
+
+def test_it_is_a_choice_for_the_box_tools() -> None:
+    fitter = registry.make("boxes", "open3d")
+    cloud = whole_cloud(0)
+    np.testing.assert_allclose(fitter.box(cloud)[1], open3d.smallest_box(cloud)[1])
+
+
+def test_where_there_is_no_screen_the_window_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DISPLAY", raising=False)
+    with pytest.raises(ToolError, match="cannot open a window here"):
+        open3d.show([files.ColouredCloud(whole_cloud(0))], "cloud")
+
+
+def test_the_benchmark_compares_both(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench_clouds(n=2, scenes=1, sensor="ideal", as_json=True) == 0
+    out = capsys.readouterr().out
+    assert '"own"' in out
+    assert "held, middle off [mm]: open3d" in out

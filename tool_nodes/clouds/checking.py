@@ -1,0 +1,52 @@
+"""Which arrays are clouds of points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tool_nodes.results import invalid
+from tool_nodes.types import FloatArray
+
+MOST_POINTS = 4_000_000
+"""Most points of a cloud [points]: two pictures of a 4K camera."""
+
+
+def finite_points(cloud: Any, least: int = 1, what: str = "The cloud") -> FloatArray:
+    """The points (N, 3) of a cloud that are finite, as float64.
+
+    Args:
+        cloud: Anything that should be an array (M, 3) of numbers.
+        least: Fewest finite points that will do.
+        what: What a sentence calls it.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT; one sentence that says what is allowed.
+    """
+    try:
+        points = np.asarray(cloud)
+    except ValueError:  # rows of several lengths
+        points = np.empty(0, object)
+    if points.dtype.kind not in "fiu" or points.ndim != 2 or points.shape[1] != 3:
+        raise invalid(f"{what} must be an array (N, 3) of numbers, not {points.dtype} {points.shape}.")
+    if len(points) > MOST_POINTS:
+        raise invalid(f"{what} may have at most {MOST_POINTS} points, not {len(points)}.")
+    finite: FloatArray = points[np.isfinite(points).all(axis=1)].astype(float)
+    if len(finite) < least:
+        raise invalid(f"{what} must have at least {least} finite points, not {len(finite)} of {len(points)}.")
+    return finite
+
+
+def rigid_transform(T: Any, what: str = "The transform") -> FloatArray:
+    """A rigid transform (4, 4). Raises ToolError INVALID_ARGUMENT where it is none."""
+    try:
+        matrix = np.asarray(T, float)
+    except (TypeError, ValueError):
+        matrix = np.empty(0)
+    if matrix.shape != (4, 4) or not np.isfinite(matrix).all():
+        raise invalid(f"{what} must be a matrix (4, 4) of finite numbers.")
+    R = matrix[:3, :3]
+    if np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0.0 or tuple(matrix[3]) != (0.0, 0.0, 0.0, 1.0):
+        raise invalid(f"{what} must be rigid: a rotation, a translation, and 0, 0, 0, 1 below.")
+    return matrix
