@@ -88,5 +88,8 @@ def names_of(driver: str, zed_names: str = "new") -> CameraNames:
 WRIST_LINK = "camera_link"
 """The frame that kinova_vision hangs its optical frames on; the robot's tip frame carries it."""
 
+SCENE_LINK = "zed_camera_link"
+"""The frame that zed-ros2-wrapper hangs its optical frames on; the base frame carries it."""
+
 OPTICAL_FRAMES: Mapping[str, str] = {"scene": ZED["new"].optical_frame, "wrist": WRIST.optical_frame}
 """Optical frame of each camera, where nothing else was chosen."""

@@ -216,6 +216,29 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
         "toolhand.approve:approve",
         "Show each motion that a ROS 2 graph asks about, and answer with y or n at this terminal, until Ctrl-C.",
     ),
+    "calibrate": Group(
+        "Find where a camera is, by pictures of a printed board.",
+        {
+            "board": CliCommand(
+                "toolhand.calibrate:calibrate_board",
+                "Write the board to print as a PDF in true size, with its size written on it.",
+            ),
+            "run": CliCommand(
+                "toolhand.calibrate:calibrate_run",
+                "Calibrate a camera of the simulated robot: guided poses, each planned and approved, and the file of "
+                "the result.",
+            ),
+            "record": CliCommand(
+                "toolhand.calibrate:calibrate_record",
+                "Calibrate a camera of a ROS 2 graph: a person moves the arm to each pose, and Enter takes it; nothing "
+                "is moved.",
+            ),
+            "check": CliCommand(
+                "toolhand.calibrate:calibrate_check",
+                "Check files of calibrations: whole, unchanged, of this robot, and how old.",
+            ),
+        },
+    ),
     "doctor": CliCommand(
         "toolhand.doctor:doctor",
         "Check this installation: versions, camera, physics, tools, one plan, and which backends each port has.",

@@ -53,7 +53,7 @@ class HandEye:
         covariance: (6, 6) of X, in its own frame: translation [m] before rotation vector [rad].
         joint_sd: Standard deviation of the joints' errors, as stated or larger [rad].
         rms_px: Root mean square of the corners' residuals [px].
-        intrinsics: What the pictures say of the intrinsics.
+        intrinsics: Intrinsics as the pictures have them, and the noise of the corners.
         poses: Number of poses.
     """
 

@@ -103,7 +103,7 @@ def require_table(height_m: float, tilt_rad: float, what: str, table_z: float = 
     Args:
         height_m: Measured height in the base frame [m].
         tilt_rad: Measured tilt [rad].
-        what: What measured it, as a sentence goes on: "the scene camera".
+        what: Name of the source of the measurement in a sentence: "the scene camera".
         table_z: Height that motions are planned with [m].
     """
     off = height_m - table_z

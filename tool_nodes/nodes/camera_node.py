@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import TransformStamped
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -16,12 +15,12 @@ from tool_nodes.camera_names import WRIST_LINK
 from tool_nodes.geometry import backproject, matrix_from_quat_wxyz, pose
 from tool_nodes.results import ToolResult, invalid
 from tool_nodes.ros import parameters
+from tool_nodes.ros.calibrated_frames import CalibratedFrames, declare_calibrations, transform_message
 from tool_nodes.ros.camera_parameters import declare_cameras
 from tool_nodes.ros.messages import (
     BASE_FRAME,
     cloud_to_message,
     header_of,
-    matrix_to_pose,
     put_frame,
     put_picture,
 )
@@ -41,7 +40,8 @@ class CameraNode(Node):
 
     Parameters: `robot`, those of `declare_cameras`, `base_frame`, `availability_deadline_s` for a complete picture, and
     `wrist_mount`, the pose of camera_link in the robot's tip frame as "x y z roll pitch yaw" [m, rad]: where it is not
-    empty, the node publishes it on /tf_static.
+    empty, the node publishes it on /tf_static. `calibration` names files of `toolhand calibrate`: the cameras in them
+    are published where the files have them, the one at the wrist instead of `wrist_mount`.
 
     The node ends, to be started again by its launch file, when it hears nothing of a driver that is there.
 
@@ -62,9 +62,11 @@ class CameraNode(Node):
         self._cameras = declare_cameras(
             self, ["scene", "wrist"], self._transforms, deadline_s, base_frame, self._robot, self._end_soon
         )
-        if mount:
+        made = declare_calibrations(self, self._robot)
+        self._calibrated = CalibratedFrames(self, made, self._transforms) if made else None
+        if mount and not any(one.camera == "wrist" for one in made):
             self._mount = StaticTransformBroadcaster(self)
-            self._mount.sendTransform(mount_message(mount_pose(mount), self._robot.tip_frame))
+            self._mount.sendTransform(transform_message(mount_pose(mount), self._robot.tip_frame, WRIST_LINK))
         group = MutuallyExclusiveCallbackGroup()  # the default group stays free for parameters
         self.create_service(CaptureImage, "capture_image", self._on_capture, callback_group=group)
         self.create_service(GetDepth, "get_depth", self._on_depth, callback_group=group)
@@ -123,16 +125,6 @@ def mount_pose(text: str) -> FloatArray:
     for angle, axis in zip(numbers[3:], np.eye(3), strict=True):  # about the parent's axes, x first
         R = matrix_from_quat_wxyz([np.cos(angle / 2.0), *(np.sin(angle / 2.0) * axis)]) @ R
     return pose(R, numbers[:3])
-
-
-def mount_message(T: FloatArray, tip_frame: str) -> TransformStamped:
-    """The transform of the wrist camera's mount, whose pose in the tip frame is T (4, 4)."""
-    message, at = TransformStamped(), matrix_to_pose(T)
-    message.header.frame_id, message.child_frame_id = tip_frame, WRIST_LINK
-    p = message.transform.translation
-    p.x, p.y, p.z = at.position.x, at.position.y, at.position.z
-    message.transform.rotation = at.orientation
-    return message
 
 
 class _Taken:

@@ -33,6 +33,7 @@ from toolhand_interfaces.srv import GetHeld, LookCloser
 from toolhand_interfaces.srv import Place as PlaceOnce
 
 from tool_nodes import registry
+from tool_nodes.calibration.start_check import StartCheck
 from tool_nodes.motion.checked_planner import checked
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
@@ -45,6 +46,7 @@ from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from tool_nodes.ros import parameters
 from tool_nodes.ros.approving import ApprovalDesk, read_limits, read_token
 from tool_nodes.ros.attempts import AttemptLog
+from tool_nodes.ros.calibrated_frames import declare_calibrations
 from tool_nodes.ros.camera_parameters import declare_cameras
 from tool_nodes.ros.messages import BASE_FRAME, header_of, put_frame, rgb_to_image
 from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, StageProgress
@@ -115,8 +117,8 @@ class MotionNode(Node):
     Parameters: `robot`, `seed` (may be set while nothing moves: all is as freshly started), `arm` (a name of the group
     `toolhand.arm`; `ros2_control` adds `gripper_action` and `time_step`), `lockstep`, `planner`, `planning_s` (of one
     search for a path, free running alone), `base_frame`, those of `declare_cameras` for the scene camera,
-    `wrist.camera`, `availability_deadline_s`, `response_deadline_s`, `motion_deadline_s`, `stop_deadline_s`,
-    `still_velocity`; for the
+    `wrist.camera`, `calibration` (files of `toolhand calibrate`: nothing moves before a picture agrees with them),
+    `availability_deadline_s`, `response_deadline_s`, `motion_deadline_s`, `stop_deadline_s`, `still_velocity`; for the
     guard `approval` (auto, ask-motion, dry-run: no goal is let through more easily), `approval_deadline_s`,
     `approval_token_file`, `speed_limit`, `motions_per_minute` (0: any number), `workspace_low`, `workspace_high`.
 
@@ -162,6 +164,9 @@ class MotionNode(Node):
             cancelled=lambda: self._cancelled(),
             faults=self._stop.faults,
         )
+        made = declare_calibrations(self, robot)
+        cameras = {"scene": self._camera, "wrist": self._wrist}
+        self._start = StartCheck(made, robot, cameras, lambda: self._arm.state().q)
         # The guard, which outlives a new seed.
         self._plan_id = ""
         self._desk = ApprovalDesk(
@@ -294,6 +299,7 @@ class MotionNode(Node):
             if watch.halted:
                 raise watch.error
             self._stop.faults.require_none()
+            self._start.require()
             work()
         status = result.status
         self.get_logger().info(f"{name}: {status.error_code or 'done'}: {status.message}")

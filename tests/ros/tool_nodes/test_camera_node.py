@@ -18,8 +18,9 @@ from sim.station import Station
 from tests.gen3 import GEN3
 from tool_nodes.camera_names import WRIST, WRIST_LINK
 from tool_nodes.geometry import invert, pose
-from tool_nodes.nodes.camera_node import SILENT_DEADLINES, mount_message, mount_pose
+from tool_nodes.nodes.camera_node import SILENT_DEADLINES, mount_pose
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.calibrated_frames import transform_message
 from tool_nodes.ros.calling import Deadlines, Service
 from tool_nodes.ros.messages import rigid
 
@@ -59,8 +60,7 @@ def test_with_kinovas_driver_the_wrist_cameras_pose_is_known(
 ) -> None:
     node = make_node("kinova_vision")
     driver = StaticTransformBroadcaster(node)
-    message = mount_message(np.eye(4), GEN3.tip_frame)
-    message.header.frame_id, message.child_frame_id = WRIST_LINK, WRIST.optical_frame
+    message = transform_message(np.eye(4), WRIST_LINK, WRIST.optical_frame)
     driver.sendTransform(message)
     buffer = Buffer(node=node)
     TransformListener(buffer, node)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import time
+from pathlib import Path
 
 from rclpy.time import Time
 from sensor_msgs.msg import CameraInfo
 from tf2_ros import TransformException
 from toolhand_interfaces.srv import GetDepth
 
+from tool_nodes.calibration.files import OLD_DAYS, dated, read_calibration_file
 from tool_nodes.camera_names import names_of
 from tool_nodes.results import ToolError
 from tool_nodes.ros.bringup.findings import problem
@@ -21,6 +24,21 @@ _LEAST_DEPTH = 0.2
 
 _DARK, _BRIGHT = 12, 243
 """Mean brightness of a usable picture lies between these, of 0 to 255: beyond them most pixels are at an end."""
+
+
+def dates_of(files: str) -> str:
+    """What the calibrations in files, with commas between, are of and how old, as the end of a sentence.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a file that cannot be used; UNAVAILABLE for one that is old.
+    """
+    said = []
+    for name in filter(None, (part.strip() for part in files.split(","))):
+        made, today = read_calibration_file(Path(name)), datetime.date.today()
+        if made.age_days(today) > OLD_DAYS:
+            raise problem(f"A calibration is old: {dated(made, today)}.", "toolhand calibrate record")
+        said.append(dated(made, today))
+    return "; ".join(said) or "no calibration is given"
 
 
 class CameraChecks(Listening):
@@ -69,7 +87,8 @@ class CameraChecks(Listening):
                             else "Look at wrist_mount in launch/kinova.launch.yaml and at robot_state_publisher.",
                         ) from error
                     time.sleep(0.05)
-        return f"The poses of {len(self._frames)} cameras are known."
+        dates = dates_of(str(self._parameter("camera", "calibration") or ""))
+        return f"The poses of {len(self._frames)} cameras are known; {dates}."
 
     def pictures(self) -> str:
         """Each camera takes a usable picture with depth."""
