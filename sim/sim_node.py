@@ -25,6 +25,7 @@ from sim.ros.settings import changed, declare
 from sim.ros.simulation import Simulation
 from sim.ros.state import StatePublisher
 from sim.ros.truth import TruthServer
+from sim.simulators import SIMULATORS
 from sim.world import World
 from tool_nodes.camera_names import ZED
 from tool_nodes.motion.robot_model import load_robot
@@ -68,7 +69,7 @@ class SimNode(Node):
             driver,
         )
         self._camera_server = CameraServer(self, self.physics, self._state_publisher, lambda: self.settings)
-        services = Services(self, self.physics)
+        services = Services(self, self.physics, SIMULATORS[settings.simulator])
         self._simulation = Simulation(services, self.settings.lockstep, self.settings.scene)
         self._entity_server = Entities(services)
         self._truth_server = TruthServer(services, driver)

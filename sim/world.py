@@ -103,6 +103,7 @@ class World:
             something, so that it does not creep. In all other steps friction is as stiff as `impratio` makes it.
         log: (time [s], qpos), a state every LOG_PERIOD_S.
         contact_log: (time [s], what touches what) of the same states, as found by the step that led to each.
+        body_names: Owner of each of the model's bodies: the id of an object, "table", "gripper" or "arm".
 
     Raises:
         ToolError: INVALID_ARGUMENT for another time step.
@@ -156,8 +157,8 @@ class World:
         self._knuckle_dof = int(self.model.joint(self.robot.gripper.joint).dofadr[0])
         self._knuckle_ctrl = self.model.actuator(self.robot.gripper.joint).id
         self._bodies = {placed.id: self.model.body(placed.id).id for placed in scene.objects}
-        self._names = self._body_names()
-        self._contacts = ContactReader(self.model, self._names)
+        self.body_names = self._names_of_bodies()
+        self._contacts = ContactReader(self.model, self.body_names)
         self.stick_iterations, self.model.opt.noslip_iterations = self.model.opt.noslip_iterations, 0
         self._forces = self.data.actuator_force
         self._squeeze = _SQUEEZE * float(self.model.actuator_forcerange[self._knuckle_ctrl, 1])
@@ -215,7 +216,7 @@ class World:
 
         Time goes on; the robot and the objects whose id stays keep their state, and the log begins anew.
         """
-        robot = [body for body in range(self.model.nbody) if self._names[body] in ("arm", "gripper")]
+        robot = [body for body in range(self.model.nbody) if self.body_names[body] in ("arm", "gripper")]
         state = {self.model.body(body).name: self._joint_state(body) for body in [*robot, *self._bodies.values()]}
         before = self.data
         self._compile(scene)
@@ -276,7 +277,7 @@ class World:
         self.contact_log.append((self.time, self._contacts.follow(self.data, self._seen_awake)))
         self._next_log += LOG_PERIOD_S
 
-    def _body_names(self) -> list[str]:
+    def _names_of_bodies(self) -> list[str]:
         """Per body id: the object's id, "table" for the world, "gripper" or "arm" for the robot."""
         names = []
         by_body = {body: name for name, body in self._bodies.items()}

@@ -120,6 +120,10 @@ BENCHMARKS = {
         "bench.ros.driver:bench_driver",
         "Let the arm's driver fail at every leg of grasp, place and look, and cross the ends of its wrapped joints.",
     ),
+    "truth": CliCommand(
+        "bench.ros.truth:bench_truth",
+        "Judge episodes by the simulator's own truth and by poses of entities, named as Isaac Sim and Gazebo do.",
+    ),
     "startup": CliCommand(
         "bench.startup:bench_startup",
         "Measure the processor time of help, of a sentence until the arm moves, and of the graph until it is ready.",

@@ -21,6 +21,7 @@ from agent_node.console.options import (
 from agent_node.console.terminal import AsJson
 from agent_node.policies.options import ModelSettings
 from sim.ros.graph import Transport
+from sim.simulators import SimulatorName, TruthSource
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET
 from tool_nodes.results import invalid
 from toolhand.options import DEFAULT_ROBOT, DefaultNumber, DefaultText, SceneName, Seed, ToolboxRole, typed
@@ -39,7 +40,7 @@ RUNS_DIR = Path("runs")
 OF_A_GRAPH = ("scene", "perception", "policy", "protocol", "seed", "suite", "turns", "robot")
 """Options that a graph was started with: what is typed here must be what it has."""
 
-_OF_ONE_TRANSPORT = {"own_graph": "ros", "record_depth": "process"}
+_OF_ONE_TRANSPORT = {"own_graph": "ros", "truth": "ros", "simulator": "ros", "record_depth": "process"}
 """Options that one transport alone has."""
 _OF_THE_NODES = ("policy", "protocol", "role", "approval")
 """Options that the nodes of a graph were started with, and that cannot be chosen for one command."""
@@ -61,6 +62,10 @@ class RunCommand:
             that runs on this ROS domain or of one that is started with the scene and ended again. A graph that runs
             with another scene, robot or perception than you name here is left alone.
         own_graph: With the transport ros, start a graph in any case, on a router and a domain of its own.
+        truth: With the transport ros, what the run is judged by: the facts of Toolhand's own simulator, or the poses of
+            the entities of any simulator that has the things of --scene.
+        simulator: With the transport ros, the simulator of the graph that runs; one that is not Toolhand's is judged by
+            its entities.
     """
 
     text: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")]
@@ -80,6 +85,8 @@ class RunCommand:
     record_depth: bool = False
     transport: Transport = "process"
     own_graph: bool = False
+    truth: TruthSource = "simulator"
+    simulator: SimulatorName = "toolhand"
     robot: RobotName = DefaultText(DEFAULT_ROBOT)
     package_path: PackagePath = ""
     model: ModelSettings = _DEFAULT_MODEL
@@ -101,6 +108,8 @@ class RunCommand:
         for name, transport in _OF_ONE_TRANSPORT.items():
             if name in changed and self.transport != transport:
                 raise invalid(f"--{name.replace('_', '-')} is for --transport {transport}.")
+        if self.simulator != "toolhand" and self.own_graph:
+            raise invalid(f"A graph with {self.simulator} is never started from here: leave out --own-graph.")
         if self.turns < 1:
             raise invalid(f"turns must be 1 or more, got {self.turns}.")
         if self.policy == "scripted" and "spacetools" not in parse_suites(self.suite):
@@ -112,6 +121,11 @@ class RunCommand:
             )
 
     @property
+    def judged_by_entities(self) -> bool:
+        """True where the judge looks at entities, in the scene that these options name."""
+        return self.truth == "entities" or self.simulator != "toolhand"
+
+    @property
     def asked_of_a_graph(self) -> dict[str, Any] | None:
         """What a graph that runs already must have; None where one is started in any case."""
         if self.own_graph:
@@ -119,4 +133,7 @@ class RunCommand:
         options = self.options()
         asked = typed({name: options[name] for name in OF_A_GRAPH}) | {"ports": self.ports.chosen}
         asked |= {"objects": self.objects} if self.objects else {}
+        if self.judged_by_entities:  # which scene another simulator has, it cannot say
+            asked.pop("scene", None)
+            asked.pop("objects", None)
         return asked if self.runs_dir == RUNS_DIR else asked | {"runs_dir": str(self.runs_dir)}

@@ -23,6 +23,7 @@ from sim.objects.chosen import absolute_sets
 from sim.ros.graph import started_graph
 from sim.station import StationConfig
 from tool_nodes.motion.robot_model import load_robot
+from tool_nodes.results import unavailable
 from tool_nodes.ros.client import graph_runs, use_client
 from toolhand import options as stations
 from toolhand.run_command import RunCommand
@@ -50,12 +51,13 @@ def run_over_ros(
         ToolError: UNAVAILABLE where there is no graph and none can be started; INVALID_ARGUMENT where one runs that is
             not what was asked for.
     """
-    stations.named_scene(command.scene, command.objects)
+    scene = stations.named_scene(command.scene, command.objects)
     command.ports.require_known(command.perception)
-    load_robot(command.robot)
+    robot = load_robot(command.robot)
     asked = command.asked_of_a_graph
     pip_client = use_client()
     from agent_node.ros.operator import Operator
+    from sim.ros.entity_world import followed_world
     from sim.ros.running import RunningGraph, domain
     from sim.ros.station import RosStation, has_simulator
     from tool_nodes.ros.link import RosLink
@@ -76,13 +78,18 @@ def run_over_ros(
     with contextlib.ExitStack() as stack:
         environment: Mapping[str, str] = {}
         joined = asked is not None and graph_runs(pip_client)
+        if not joined and command.simulator != "toolhand":
+            raise unavailable(
+                f"No graph runs on ROS domain {domain()}, and none with {command.simulator} is started from here.",
+                "Start the simulator, then `toolhand up isaac`.",
+            )
         if not joined:
             began = time.monotonic()
             graph = stack.enter_context(started_graph(arguments))
             environment = graph.environment
             say(f"Started a graph of {len(graph.pids())} processes in {time.monotonic() - began:.1f} s.")
         link = stack.enter_context(RosLink(environment))
-        simulated = has_simulator(link)
+        simulated = not command.judged_by_entities and has_simulator(link)
         if joined:
             running = RunningGraph(link, simulated)
             running.require(asked or {})
@@ -90,6 +97,10 @@ def run_over_ros(
             about = {key: value for key, value in about.items() if key in _OF_THE_CLIENT}
         operator = Operator(link, narrator.hear, operator_at_terminal(interrupted=interrupt.is_hit))
         station = RosStation(link, StationConfig(seed=command.seed)) if simulated else None
+        if command.judged_by_entities:
+            world = followed_world(link, command.simulator, scene, robot)
+            stack.callback(world.close)
+            station = RosStation(link, StationConfig(seed=command.seed), world)
         with interrupt:
             interrupt.bind(operator.cancel)
             outcome = None

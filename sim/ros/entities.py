@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -30,6 +31,7 @@ from sim.ros.state import stamp_ns
 from sim.scene.files import valid_object_id
 from sim.scene.scenes import PlacedObject, object_ids, triple
 from sim.snapshot import ObjectState
+from sim.usd.things import ExportedThing, read_thing
 from sim.world import World
 from tool_nodes.results import ToolError
 from tool_nodes.ros.messages import time_message
@@ -62,6 +64,7 @@ class Entities:
 
     def __init__(self, services: Services) -> None:
         self._physics = services.physics
+        self._prefix = services.simulator.entities
         services.add(SpawnEntity, "spawn_entity", self._spawn)
         services.add(DeleteEntity, "delete_entity", self._delete)
         services.add(GetEntities, "get_entities", self._list)
@@ -76,41 +79,41 @@ class Entities:
         codes = SpawnEntity.Response
         if text:
             raise RefusedError(codes.UNSUPPORTED_FORMAT, f"Only what a scene can hold is spawned: {URI_PREFIX}<name>.")
-        item = _item(uri)
+        thing = _exported(uri) if uri.endswith(".usda") else ExportedThing(_item(uri), 1.0, 1.0)
         position, quat = _pose(request.initial_pose.pose, request.initial_pose.header.frame_id, codes.INVALID_POSE)
         taken = [placed.id for placed in world.scene.objects]
         if len(taken) >= MAX_ENTITIES:
             raise RefusedError(Result.RESULT_OPERATION_FAILED, f"There are {MAX_ENTITIES} entities, which is the most.")
-        name = request.name or object_ids([item])[0]
+        name = request.name.removeprefix(self._prefix) or object_ids([thing.item])[0]
         if not valid_object_id(name):
             raise RefusedError(codes.NAME_INVALID, "A name has letters, digits and underscores, and is not reserved.")
         if name in taken:
             if not request.allow_renaming and request.name:
                 raise RefusedError(codes.NAME_NOT_UNIQUE, f'There is an entity "{name}" already.')
             name = _free_name(name, taken)
-        placed = PlacedObject(name, item, triple(position), 0.0)
+        placed = PlacedObject(name, thing.item, triple(position), 0.0, thing.grip, thing.weight)
         world.change_objects(replace(world.scene, objects=(*world.scene.objects, placed)))
         world.place_object(name, position, quat)
         self._physics.show()
-        response.entity_name = name
+        response.entity_name = self._prefix + name
 
     def _delete(self, world: World, request: Any, response: Any) -> None:
-        _known(world, request.entity)
-        left = tuple(placed for placed in world.scene.objects if placed.id != request.entity)
+        deleted = self._known(world, request.entity)
+        left = tuple(placed for placed in world.scene.objects if placed.id != deleted)
         world.change_objects(replace(world.scene, objects=left))
         self._physics.show()
 
     def _list(self, world: World, request: Any, response: Any) -> None:
-        response.entities = _matching(world, request.filters)
+        response.entities = [name for name, _ in self._matching(world, request.filters)]
 
     def _states(self, world: World, request: Any, response: Any) -> None:
-        objects = world.snapshot().objects
-        response.entities = _matching(world, request.filters)
-        response.states = [self._message(world, objects[name]) for name in response.entities]
+        objects, matching = world.snapshot().objects, self._matching(world, request.filters)
+        response.entities = [name for name, _ in matching]
+        response.states = [self._message(world, objects[object_id]) for _, object_id in matching]
 
     def _state(self, world: World, request: Any, response: Any) -> None:
-        _known(world, request.entity)
-        response.state = self._message(world, world.snapshot().objects[request.entity])
+        asked = self._known(world, request.entity)
+        response.state = self._message(world, world.snapshot().objects[asked])
 
     def _message(self, world: World, state: ObjectState) -> EntityState:
         message = EntityState(pose=Pose(), twist=Twist())
@@ -124,9 +127,9 @@ class Entities:
         return message
 
     def _set_state(self, world: World, request: Any, response: Any) -> None:
-        _known(world, request.entity)
+        moved = self._known(world, request.entity)
         state = request.state
-        now = world.snapshot().objects[request.entity]
+        now = world.snapshot().objects[moved]
         position, quat, velocity = now.position_m, now.quat_wxyz, now.velocity
         # Which of them to set can be said only after Kilted; before, all of them are set.
         if getattr(request, "set_pose", True):
@@ -136,16 +139,40 @@ class Entities:
             velocity = np.array([v.x, v.y, v.z, w.x, w.y, w.z])
             if not (np.abs(velocity) < 100.0).all():
                 raise RefusedError(Result.RESULT_OPERATION_FAILED, "A twist must be finite and below 100.")
-        world.place_object(request.entity, position, quat, velocity)
+        world.place_object(moved, position, quat, velocity)
         self._physics.show()
 
     def _info(self, world: World, request: Any, response: Any) -> None:
-        _known(world, request.entity)
+        asked = self._known(world, request.entity)
         category = EntityCategory(category=EntityCategory.CATEGORY_OBJECT)
-        response.info = EntityInfo(category=category, description=world.scene.find(request.entity).item)
+        response.info = EntityInfo(category=category, description=world.scene.find(asked).item)
+
+    def _known(self, world: World, name: str) -> str:
+        """The id of the thing that an entity is. Raises RefusedError."""
+        for placed in world.scene.objects:
+            if name == self._prefix + placed.id:
+                return placed.id
+        known = ", ".join(self._prefix + placed.id for placed in world.scene.objects) or "none"
+        raise RefusedError(Result.RESULT_NOT_FOUND, f"There is no entity {name[:80]!r}, there are {known}.")
+
+    def _matching(self, world: World, filters: EntityFilters) -> list[tuple[str, str]]:
+        """(name of the entity, id) of each thing that a filter leaves."""
+        pattern = _pattern(filters)
+        named = ((self._prefix + placed.id, placed.id) for placed in world.scene.objects)
+        return [(name, object_id) for name, object_id in named if pattern.search(name)]
 
     def _spawnables(self, world: World, request: Any, response: Any) -> None:
         response.spawnables = [_spawnable(name) for name in spawnable_names()]
+
+
+def _exported(uri: str) -> ExportedThing:
+    """The thing of a file that this project exported, if its set is known here. Raises RefusedError."""
+    try:
+        thing = read_thing(Path(uri.removeprefix("file://")))
+        find_asset(thing.item)
+    except ToolError as error:
+        raise RefusedError(SpawnEntity.Response.RESOURCE_PARSE_ERROR, str(error)) from error
+    return thing
 
 
 def _item(uri: str) -> str:
@@ -194,13 +221,8 @@ def _free_name(name: str, taken: list[str]) -> str:
     return next(free for number in range(1, len(taken) + 2) if (free := f"{stem}_{number}") not in taken)
 
 
-def _known(world: World, name: str) -> None:
-    if all(placed.id != name for placed in world.scene.objects):
-        known = ", ".join(placed.id for placed in world.scene.objects) or "none"
-        raise RefusedError(Result.RESULT_NOT_FOUND, f"There is no entity {name[:80]!r}, there are {known}.")
-
-
-def _matching(world: World, filters: EntityFilters) -> list[str]:
+def _pattern(filters: EntityFilters) -> re.Pattern[str]:
+    """The regular expression of a filter, which must be one that takes no time. Raises RefusedError."""
     if filters.categories or filters.tags.tags or filters.bounds.type != Bounds.TYPE_EMPTY:
         raise RefusedError(Result.RESULT_FEATURE_UNSUPPORTED, "Entities can be filtered by their names only.")
     if len(filters.filter) > _MAX_FILTER:
@@ -209,10 +231,9 @@ def _matching(world: World, filters: EntityFilters) -> list[str]:
         sentence = f"A filter repeats no group, refers to none, and has at most {_MAX_REPEATS} of the signs * + ? {{."
         raise RefusedError(Result.RESULT_OPERATION_FAILED, sentence)
     try:
-        pattern = re.compile(filters.filter)
+        return re.compile(filters.filter)
     except (re.error, OverflowError, RecursionError) as error:
         raise RefusedError(Result.RESULT_OPERATION_FAILED, f"The filter is no regular expression: {error}.") from error
-    return [placed.id for placed in world.scene.objects if pattern.search(placed.id)]
 
 
 def _pose(pose: Pose, frame: str, invalid: int) -> tuple[FloatArray, FloatArray]:

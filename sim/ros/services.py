@@ -11,6 +11,7 @@ from simulation_interfaces.msg import Resource, Result
 
 from sim.ros.awaiting import awaited
 from sim.ros.physics import Physics
+from sim.simulators import Simulator
 from sim.world import World
 from tool_nodes.results import ToolError
 
@@ -31,12 +32,18 @@ class Services:
     Args:
         node: Serves.
         physics: Does the work.
+        simulator: Simulator whose names the services have.
     """
 
-    def __init__(self, node: Node, physics: Physics) -> None:
+    def __init__(self, node: Node, physics: Physics, simulator: Simulator) -> None:
         self.node = node
         self.physics = physics
+        self.simulator = simulator
         self.group = ReentrantCallbackGroup()
+
+    def name(self, service: str) -> str:
+        """What a service of `simulation_interfaces` is called."""
+        return self.simulator.service(service) if self.simulator.services else service
 
     def add(self, kind: Any, name: str, work: ServiceWork) -> None:
         """Serve `name`: `work(world, request, response)` fills the response, or raises RefusedError or ToolError."""
@@ -46,7 +53,7 @@ class Services:
             await self.answer(job, response)
             return response
 
-        self.node.create_service(kind, name, handle, callback_group=self.group)
+        self.node.create_service(kind, self.name(name), handle, callback_group=self.group)
 
     async def answer(self, job: Any, response: Any) -> None:
         """Wait for a future, and write how it went into `response.result`."""

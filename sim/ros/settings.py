@@ -16,6 +16,7 @@ from sim.ros.controllers import GRIPPER_ACTIONS
 from sim.ros.driver import DRIVER_FAULTS, DRIVERS, InjectedFault
 from sim.scene.files import named_scene, parse_scene
 from sim.scene.scenes import Scene
+from sim.simulators import SIMULATORS, SimulatorName
 from tool_nodes import registry
 from tool_nodes.camera_names import ZED
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT
@@ -73,6 +74,8 @@ class Settings:
         renderer: A name that `sim.camera.ray.make_camera` knows.
         sensor: Sensor model of cameras and readings, a name of the group `toolhand.sensor`, or SCENE+WRIST.
         zed_names: Names of zed-ros2-wrapper for the scene camera's topics and frame: "new" (5.1 and later) or "old".
+        simulator: Simulator whose names services and entities have: "toolhand"; "isaac", whose manners the services
+            have too; or "gazebo".
         fault: One of `FAULTS`.
         fault_goal: A fault of the driver kortex comes in this goal, counted over both controllers from the time at
             which `fault` is set; 0 is at once.
@@ -95,6 +98,7 @@ class Settings:
     renderer: str = "ray"
     sensor: str = DEFAULT_SENSOR
     zed_names: str = "new"
+    simulator: SimulatorName = "toolhand"
     fault: str = ""
     fault_goal: int = 0
     fault_share: float = 0.0
@@ -122,6 +126,7 @@ _CHOICES = {
     "gripper_action": GRIPPER_ACTIONS,
     "driver": DRIVERS,
     "zed_names": tuple(ZED),
+    "simulator": tuple(SIMULATORS),
     "fault": FAULTS,
 }
 _RANGES = {

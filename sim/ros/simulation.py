@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -58,6 +59,10 @@ A goal's result and the answer to the step in which it ended travel side by side
 must not make one step too many, waits for the result when it reads this.
 """
 
+LATE_RESET_S = 0.5
+"""How long after its answer a reset begins where the simulator answers early, wall clock [s]: a frame or several of
+Isaac Sim, whose timeline stops and plays between two of them; a round figure."""
+
 FEEDBACK_PERIOD_S = 0.1
 """Time between two messages of feedback, wall clock [s]; a round figure."""
 
@@ -82,9 +87,14 @@ class Simulation:
         self._stopped = False
         self._next_feedback = 0.0
         services.node.create_service(
-            GetSimulatorFeatures, "get_simulator_features", self._features, callback_group=services.group
+            GetSimulatorFeatures,
+            services.name("get_simulator_features"),
+            self._features,
+            callback_group=services.group,
         )
-        services.node.create_service(StepSimulation, "step_simulation", self._step, callback_group=services.group)
+        services.node.create_service(
+            StepSimulation, services.name("step_simulation"), self._step, callback_group=services.group
+        )
         services.add(GetSimulationState, "get_simulation_state", self._get_state)
         services.add(SetSimulationState, "set_simulation_state", self._set_state)
         services.add(ResetSimulation, "reset_simulation", self._reset)
@@ -93,7 +103,7 @@ class Simulation:
         self._server = ActionServer(
             services.node,
             SimulateSteps,
-            "simulate_steps",
+            services.name("simulate_steps"),
             self._simulate_steps,
             callback_group=services.group,
             goal_callback=self._on_goal,
@@ -142,6 +152,16 @@ class Simulation:
 
     def _reset(self, world: World, request: Any, response: Any) -> None:
         scope = request.scope or ResetSimulation.Request.SCOPE_ALL
+        if self._services.simulator.answers_early:
+            later = threading.Timer(
+                LATE_RESET_S, lambda: self._physics.call(lambda world: self._reset_now(world, scope))
+            )
+            later.daemon = True
+            later.start()
+        else:
+            self._reset_now(world, scope)
+
+    def _reset_now(self, world: World, scope: int) -> None:
         now = world.time
         if scope & ResetSimulation.Request.SCOPE_STATE or self._physics.broken is not None:
             world = World(self._loaded if scope & ResetSimulation.Request.SCOPE_SPAWNED else world.scene, world.robot)
@@ -220,6 +240,8 @@ class Simulation:
     def _load(self, world: World, request: Any, response: Any) -> None:
         uri, text = resource_of(request, "world_resource")
         codes = LoadWorld.Response
+        if not self._services.simulator.takes_scenes:
+            raise RefusedError(codes.UNSUPPORTED_FORMAT, "This simulator loads no YAML scenes; spawn things instead.")
         if not uri and not text:
             raise RefusedError(codes.NO_RESOURCE, "Give the text of a scene, its YAML file, a seed, or example.")
         try:
@@ -234,5 +256,6 @@ class Simulation:
         response.world = self._resource()
 
     def _resource(self) -> WorldResource:
-        resource = Resource(uri=self._uri, resource_string=scene_yaml(self._loaded))
+        text = scene_yaml(self._loaded) if self._services.simulator.takes_scenes else ""
+        resource = Resource(uri=self._uri, resource_string=text)
         return WorldResource(name=self._loaded.name, world_resource=resource)

@@ -11,13 +11,13 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from rcl_interfaces.srv import SetParameters
-from rclpy.parameter import Parameter
 from simulation_interfaces.msg import Resource, SimulationState
 from simulation_interfaces.srv import GetCurrentWorld, GetSimulationState, LoadWorld, StepSimulation
 
 from sim.camera.ray import CameraModel, jittered, make_camera, scene_camera
 from sim.contacts import Contacts
+from sim.ros.anew import SEEDED, set_seed
+from sim.ros.entity_world import EntityWorld
 from sim.scene.files import parse_scene, scene_yaml
 from sim.scene.scenes import Scene
 from sim.snapshot import ObjectState, Snapshot
@@ -32,8 +32,6 @@ from tool_nodes.toolbox.toolbox import Toolbox
 from tool_nodes.types import FloatArray
 
 TRUTH, MARK, STEP = "/sim/get_truth", "/sim/mark", "/step_simulation"
-SEEDED = ("pointing", "segmentation", "depth", "grasping", "text_reading", "motion")
-"""Nodes, beside sim, with a parameter `seed`: each is as freshly started when it is set."""
 _POLL_S = 0.02
 """How often the clock is looked at while time passes, wall clock [s]; a round figure."""
 
@@ -49,7 +47,7 @@ def begin_anew(link: RosLink, scene: Scene, seed: int) -> None:
     Raises:
         ToolError: INTERNAL where a node refuses, e.g. because a motion runs; UNAVAILABLE or TIMEOUT where none answers.
     """
-    _set_seed(link, "sim", seed)  # first: it counts from the next world on
+    set_seed(link, "sim", seed)  # first: it counts from the next world on
     request = LoadWorld.Request()
     if hasattr(request, "world_resource"):
         request.world_resource = Resource(resource_string=scene_yaml(scene))
@@ -59,14 +57,7 @@ def begin_anew(link: RosLink, scene: Scene, seed: int) -> None:
     if result.result != result.RESULT_OK:
         raise ToolError(ErrorCode.INTERNAL, f"The simulator does not load the scene: {result.error_message}")
     for node in SEEDED:
-        _set_seed(link, node, seed)
-
-
-def _set_seed(link: RosLink, node: str, seed: int) -> None:
-    request = SetParameters.Request(parameters=[Parameter("seed", value=seed).to_parameter_msg()])
-    (result,) = link.call(SetParameters, f"/{node}/set_parameters", request).results
-    if not result.successful:
-        raise ToolError(ErrorCode.INTERNAL, f"The node {node} does not take the seed {seed}: {result.reason}")
+        set_seed(link, node, seed)
 
 
 class RemoteWorld:
@@ -127,6 +118,12 @@ class RemoteWorld:
         """Begin the log anew and forget the arm's first motion."""
         self._link.trigger(MARK)
 
+    @property
+    def first_motion_at(self) -> float | None:
+        """Wall clock (monotonic, of this machine) when the arm first began to move since `mark` [s]."""
+        found: float | None = self.truth()["first_motion_wall_s"]
+        return found
+
     def snapshot(self) -> Snapshot:
         """The objects' true state."""
         return _snapshot(self.truth())
@@ -164,14 +161,14 @@ class RemoteArm:
         world: Knows it.
     """
 
-    def __init__(self, world: RemoteWorld) -> None:
+    def __init__(self, world: RemoteWorld | EntityWorld) -> None:
         self._world = world
         self._stopped = threading.Event()
 
     @property
     def first_motion_at(self) -> float | None:
         """Wall clock (monotonic, of this machine) when the arm first began to move [s]; setting it forgets that."""
-        return self._world.truth()["first_motion_wall_s"]
+        return self._world.first_motion_at
 
     @first_motion_at.setter
     def first_motion_at(self, value: float | None) -> None:
@@ -192,12 +189,13 @@ class RosStation:
     Args:
         link: Takes part in the graph.
         config: Backends and seed that its nodes were started with.
+        world: World of the judge; that of Toolhand's own simulator where None.
     """
 
-    def __init__(self, link: RosLink, config: StationConfig) -> None:
+    def __init__(self, link: RosLink, config: StationConfig, world: EntityWorld | None = None) -> None:
         self._link = link
         self.config = config
-        self.world = RemoteWorld(link)
+        self.world: RemoteWorld | EntityWorld = world or RemoteWorld(link)
         self.scene = self.world.scene
         self.arm = RemoteArm(self.world)
 

@@ -13,6 +13,8 @@ JOINTS = f"{ROBOT}/Joints"
 """Scope of the robot's joints."""
 OBJECTS = f"{WORLD}/Objects"
 """Scope of the things of a scene: entities of Isaac Sim have the paths below it."""
+THING = "/Thing"
+"""Default prim of a file with one thing."""
 MATERIALS = f"{WORLD}/PhysicsMaterials"
 """Scope of the friction of colliders."""
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from sim.camera.ray import CameraModel, jittered, scene_camera, wrist_camera
 from sim.model import build_model
-from sim.scene.scenes import Scene
+from sim.scene.scenes import PlacedObject, Scene
 from sim.usd import mechanics, prims, solids
 from sim.usd.library import openusd
 from tool_nodes.geometry import matrix_from_quat_wxyz, pose, quat_wxyz_from_matrix
@@ -50,6 +50,18 @@ def usd_text(scene: Scene, robot: RobotModel | None = None) -> str:
     return _Exporter(scene, robot or load_robot()).text()
 
 
+def thing_text(placed: PlacedObject) -> str:
+    """One thing as the text of a .usda file, for a simulator that spawns it: `/Thing`, its body frame at the origin.
+
+    What it is stands in the prim's custom data, too: `item`, `grip` and `weight` as a scene file has them.
+
+    Raises:
+        ToolError: UNAVAILABLE without the extra `usd`.
+    """
+    alone = Scene(0, (placed,), (0.0, 0.0, 1.0), (0.0,) * 3, (0.0,) * 3, (0.5,) * 3, placed.id)
+    return _Exporter(alone, load_robot()).thing_text(placed)
+
+
 class _Exporter:
     def __init__(self, scene: Scene, robot: RobotModel) -> None:
         self._pxr = openusd()
@@ -64,14 +76,12 @@ class _Exporter:
         self._links = [body for body in self._bodies if body not in self._objects]
         self._paths: dict[int, str] = {}
         self._materials: dict[tuple[float, str], Any] = {}
+        self._materials_at = prims.MATERIALS
         self._stage: Any = None
 
     def text(self) -> str:
         """The whole stage."""
-        self._stage = self._pxr.Usd.Stage.CreateInMemory()
-        self._pxr.UsdGeom.SetStageUpAxis(self._stage, self._pxr.UsdGeom.Tokens.z)
-        self._pxr.UsdGeom.SetStageMetersPerUnit(self._stage, 1.0)
-        self._pxr.UsdPhysics.SetStageKilogramsPerUnit(self._stage, 1.0)
+        self._begin()
         self._stage.SetDefaultPrim(self._pxr.UsdGeom.Xform.Define(self._stage, prims.WORLD).GetPrim())
         self._add_physics()
         self._add_surroundings()
@@ -82,6 +92,26 @@ class _Exporter:
         self._add_lights()
         text: str = self._stage.GetRootLayer().ExportToString()
         return text
+
+    def thing_text(self, placed: PlacedObject) -> str:
+        """A stage with one thing of the scene alone."""
+        self._begin()
+        body = self._model.body(placed.id).id
+        self._materials_at = f"{prims.THING}/PhysicsMaterials"
+        prim = self._add_rigid_body(prims.THING, body, np.eye(4))
+        self._stage.SetDefaultPrim(prim)
+        for name in ("item", "grip", "weight"):
+            prim.SetCustomDataByKey(name, getattr(placed, name))
+        self._pxr.UsdGeom.Scope.Define(self._stage, self._materials_at)
+        self._add_geoms(prims.THING, body)
+        text: str = self._stage.GetRootLayer().ExportToString()
+        return text
+
+    def _begin(self) -> None:
+        self._stage = self._pxr.Usd.Stage.CreateInMemory()
+        self._pxr.UsdGeom.SetStageUpAxis(self._stage, self._pxr.UsdGeom.Tokens.z)
+        self._pxr.UsdGeom.SetStageMetersPerUnit(self._stage, 1.0)
+        self._pxr.UsdPhysics.SetStageKilogramsPerUnit(self._stage, 1.0)
 
     # -- parts of the world ------------------------------------------------------------------------
 
@@ -124,7 +154,7 @@ class _Exporter:
             self._xform(path, self._relative(above, body) if above in self._paths else self._pose(body))
         else:
             path = f"{prims.ROBOT}/{name}"
-            self._add_rigid_body(path, body)
+            self._add_rigid_body(path, body, self._pose(body))
             self._extra(self._prim(path), "PhysxRigidBodyAPI", "physxRigidBody:disableGravity", "Bool", True)
             self._extra(self._prim(path), "MjcBodyAPI", "mjc:gravcomp", "Double", float(model.body_gravcomp[body]))
             if model.body_jntnum[body] == 0:
@@ -136,7 +166,7 @@ class _Exporter:
         self._pxr.UsdGeom.Scope.Define(self._stage, prims.OBJECTS)
         paths = prims.object_paths(self._objects.values())
         for body, name in self._objects.items():
-            self._add_rigid_body(paths[name], body)
+            self._add_rigid_body(paths[name], body, self._pose(body))
             self._paths[body] = paths[name]
             self._add_geoms(paths[name], body)
 
@@ -189,9 +219,9 @@ class _Exporter:
 
     # -- bodies and shapes -------------------------------------------------------------------------
 
-    def _add_rigid_body(self, path: str, body: int) -> None:
+    def _add_rigid_body(self, path: str, body: int, T: FloatArray) -> Any:
         model = self._model
-        prim = self._xform(path, self._pose(body)).GetPrim()
+        prim = self._xform(path, T).GetPrim()
         prim.SetCustomDataByKey("name", model.body(body).name)
         self._pxr.UsdPhysics.RigidBodyAPI.Apply(prim)
         mass = self._pxr.UsdPhysics.MassAPI.Apply(prim)
@@ -199,6 +229,7 @@ class _Exporter:
         mass.CreateCenterOfMassAttr(self._pxr.Gf.Vec3f(*model.body_ipos[body].tolist()))
         mass.CreateDiagonalInertiaAttr(self._pxr.Gf.Vec3f(*model.body_inertia[body].tolist()))
         mass.CreatePrincipalAxesAttr(self._quatf(model.body_iquat[body]))
+        return prim
 
     def _geoms(self, body: int) -> dict[int, str]:
         """Names of a body's geoms as prims, by their index."""
@@ -235,7 +266,7 @@ class _Exporter:
     def _material(self, friction: float, combine: str) -> Any:
         key = friction, combine
         if key not in self._materials:
-            path = f"{prims.MATERIALS}/material_{len(self._materials)}"
+            path = f"{self._materials_at}/material_{len(self._materials)}"
             material = self._pxr.UsdShade.Material.Define(self._stage, path)
             api = self._pxr.UsdPhysics.MaterialAPI.Apply(material.GetPrim())
             api.CreateStaticFrictionAttr(friction)

@@ -17,6 +17,8 @@ from agent_node.console.options import (
     listed,
 )
 from agent_node.conversation_settings import TURN_BUDGET
+from sim.ros.graph import Transport
+from sim.simulators import SimulatorName
 from sim.world import TIMESTEPS_S
 from tool_nodes.port_names import DEFAULT_PLANNER, DEFAULT_PRESET, DEFAULT_SENSOR
 from tool_nodes.results import invalid
@@ -37,6 +39,10 @@ class RolloutOptions:
         turns: Assistant turns of an episode, at most.
         difficulty: From 0, where nothing errs, to 1: noise, failures on purpose, things that slip.
         shared_failures: The rollouts of a group fail alike; else each fails by itself.
+        transport: "process" has the tools in the worker's process; "ros" in the nodes of a graph, which each worker
+            starts for itself, with its own pictures and time step.
+        simulator: With the transport ros, the simulator of the graph that runs on this ROS domain and that is used as
+            it is, instead of one that is started: "isaac", which is given each task's things as USD.
     """
 
     group_size: int = 4
@@ -54,6 +60,8 @@ class RolloutOptions:
     ] = 0.002
     difficulty: float = 0.0
     shared_failures: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    transport: Transport = "process"
+    simulator: SimulatorName = "toolhand"
     world: Annotated[
         str,
         tyro.conf.arg(

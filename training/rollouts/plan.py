@@ -26,10 +26,12 @@ from tool_nodes.files import MIB, open_file, read_file
 from tool_nodes.port_names import DEFAULT_PLANNER, DEFAULT_PRESET, DEFAULT_SENSOR, PortNames
 from tool_nodes.results import ToolError, invalid
 from tool_nodes.tools.suites import parse_suites
+from training.env.backends import StationPool
 from training.env.difficulty import Difficulty
 from training.env.environment import Environment
 from training.env.failures import Failures
 from training.env.grading import EpisodeScore, Grader, mean_of_terms
+from training.env.joined import JoinedPool, require_spawning
 from training.env.worlds import world_named
 from training.recipes import RECIPES, recipe_named
 from training.rewards.stages import stage_reward
@@ -139,6 +141,7 @@ class RolloutPlan(RolloutOptions):
         if self.backend == "mock":
             self.ports.require_no_robot()
         self._check_world()
+        self._check_transport()
         self.options(0, 0)
         check_timestep(self.timestep)
         parse_suites(",".join(self.suites))
@@ -160,15 +163,9 @@ class RolloutPlan(RolloutOptions):
     @property
     def config(self) -> StationConfig:
         """Of the stations; each group has a seed of its own."""
-        config = StationConfig(
-            perception=self.perception,
-            ports=self.ports,
-            suites=self.suites,
-            image_size=self.image_size,
-            timestep=self.timestep,
-            sleep=True,
-            objects=self.objects,
-        )
+        config = StationConfig(perception=self.perception, ports=self.ports, suites=self.suites, objects=self.objects)
+        if self.transport == "process":
+            config = replace(config, image_size=self.image_size, timestep=self.timestep, sleep=True)
         return world_named(self.world).config(config) if self.world else Difficulty(self.difficulty).config(config)
 
     @property
@@ -183,9 +180,10 @@ class RolloutPlan(RolloutOptions):
             memory: How much of a long conversation is kept; as in every conversation where None.
         """
         settings = self.conversation if memory is None else replace(self.conversation, memory=memory)
-        return Environment(
-            self.config, settings=settings, failures=self.failures, grader=self.grader, backend=self.backend
-        )
+        backend: str | StationPool = "ros" if self.transport == "ros" else self.backend
+        if self.simulator != "toolhand":
+            backend = JoinedPool(self.config, self.simulator)
+        return Environment(self.config, settings=settings, failures=self.failures, grader=self.grader, backend=backend)
 
     @property
     def failures(self) -> Failures:
@@ -245,6 +243,18 @@ class RolloutPlan(RolloutOptions):
                 f"The world {self.world[:60]!r} has a perception and a difficulty of its own, and physics: leave out "
                 "all three."
             )
+
+    def _check_transport(self) -> None:
+        if self.simulator != "toolhand" and self.transport != "ros":
+            raise invalid(f"The simulator {self.simulator} is reached by --transport ros alone.")
+        if self.transport == "process":
+            return
+        if self.backend != "physics" or self.world or self.difficulty:
+            raise invalid("Over ROS rollouts have neither another backend nor a world or a difficulty.")
+        if (self.image_size, self.timestep) != (RolloutOptions.image_size, RolloutOptions.timestep):
+            raise invalid("A graph of ROS 2 has its own pictures and time step: leave out size and timestep.")
+        if self.simulator != "toolhand":
+            require_spawning(self.simulator)
 
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> RolloutPlan:
@@ -343,7 +353,8 @@ def _require_same(path: Path, plan: RolloutPlan) -> None:
     ours = plan.document()
     if isinstance(there, dict):
         # Plans of before named none of them.
-        there = {"world": "", "planner": DEFAULT_PLANNER, "sensor": DEFAULT_SENSOR, "objects": ""} | _renamed(there)
+        before = {"world": "", "planner": DEFAULT_PLANNER, "sensor": DEFAULT_SENSOR, "objects": ""}
+        there = before | {"transport": "process", "simulator": "toolhand"} | _renamed(there)
         tasks = there.get("tasks")
         if isinstance(tasks, list) and tasks and isinstance(tasks[0], dict) and (why := other_version(tasks[0])):
             raise invalid(f"{path.parent} holds rollouts of another plan: {why}")

@@ -54,7 +54,7 @@ def test_launch_files_parameters_and_robot_are_installed(distribution) -> None: 
     assert all(os.path.isfile(BRINGUP / file) for _, files in distribution.data_files for file in files)
 
 
-@pytest.mark.parametrize("name", ["sim.launch.yaml", "kinova.launch.yaml"])
+@pytest.mark.parametrize("name", ["sim.launch.yaml", "kinova.launch.yaml", "isaac.launch.yaml"])
 def test_every_node_of_a_launch_file_has_a_name_and_comes_from_this_package(name: str) -> None:
     nodes = read_plan(ROOT / "launch" / name, {}).processes
     tools = {
@@ -90,7 +90,7 @@ def test_topics_of_the_real_cameras_can_be_chosen() -> None:
     assert "use_sim_time:=false" in nodes["motion"].command
 
 
-@pytest.mark.parametrize("name", ["sim.launch.yaml", "kinova.launch.yaml"])
+@pytest.mark.parametrize("name", ["sim.launch.yaml", "kinova.launch.yaml", "isaac.launch.yaml"])
 def test_each_port_has_an_argument_that_takes_any_name(name: str) -> None:
     served_by = {
         "pointer": {"pointing"},
@@ -107,7 +107,7 @@ def test_each_port_has_an_argument_that_takes_any_name(name: str) -> None:
         assert all('perception:="mine"' in nodes[label].command for label in labels)
 
 
-@pytest.mark.parametrize("name", ["sim.launch.yaml", "kinova.launch.yaml"])
+@pytest.mark.parametrize("name", ["sim.launch.yaml", "kinova.launch.yaml", "isaac.launch.yaml"])
 def test_one_argument_chooses_the_names_of_an_old_zed_everywhere(name: str) -> None:
     nodes = {node.label: node for node in read_plan(ROOT / "launch" / name, {"zed_names": "old"}).processes}
     for looks in {"camera", "motion", "sim"} & nodes.keys():

@@ -1,0 +1,105 @@
+"""The simulator behind the names of Isaac Sim and Gazebo, and a judge that knows only entities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from simulation_interfaces.msg import Resource
+from simulation_interfaces.srv import GetEntities, GetSimulationState, LoadWorld, SpawnEntity
+
+from sim.ros import anew
+from sim.ros.anew import SceneSpawner
+from sim.ros.entity_world import EntityWorld, HeardTopics
+from sim.scene.files import named_scene, parse_scene
+from sim.simulators import SIMULATORS
+from tests.ros.sim_node.graph import Graph
+from tool_nodes.motion.robot_model import load_robot
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.calling import Deadlines
+
+Start = Callable[..., Graph]
+ISAAC, GAZEBO = SIMULATORS["isaac"], SIMULATORS["gazebo"]
+ROBOT = load_robot()
+
+
+def link_to(graph: Graph) -> Any:
+    """What a RosLink offers, over the observer of a graph."""
+
+    def call(kind: Any, name: str, request: Any) -> Any:
+        return graph.call(
+            kind, name, **{field: getattr(request, field) for field in request.get_fields_and_field_types()}
+        )
+
+    return SimpleNamespace(node=graph.node, call=call, deadlines=Deadlines())
+
+
+@pytest.fixture
+def isaac(start: Start) -> Graph:
+    return start(simulator="isaac", real_time_factor=0.3)
+
+
+def test_things_of_a_scene_are_spawned_from_usd_after_a_reset_that_comes_late(
+    isaac: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(anew, "SEEDED", ())  # there are no tools in this graph
+    scene = parse_scene(
+        "objects: [{name: red box, position: [0.4, 0.1]}, {name: honey, position: [0.5, -0.1], grip: 0.5}]"
+    )
+    link, topics = link_to(isaac), HeardTopics(isaac.node, ROBOT)
+    isaac.wait(lambda: topics.time > 0.6)
+    SceneSpawner(link, topics, ISAAC, ROBOT, tmp_path).begin(scene, 0)
+    assert topics.time < 30.0
+    assert isaac.call(GetEntities, "/get_entities").entities == ["/World/Objects/red_box_1", "/World/Objects/honey_1"]
+    (spawned,) = (placed for placed in isaac.sim.physics.world.scene.objects if placed.id == "honey_1")
+    assert (spawned.item, spawned.grip) == ("honey", 0.5)
+    world = EntityWorld(link, topics, ISAAC, scene, ROBOT)
+    held = world.hold(0.3)
+    assert held[-1].time - held[0].time >= 0.3 - 1e-6
+    for name, placed in ((placed.id, placed) for placed in scene.objects):
+        np.testing.assert_allclose(held[-1].objects[name].position_m, placed.position_m, atol=2e-3)
+        assert held[-1].objects[name].touching == {"table"}
+    times = [at for at, _ in world.log]
+    np.testing.assert_allclose(np.diff(times), 0.04, atol=1e-9)
+    assert [at for at, _ in world.contact_log] == times
+    assert world.first_motion_at is None
+    with pytest.raises(ToolError, match="no entity") as refused:
+        EntityWorld(link, topics, ISAAC, named_scene("example"), ROBOT)
+    assert refused.value.code is ErrorCode.INTERNAL
+
+
+def test_isaac_takes_no_scene_and_no_file_that_was_not_exported(isaac: Graph, tmp_path: Path) -> None:
+    answer = isaac.call(LoadWorld, "/load_world", **_uri(LoadWorld, "3"))
+    assert answer.result.result == LoadWorld.Response.UNSUPPORTED_FORMAT
+    other = tmp_path / "other.usda"
+    other.write_text('#usda 1.0\n(\n    subLayers = [@/etc/passwd@]\n    defaultPrim = "A"\n)\ndef Xform "A"\n{\n}\n')
+    for file in (other, tmp_path / "none.usda", Path("/dev/zero.usda")):
+        answer = isaac.call(SpawnEntity, "/spawn_entity", name="/World/Objects/a", **_uri(SpawnEntity, str(file)))
+        assert answer.result.result == SpawnEntity.Response.RESOURCE_PARSE_ERROR
+
+
+def _uri(kind: Any, uri: str) -> dict[str, Any]:
+    """The field of a request that holds a URI, before simulation_interfaces 2 and since."""
+    field = "world_resource" if kind is LoadWorld else "entity_resource"
+    return {field: Resource(uri=uri)} if hasattr(kind.Request(), field) else {"uri": uri}
+
+
+def test_gazebo_has_its_services_in_a_namespace_and_is_stepped_there(start: Start) -> None:
+    graph = start(simulator="gazebo", lockstep=True)
+    names = {name for name, _ in graph.node.get_service_names_and_types()}
+    graph.wait(lambda: "/gzserver/step_simulation" in {n for n, _ in graph.node.get_service_names_and_types()} | names)
+    link, topics = link_to(graph), HeardTopics(graph.node, ROBOT)
+    world = EntityWorld(link, topics, GAZEBO, named_scene("example"), ROBOT)
+    held = world.hold(0.5)
+    assert [round(moment.time - held[0].time, 3) for moment in held] == [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
+    truth = graph.sim.physics.world.snapshot()
+    for name, state in truth.objects.items():
+        assert held[-1].objects[name].touching == state.touching
+        np.testing.assert_allclose(held[-1].objects[name].position_m, state.position_m, atol=1e-9)
+    with pytest.raises(ToolError, match="given other scenes: isaac"):
+        SceneSpawner(link, topics, GAZEBO, ROBOT, Path())
+    assert graph.call(GetSimulationState, "/gzserver/get_simulation_state").state.state != 1
