@@ -52,6 +52,8 @@ HEAVY = {
 ADAPTERS = {
     "bench.serving.on_ray": {"ray"},
     "sim.objects.reading.coacd_child": {"coacd"},
+    "tool_nodes.drivers.curobo": {"curobo", "torch"},
+    "tool_nodes.drivers.moveit_py": {"moveit"},
     "tool_nodes.drivers.open3d": {"open3d"},
     "tool_nodes.drivers.zed": {"pyzed"},
     "tool_nodes.perception.text.rapid": {"rapidocr"},

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from tool_nodes.geometry import transform
 from tool_nodes.motion.collision import TIP_SLACK
-from tool_nodes.motion.kinematics import POSITION_TOLERANCE, ROTATION_TOLERANCE, check_pose
+from tool_nodes.motion.kinematics import POSITION_TOLERANCE, ROTATION_TOLERANCE, Kinematics, check_pose
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.scene_model import attached_opening
 from tool_nodes.results import ErrorCode, ToolError, invalid
@@ -15,6 +15,9 @@ from tool_nodes.types import CollisionScene, FloatArray, JointGoal, PoseGoal
 
 _LIMIT_SLACK = 0.02
 """A motion may start this far beyond a joint's limit, where a measurement may lie [rad]; a round figure."""
+
+_IK_SEEDS, _IK_ITERATIONS = 12, 60
+"""Random postures, and iterations from each, by which it is told whether a pose has joint positions; round figures."""
 
 
 def check_start(start: ArrayLike, robot: RobotModel) -> FloatArray:
@@ -99,6 +102,13 @@ def reach_error(T: FloatArray, scene: CollisionScene, robot: RobotModel) -> Tool
             f"y {low[1]:.2f} to {high[1]:.2f} m, z {low[2]:.2f} to {high[2]:.2f} m.",
         )
     return None
+
+
+def has_solution(T: FloatArray, start: FloatArray, kinematics: Kinematics) -> bool:
+    """True where joint positions reach a pose (4, 4), whatever is in the way: from start (n,), Park, or anywhere."""
+    robot = kinematics.robot
+    seeds = [start, robot.park, *np.random.default_rng(0).uniform(*robot.sampled_range, (_IK_SEEDS, robot.dof))]
+    return any(kinematics.descend(T, seed, _IK_ITERATIONS) is not None for seed in seeds)
 
 
 def no_solution(T: FloatArray, robot: RobotModel) -> ToolError:

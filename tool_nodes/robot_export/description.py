@@ -98,11 +98,15 @@ def _stands_on(robot: RobotModel, link: str, root: str) -> bool:
     return True
 
 
-def exported_urdf(robot: RobotModel) -> tuple[str, dict[str, bytes]]:
-    """(XML, meshes by their names in the folder `meshes` of the package) of a robot.
+def exported_urdf(robot: RobotModel, meshes: str = "") -> tuple[str, dict[str, bytes]]:
+    """(XML, meshes by their names) of a robot.
 
     Ranges and speeds of the arm's joints are those of robot.yaml, which may be tighter than the URDF's; what only
     MuJoCo reads is left out.
+
+    Args:
+        robot: The robot.
+        meshes: Address of the folder with its meshes; empty for the folder `meshes` of the exported package.
     """
     root = copy.deepcopy(robot.urdf.file.root)
     for element in root.findall("mujoco"):
@@ -115,6 +119,7 @@ def exported_urdf(robot: RobotModel) -> tuple[str, dict[str, bytes]]:
         if not robot.continuous[index]:
             limit.set("lower", repr(float(robot.lower[index])))
             limit.set("upper", repr(float(robot.upper[index])))
+    meshes = meshes or f"package://{describe(robot).package}/meshes"
     names: dict[Path, str] = {}
     for mesh in root.iter("mesh"):
         try:
@@ -122,7 +127,7 @@ def exported_urdf(robot: RobotModel) -> tuple[str, dict[str, bytes]]:
         except (ValueError, OSError) as error:
             raise robot_error(robot.urdf_path, str(error).rstrip(".")) from error
         name = names.setdefault(path, f"{len(names)}_{_PLAIN.sub('_', path.name)}")
-        mesh.set("filename", f"package://{describe(robot).package}/meshes/{name}")
+        mesh.set("filename", f"{meshes}/{name}")
     ET.indent(root)
     text = '<?xml version="1.0"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
     return text, {name: read_file(path) for path, name in names.items()}

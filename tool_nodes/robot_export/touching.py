@@ -98,7 +98,7 @@ def touching_balls(robot: RobotModel, balls: dict[str, list[Ball]]) -> set[tuple
     open_at, closed_at = robot.gripper.open_at, robot.gripper.closed_at
     states = [(q, jaws) for q in named for jaws in (open_at, closed_at)]
     arms, jaws = (np.array(part) for part in zip(*states, strict=True))
-    return set(_within(model, _positions(robot, model, arms, jaws)))
+    return set(_within(model, joint_positions(robot, model, arms, jaws)))
 
 
 def neighbours(robot: RobotModel, shaped: Iterable[str]) -> set[tuple[str, str]]:
@@ -128,10 +128,10 @@ def _drawn(robot: RobotModel, model: mujoco.MjModel, seed: int) -> FloatArray:
     low, high = robot.sampled_range
     arms = np.vstack([robot.park, rng.uniform(low, high, (SAMPLES, robot.dof))])
     jaws = np.append(robot.gripper.open_at, rng.uniform(robot.gripper.open_at, robot.gripper.closed_at, SAMPLES))
-    return _positions(robot, model, arms, jaws)
+    return joint_positions(robot, model, arms, jaws)
 
 
-def _positions(robot: RobotModel, model: mujoco.MjModel, arms: FloatArray, jaws: FloatArray) -> FloatArray:
+def joint_positions(robot: RobotModel, model: mujoco.MjModel, arms: FloatArray, jaws: FloatArray) -> FloatArray:
     """Positions (N, nq) of all joints, for arms (N, n) and positions (N,) of the gripper's driven joint [rad]."""
     q = np.zeros((len(arms), model.nq))
     for column, name in enumerate(robot.arm_joints):

@@ -13,44 +13,30 @@ from rclpy.node import Node
 from std_msgs.msg import Header
 
 from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.timing import SAMPLE_PERIOD, resampled
 from tool_nodes.results import ErrorCode, ToolError, unavailable
 from tool_nodes.ros import parameters
 from tool_nodes.ros.bad_message import BadMessage
 from tool_nodes.ros.calling import Deadlines, call
 from tool_nodes.ros.messages import matrix_to_pose
 from tool_nodes.ros.moveit_messages import (
+    ACCELERATION_SHARE,
     OURS,
+    SPEED_SHARE,
+    followed,
+    hand_links,
     joint_constraints,
     joint_positions,
     pose_constraints,
-    read_trajectory,
     refusal,
     robot_state,
     scene_change,
     stamped,
+    unusable,
 )
 from tool_nodes.types import CollisionScene, FloatArray, Trajectory
 
-MOST_POINTS = 20_000
-"""Points of an answer that are read, at most, and samples that are made of them: 200 s at 100 Hz. MoveIt's own have one
-each 0.1 s."""
-
 JOINT_TOLERANCE = 1e-4
 """How near a joint goal is to be reached [rad]: what MoveIt's own clients ask for."""
-
-ROUNDING = 1e-9
-"""Joint positions that differ by less [rad] are those of one state, turned by whole turns and back."""
-
-REST = 1e-4
-"""A joint slower than this at the start or end of an answer [rad/s] is at rest: time laws of MoveIt end with some
-1e-6."""
-
-SPEED_SHARE, ACCELERATION_SHARE = 0.94, 0.64
-"""Shares of the limits that MoveIt is asked for [-]. Its samples are 0.1 s apart, and the cubics between them, which
-the controller follows, need more than the path that it timed: up to 1.5 times the acceleration, where that changes its
-sign in the middle of an interval, and a speed that is greater by an eighth of acceleration times interval, which is
-0.07 of a Gen3's 1.2 rad/s."""
 
 IK_TIME_S = 0.05
 """Time that one search of inverse kinematics may take [s]: KDL's usual one is 0.05 s."""
@@ -93,10 +79,7 @@ class MoveGroup:
                 (GetPlanningScene, "get_planning_scene"),
             )
         )
-        base, urdf = robot.gripper.base_link, robot.urdf
-        self._hand = [
-            link for link in sorted(urdf.links) if base in (link, *(urdf.child(joint) for joint in urdf.chain(link)))
-        ]
+        self._hand = hand_links(robot)
 
     # -- the planning scene ----------------------------------------------------------------------
 
@@ -170,7 +153,7 @@ class MoveGroup:
         answer = self._call(self._plan, request, self._planning_s).motion_plan_response
         if (error := refusal(answer.error_code, "MoveIt found no path")) is not None:
             raise error
-        return self._read(answer.trajectory, start)
+        return followed(answer.trajectory, start, self._robot)
 
     def line(self, start: FloatArray, T: FloatArray, opening_m: float, speed: float) -> Trajectory:
         """A path on which the tip frame goes straight to a pose (4, 4); arguments and errors as of `to_poses`.
@@ -193,7 +176,7 @@ class MoveGroup:
                 f"MoveIt can follow the straight line to {100 * answer.fraction:.0f} % of its length, and not beyond "
                 "without a joint reaching its limit or jumping.",
             )
-        return self._read(answer.solution, start)
+        return followed(answer.solution, start, self._robot)
 
     def solve(self, T: FloatArray, near: FloatArray, opening_m: float, avoid: bool) -> FloatArray | None:
         """Joint positions (n,) at a pose (4, 4) of the tip frame, or None where MoveIt finds none.
@@ -222,7 +205,7 @@ class MoveGroup:
         try:
             q = joint_positions(answer.solution, self._robot.arm_joints)
         except BadMessage as bad:
-            raise _unusable(bad) from bad
+            raise unusable(bad) from bad
         return self._robot.nearest_turn(q, near)
 
     # -- calls and answers -----------------------------------------------------------------------
@@ -239,33 +222,7 @@ class MoveGroup:
             raise unavailable(f"{client.srv_name} answered nothing.", "Look at the log of move_group.")
         return answer
 
-    def _read(self, message: Any, start: FloatArray) -> Trajectory:
-        """The trajectory of an answer, at the whole turns of the start, in samples that can be followed as they are."""
-        robot = self._robot
-        try:
-            trajectory = read_trajectory(message.joint_trajectory, robot.arm_joints, MOST_POINTS)
-            # Of a joint without stops MoveIt says where it points, at any turn; between two points it is the near way.
-            q = trajectory.q.copy()
-            q[0] = robot.nearest_turn(q[0], start)
-            for k in range(1, len(q)):
-                q[k] = robot.nearest_turn(q[k], q[k - 1])
-            if float(abs(q[0] - start).max()) < ROUNDING:
-                q[0] = start
-            qd = trajectory.qd.copy()
-            for end in (0, -1):
-                qd[end][abs(qd[end]) < REST] = 0.0
-            timed = resampled(Trajectory(robot.arm_joints, trajectory.t, q, qd), MOST_POINTS)
-            if timed is None:
-                raise BadMessage(f"it takes {trajectory.duration:.0f} s, more than {MOST_POINTS * SAMPLE_PERIOD:.0f} s")
-        except BadMessage as bad:
-            raise _unusable(bad) from bad
-        return timed
-
 
 def _slow_down(request: Any, speed: float) -> None:
     request.max_velocity_scaling_factor = SPEED_SHARE * speed
     request.max_acceleration_scaling_factor = ACCELERATION_SHARE * speed**2
-
-
-def _unusable(bad: BadMessage) -> ToolError:
-    return unavailable(f"MoveIt's answer cannot be used: {bad}.", "Look whether move_group is set up for this robot.")

@@ -26,7 +26,9 @@ from sensor_msgs.msg import JointState
 from shape_msgs.msg import SolidPrimitive
 from std_msgs.msg import Header
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.motion.robot_model import RobotModel
+from tool_nodes.motion.timing import SAMPLE_PERIOD, resampled
+from tool_nodes.results import ErrorCode, ToolError, unavailable
 from tool_nodes.ros.bad_message import BadMessage
 from tool_nodes.ros.messages import matrix_to_pose
 from tool_nodes.types import Box, CollisionScene, FloatArray, Trajectory
@@ -35,6 +37,23 @@ TABLE, BOXES, POINTS, HELD = "toolhand_table", "toolhand_boxes", "toolhand_point
 """Names of what is put into MoveIt's planning scene; everything else in it is left alone."""
 
 OURS = frozenset({TABLE, BOXES, POINTS, HELD})
+
+MOST_POINTS = 20_000
+"""Points of an answer that are read, at most, and samples that are made of them: 200 s at 100 Hz. MoveIt's own have one
+each 0.1 s."""
+
+ROUNDING = 1e-9
+"""Joint positions that differ by less [rad] are those of one state, turned by whole turns and back."""
+
+REST = 1e-4
+"""A joint slower than this at the start or end of an answer [rad/s] is at rest: time laws of MoveIt end with some
+1e-6."""
+
+SPEED_SHARE, ACCELERATION_SHARE = 0.94, 0.64
+"""Shares of the limits that MoveIt is asked for [-]. Its samples are 0.1 s apart, and the cubics between them, which
+the controller follows, need more than the path that it timed: up to 1.5 times the acceleration, where that changes its
+sign in the middle of an interval, and a speed that is greater by an eighth of acceleration times interval, which is
+0.07 of a Gen3's 1.2 rad/s."""
 
 _TABLE_SIZE = (4.0, 4.0, 0.1)
 """Size of the slab that stands for the table [m]: larger than any arm's reach."""
@@ -251,3 +270,45 @@ def read_trajectory(message: Any, names: tuple[str, ...], most: int) -> Trajecto
     if t[0] != 0.0 or not (np.diff(t) > 0.0).all():
         raise BadMessage("its times do not increase from 0")
     return Trajectory(names, t, q, qd)
+
+
+def followed(message: Any, start: FloatArray, robot: RobotModel) -> Trajectory:
+    """The trajectory of an answer, at the whole turns of the start, in samples that can be followed as they are.
+
+    Args:
+        message: A RobotTrajectory.
+        start: (n,) where the motion starts [rad].
+        robot: Robot whose joints it moves.
+
+    Raises:
+        ToolError: UNAVAILABLE where it is no trajectory of this robot.
+    """
+    try:
+        trajectory = read_trajectory(message.joint_trajectory, robot.arm_joints, MOST_POINTS)
+        # Of a joint without stops MoveIt says where it points, at any turn; between two points it is the near way.
+        q = trajectory.q.copy()
+        q[0] = robot.nearest_turn(q[0], start)
+        for k in range(1, len(q)):
+            q[k] = robot.nearest_turn(q[k], q[k - 1])
+        if float(abs(q[0] - start).max()) < ROUNDING:
+            q[0] = start
+        qd = trajectory.qd.copy()
+        for end in (0, -1):
+            qd[end][abs(qd[end]) < REST] = 0.0
+        timed = resampled(Trajectory(robot.arm_joints, trajectory.t, q, qd), MOST_POINTS)
+        if timed is None:
+            raise BadMessage(f"it takes {trajectory.duration:.0f} s, more than {MOST_POINTS * SAMPLE_PERIOD:.0f} s")
+    except BadMessage as bad:
+        raise unusable(bad) from bad
+    return timed
+
+
+def unusable(bad: BadMessage) -> ToolError:
+    """UNAVAILABLE for an answer that cannot be read."""
+    return unavailable(f"MoveIt's answer cannot be used: {bad}.", "Look whether MoveIt is set up for this robot.")
+
+
+def hand_links(robot: RobotModel) -> list[str]:
+    """Links that what is held may touch: the gripper's, in alphabetical order."""
+    base, urdf = robot.gripper.base_link, robot.urdf
+    return [link for link in sorted(urdf.links) if base in (link, *(urdf.child(joint) for joint in urdf.chain(link)))]

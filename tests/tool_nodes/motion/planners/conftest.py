@@ -14,6 +14,8 @@ overlay.install()
 
 from bench.ros.move_group import over_double
 from tests.gen3 import GEN3
+from tests.tool_nodes.motion.planners.fake_curobo import newer, older, over_curobo
+from tests.tool_nodes.motion.planners.fake_moveit_py import over_moveit_py
 from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.ports import Planner
 
@@ -30,7 +32,13 @@ def moveit() -> Iterator[Planner]:
         yield planner
 
 
-PLANNERS: dict[str, Callable[[], AbstractContextManager[Planner]]] = {"embedded": embedded, "moveit": moveit}
+PLANNERS: dict[str, Callable[[], AbstractContextManager[Planner]]] = {
+    "embedded": embedded,
+    "moveit": moveit,
+    "moveit_py": over_moveit_py,
+    "curobo_0_7": lambda: over_curobo(older),
+    "curobo_0_8": lambda: over_curobo(newer),
+}
 
 
 @pytest.fixture(scope="module", params=PLANNERS)

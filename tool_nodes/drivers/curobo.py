@@ -1,0 +1,372 @@
+"""The planner `curobo`: NVIDIA's cuRobo plans on a GPU, version 0.7 (MotionGen) or 0.8 (MotionPlanner).
+
+cuRobo works in single precision and to 5 mm. Its path is what is taken; where it ends is solved exactly, and the time
+law is the project's own. What comes of that is checked like any planner's (`tool_nodes.motion.checked_planner`).
+Straight lines, and the question whether a pose can be reached, are the embedded planner's: cuRobo follows none exactly.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from tool_nodes.drivers.curobo_model import (
+    HELD_COUNT,
+    JAWS,
+    cuboids,
+    jaw_count,
+    padded,
+    pose_list,
+    robot_document,
+    timed,
+)
+from tool_nodes.drivers.library_calls import LibraryCalls
+from tool_nodes.motion.kinematics import Kinematics
+from tool_nodes.motion.planner import EmbeddedPlanner
+from tool_nodes.motion.reach import (
+    check_poses,
+    check_speed,
+    check_start,
+    has_solution,
+    joint_target,
+    no_solution,
+    reachable_poses,
+)
+from tool_nodes.motion.robot_model import RobotModel, load_robot
+from tool_nodes.motion.scene_model import attached_opening, check_scene
+from tool_nodes.ports import PlannerStats
+from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
+from tool_nodes.robot_export.curobo_files import ATTACHED
+from tool_nodes.robot_export.description import describe, exported_urdf
+from tool_nodes.robot_export.folder import collision_model
+from tool_nodes.robot_export.hand import held_balls, jaw_balls
+from tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
+
+WHERE = "Install it from github.com/NVlabs/curobo: packages named curobo or nvidia-curobo on PyPI are not it."
+"""Where cuRobo comes from."""
+
+PLANNING_S = 10.0
+"""How long one search may take [s] where nothing else is said: cuRobo's own default."""
+_SETUP_S = 600.0
+"""How long it may take to load cuRobo and to warm it up [s]: it compiles its kernels, which takes minutes at first."""
+_GRACE_S = 5.0
+"""How much longer than a search may take it is waited for its answer [s]; a round figure."""
+_FIRST_OBSTACLES = 512
+"""Obstacles that there is memory for at first; more are loaded with a new planner with room for eight times as many."""
+_MOST_POSES = 4
+"""Poses of a goal that are tried, the preferred first; a round figure."""
+_EXACT_ITERATIONS = 60
+"""Iterations of inverse kinematics from the end of cuRobo's path, which is 5 mm away at most; a round figure."""
+_TRIVIAL_RAD = 1e-6
+"""Joint positions this close are the same [rad]: single precision."""
+_SAMPLES_S = 0.02
+"""Spacing of the samples that cuRobo is asked for [s]: its own default."""
+
+
+class CuroboVersion(Protocol):
+    """What both versions of cuRobo do here, each by its own names."""
+
+    def show(self, obstacles: list[tuple[str, list[float], list[float]]]) -> None:
+        """Put obstacles in the place of those before; see `curobo_model.cuboids`."""
+
+    def attach(self, link: str, balls: FloatArray, q: FloatArray) -> None:
+        """Put balls (N, 4) onto a link, at joint positions (n,)."""
+
+    def to_pose(self, q: FloatArray, pose: list[float], planning_s: float) -> FloatArray | str:
+        """Joint positions (N, n) on the way to a pose [x, y, z, qw, qx, qy, qz], or why there are none."""
+
+    def to_joints(self, q: FloatArray, target: FloatArray, planning_s: float) -> FloatArray | str:
+        """The same on the way to joint positions (n,)."""
+
+    def reset_seed(self) -> None:
+        """Draw from now on as at first."""
+
+
+class CuroboPlanner:
+    """Plans with cuRobo; see ports.Planner.
+
+    Args:
+        seed: Seed of the embedded planner, which follows straight lines.
+        robot: The robot; the default one where None.
+        planning_s: Time that one search for a path may take [s]; PLANNING_S where None.
+
+    Raises:
+        ToolError: UNAVAILABLE where cuRobo or a GPU is missing, or cannot be set up.
+    """
+
+    def __init__(self, seed: int = 0, robot: RobotModel | None = None, planning_s: float | None = None) -> None:
+        self._version = _find_version()
+        self._robot = robot or load_robot()
+        self._planning_s = planning_s or PLANNING_S
+        self._own = EmbeddedPlanner(seed, self._robot, planning_s)
+        self._kinematics = Kinematics(self._robot)
+        self._model = collision_model(self._robot)
+        self._folder = tempfile.TemporaryDirectory(prefix="toolhand_curobo_")
+        urdf = Path(self._folder.name) / f"{describe(self._robot).name}.urdf"
+        urdf.write_text(exported_urdf(self._robot)[0], encoding="utf-8")
+        self._document = robot_document(self._robot, self._model, str(urdf), self._version is _MotionPlanner)
+        self._calls = LibraryCalls("cuRobo")
+        self._room = _FIRST_OBSTACLES
+        self._curobo = self._set_up()
+
+    @property
+    def stats(self) -> PlannerStats:
+        """See ports.Planner; cuRobo does not count."""
+        return PlannerStats()
+
+    def reseed(self, seed: int) -> None:
+        """See ports.Planner. cuRobo draws again as at first; its answers depend on the GPU besides."""
+        self._own.reseed(seed)
+        self._calls.run(self._curobo.reset_seed, _GRACE_S)
+
+    def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
+        """See ports.Planner.
+
+        Raises:
+            ToolError: OUT_OF_WORKSPACE, IK_FAILED, PLAN_FAILED; INVALID_ARGUMENT on malformed input; TIMEOUT where
+                cuRobo does not answer, UNAVAILABLE where it fails.
+        """
+        q = check_start(start, self._robot)
+        check_speed(speed)
+        check_scene(scene)
+        if isinstance(goal, LinearGoal):
+            return self._own.plan(start, goal, scene, speed)
+        if isinstance(goal, JointGoal):
+            return self._to_joints(q, joint_target(q, goal, self._robot), scene, speed)
+        if isinstance(goal, PoseGoal):
+            return self._to_poses(q, goal, scene, speed)
+        raise invalid(f"The goal must be a PoseGoal, LinearGoal or JointGoal, got {type(goal).__name__}.")
+
+    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene, back: FloatArray | None = None) -> bool:
+        """See ports.Planner; the embedded planner says so."""
+        return self._own.reachable(T_base_gripper, scene, back)
+
+    # -- goals -----------------------------------------------------------------------------------
+
+    def _to_joints(self, q: FloatArray, target: FloatArray, scene: CollisionScene, speed: float) -> Trajectory:
+        if float(np.abs(target - q).max()) < _TRIVIAL_RAD:
+            return timed(q[None], q, target, self._robot, speed)
+        turned = self._turned(q)
+        path = self._asked(
+            q - turned, scene, lambda: self._curobo.to_joints(q - turned, target - turned, self._planning_s)
+        )
+        if isinstance(path, str):
+            raise _no_path(path)
+        return timed(path + turned, q, target, self._robot, speed)
+
+    def _to_poses(self, q: FloatArray, goal: PoseGoal, scene: CollisionScene, speed: float) -> Trajectory:
+        poses, tolerance = check_poses(goal)
+        turned = self._turned(q)
+        failure: ToolError | None = None
+        for _, T in reachable_poses(poses, scene, self._robot)[:_MOST_POSES]:
+            if not has_solution(T, q, self._kinematics):
+                failure = failure or no_solution(T, self._robot)
+                continue
+            path = self._asked(q - turned, scene, self._pose_question(q - turned, pose_list(T)))
+            if isinstance(path, str):
+                failure = _no_path(path)
+                continue
+            path = path + turned
+            # It ends within 5 mm: joint positions exactly at the pose are beside it.
+            end = self._kinematics.descend(T, path[-1], _EXACT_ITERATIONS, *tolerance)
+            if end is not None:
+                return timed(path, q, end, self._robot, speed)
+            failure = _no_path("it ends where no joint positions within the limits are exactly at the pose")
+        assert failure is not None  # there is a pose, or `reachable_poses` has raised
+        raise failure
+
+    def _pose_question(self, q: FloatArray, pose: list[float]) -> Callable[[], FloatArray | str]:
+        return lambda: self._curobo.to_pose(q, pose, self._planning_s)
+
+    def _turned(self, q: FloatArray) -> FloatArray:
+        """Whole turns (n,) of the joints without stops [rad]: cuRobo gives these a range of two turns about 0."""
+        return np.where(self._robot.continuous, 2.0 * np.pi * np.round(q / (2.0 * np.pi)), 0.0)
+
+    # -- cuRobo ----------------------------------------------------------------------------------
+
+    def _asked(
+        self, q: FloatArray, scene: CollisionScene, question: Callable[[], FloatArray | str]
+    ) -> FloatArray | str:
+        """The answer among these obstacles, and with this in the hand; finite joint positions (N, n), N >= 1."""
+        obstacles = cuboids(scene, self._robot, self._model)
+        jaws = jaw_balls(self._robot, self._model.balls, attached_opening(scene, self._robot.gripper))
+        held = held_balls(scene.attached, HELD_COUNT)
+        if len(obstacles) > self._room:
+            while len(obstacles) > self._room:
+                self._room *= 8
+            self._curobo = self._set_up()
+
+        def ask() -> FloatArray | str:
+            self._curobo.show(obstacles)
+            self._curobo.attach(JAWS, padded(jaws, max(1, jaw_count(self._model, self._robot))), q)
+            self._curobo.attach(ATTACHED, padded(held, HELD_COUNT), q)
+            return question()
+
+        answer = self._calls.run(ask, self._planning_s + _GRACE_S)
+        if isinstance(answer, str):
+            return answer
+        path = np.asarray(answer, float)
+        if path.ndim != 2 or path.shape[1] != self._robot.dof or not len(path) or not np.isfinite(path).all():
+            raise unavailable("cuRobo's answer is no path of this robot.", "Look whether its version fits this one.")
+        return path
+
+    def _set_up(self) -> CuroboVersion:
+        made: CuroboVersion = self._calls.run(
+            lambda: self._version(self._document, self._robot.arm_joints, self._robot.tip_frame, self._room), _SETUP_S
+        )
+        return made
+
+
+def _no_path(why: str) -> ToolError:
+    return ToolError(ErrorCode.PLAN_FAILED, f"cuRobo found no path: {why}.", "Try another pose, or move things away.")
+
+
+def _find_version() -> Callable[[dict[str, Any], tuple[str, ...], str, int], CuroboVersion]:
+    """The class for the version of cuRobo that is installed.
+
+    Raises:
+        ToolError: UNAVAILABLE where there is none, or no GPU.
+    """
+    if importlib.util.find_spec("curobo") is None:
+        raise unavailable("The planner 'curobo' needs cuRobo, which is not installed.", WHERE)
+    version = next((made for module, made in _VERSIONS.items() if _there(module)), None)
+    if version is None:
+        raise unavailable("The installed package curobo is not NVIDIA's cuRobo 0.7 or 0.8.", WHERE)
+    try:
+        import torch
+    except ImportError as error:
+        raise unavailable("cuRobo needs PyTorch, which is not installed.", WHERE) from error
+    if not torch.cuda.is_available():
+        raise unavailable(
+            "cuRobo needs an NVIDIA GPU with CUDA, and PyTorch finds none here.", "Use planner:=embedded."
+        )
+    return version
+
+
+def _there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, AttributeError, ValueError):  # a package of that name without these folders
+        return False
+
+
+def _numbers(tensor: Any) -> FloatArray:
+    """A tensor of the GPU as floats."""
+    return np.asarray(tensor.detach().cpu().numpy(), dtype=float)
+
+
+def _rows(plan: Any, names: list[str], joints: tuple[str, ...]) -> FloatArray:
+    """Joint positions (N, n) of a plan whose columns have these names, in the order of `joints`."""
+    position = _numbers(plan.position)
+    return position.reshape(-1, position.shape[-1])[:, [names.index(name) for name in joints]]
+
+
+class _MotionGen:
+    """cuRobo 0.7: MotionGen."""
+
+    def __init__(self, document: dict[str, Any], joints: tuple[str, ...], tip: str, room: int) -> None:
+        from curobo.geom.sdf.world import CollisionCheckerType
+        from curobo.geom.types import Cuboid, WorldConfig
+        from curobo.types.base import TensorDeviceType
+        from curobo.types.math import Pose
+        from curobo.types.robot import JointState
+        from curobo.wrap.reacher.motion_gen import MotionGen, MotionGenConfig, MotionGenPlanConfig
+
+        self._joints, self._device = joints, TensorDeviceType()
+        self._Cuboid, self._World, self._Pose, self._State = Cuboid, WorldConfig, Pose, JointState
+        self._Plan = MotionGenPlanConfig
+        config = MotionGenConfig.load_from_robot_config(
+            document,
+            WorldConfig(cuboid=[]),
+            tensor_args=self._device,
+            interpolation_dt=_SAMPLES_S,
+            collision_checker_type=CollisionCheckerType.PRIMITIVE,
+            collision_cache={"obb": room},
+        )
+        self._gen = MotionGen(config)
+        self._gen.warmup()
+
+    def show(self, obstacles: list[tuple[str, list[float], list[float]]]) -> None:
+        boxes = [self._Cuboid(name=name, pose=pose, dims=dims) for name, pose, dims in obstacles]
+        self._gen.update_world(self._World(cuboid=boxes))
+
+    def attach(self, link: str, balls: FloatArray, q: FloatArray) -> None:
+        self._gen.attach_spheres_to_robot(sphere_tensor=self._device.to_device(balls), link_name=link)
+
+    def to_pose(self, q: FloatArray, pose: list[float], planning_s: float) -> FloatArray | str:
+        goal = self._Pose(position=self._device.to_device([pose[:3]]), quaternion=self._device.to_device([pose[3:]]))
+        return self._read(self._gen.plan_single(self._state(q), goal, self._Plan(timeout=planning_s)))
+
+    def to_joints(self, q: FloatArray, target: FloatArray, planning_s: float) -> FloatArray | str:
+        config = self._Plan(timeout=planning_s)
+        return self._read(self._gen.plan_single_js(self._state(q), self._state(target), config))
+
+    def reset_seed(self) -> None:
+        self._gen.reset_seed()
+
+    def _state(self, q: FloatArray) -> Any:
+        return self._State.from_position(self._device.to_device(q[None]), joint_names=list(self._joints))
+
+    def _read(self, result: Any) -> FloatArray | str:
+        if result is None:
+            return "it gave no result"
+        if not bool(_numbers(result.success).any()):
+            status = result.status
+            return str(getattr(status, "value", status) or "unknown reason")[:100].rstrip(".")
+        return _rows(result.get_interpolated_plan(), list(self._gen.joint_names), self._joints)
+
+
+class _MotionPlanner:
+    """cuRobo 0.8: MotionPlanner."""
+
+    def __init__(self, document: dict[str, Any], joints: tuple[str, ...], tip: str, room: int) -> None:
+        from curobo.motion_planner import MotionPlanner, MotionPlannerCfg
+        from curobo.scene import Cuboid, Scene
+        from curobo.types import DeviceCfg, GoalToolPose, JointState
+
+        self._joints, self._tip, self._device = joints, tip, DeviceCfg()
+        self._Cuboid, self._Scene, self._Goal, self._State = Cuboid, Scene, GoalToolPose, JointState
+        config = MotionPlannerCfg.create(robot=document, collision_cache={"cuboid": room}, device_cfg=self._device)
+        self._planner = MotionPlanner(config)
+        self._planner.warmup()
+
+    def show(self, obstacles: list[tuple[str, list[float], list[float]]]) -> None:
+        boxes = [self._Cuboid(name=name, pose=pose, dims=dims) for name, pose, dims in obstacles]
+        self._planner.update_world(self._Scene(cuboid=boxes))
+
+    def attach(self, link: str, balls: FloatArray, q: FloatArray) -> None:
+        self._planner.attachment_manager.update(self._device.to_device(balls), self._state(q), link_name=link)
+
+    def to_pose(self, q: FloatArray, pose: list[float], planning_s: float) -> FloatArray | str:
+        # Problems, steps, tool frames and alternatives: one each.
+        position, quaternion = (self._device.to_device([[[[part]]]]) for part in (pose[:3], pose[3:]))
+        goal = self._Goal(tool_frames=[self._tip], position=position, quaternion=quaternion)
+        return self._read(self._planner.plan_pose(goal, self._state(q)))
+
+    def to_joints(self, q: FloatArray, target: FloatArray, planning_s: float) -> FloatArray | str:
+        return self._read(self._planner.plan_cspace(self._state(target), self._state(q)))
+
+    def reset_seed(self) -> None:
+        self._planner.reset_seed()
+
+    def _state(self, q: FloatArray) -> Any:
+        return self._State.from_position(self._device.to_device(q[None]), joint_names=list(self._joints))
+
+    def _read(self, result: Any) -> FloatArray | str:
+        if result is None:
+            return "neither inverse kinematics nor its graph planner led to one"
+        if not bool(_numbers(result.success).any()):
+            return "its optimisation did not end without collision at the goal"
+        return _rows(result.get_interpolated_plan(), list(self._planner.joint_names), self._joints)
+
+
+_VERSIONS: dict[str, Callable[[dict[str, Any], tuple[str, ...], str, int], CuroboVersion]] = {
+    "curobo.motion_planner": _MotionPlanner,
+    "curobo.wrap.reacher.motion_gen": _MotionGen,
+}
+"""Modules that only one version has, and what speaks to it."""
