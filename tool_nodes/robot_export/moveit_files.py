@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tool_nodes.motion.robot_model import RobotModel
+from tool_nodes.motion.timing import SAMPLE_PERIOD
 from tool_nodes.robot_export.description import describe
 from tool_nodes.robot_export.touching import IgnoredPair
 
@@ -21,6 +22,9 @@ PLANNER = "RRTConnectkConfigDefault"
 _SEGMENT_RAD = 0.05
 """How far apart OMPL checks a path, the sum over the joints [rad]; a round figure. MoveIt's default is a hundredth of
 all ranges together, 0.4 rad for a Gen3, between which an arm passes through things."""
+_TIMED_PATH_RAD = 0.02
+"""How far timing may round off the corners of a path [rad]: what the own check lets lie between two configurations.
+MoveIt's default is 0.1 rad, which is no longer the path that was checked."""
 _SCALING = 0.1
 """Share of velocities and accelerations where a request names none [-]: MoveIt's own default for new robots."""
 _CARTESIAN = {"max_trans_vel": 1.0, "max_trans_acc": 2.25, "max_trans_dec": -5.0, "max_rot_vel": 1.57}
@@ -192,6 +196,8 @@ def _ompl(robot: RobotModel) -> dict[str, Any]:
     return {
         **_pipeline("ompl_interface/OMPLPlanner", adds_times=True),
         "start_state_max_bounds_error": 0.1,
+        # Samples as dense as the project's own: at MoveIt's 0.1 s the cubics between them leave the path.
+        "totg": {"path_tolerance": _TIMED_PATH_RAD, "resample_dt": SAMPLE_PERIOD},
         "planner_configs": {PLANNER: {"type": "geometric::RRTConnect", "range": 0.0}},
         ARM: group,
     }

@@ -25,8 +25,12 @@ from tool_nodes.ports import Planner
 from tool_nodes.results import ToolError
 from tool_nodes.types import CollisionScene, LinearGoal, PoseGoal, Trajectory
 
-SAMPLES_S = 0.1
-"""Spacing of MoveIt's samples [s]."""
+LINE_SAMPLES_S = 0.1
+"""Spacing of Pilz's samples [s]."""
+
+
+LONG_S = 300.0
+"""A bound against hanging [s], for computers that are busy with something else."""
 
 
 class MoveIt:
@@ -40,6 +44,7 @@ class MoveIt:
         for needed in ("plan_request_params", "planning_scene_monitor_options"):
             assert config[needed]
         self.pipelines = config["planning_pipelines"]["pipeline_names"]
+        self.spacing = {"LIN": LINE_SAMPLES_S, "RRTConnectkConfigDefault": config["ompl"]["totg"]["resample_dt"]}
         self.kinematics = Kinematics(GEN3)
         self.cell = Workcell(GEN3, "base_link", self.kinematics)
         self.planner = EmbeddedPlanner(0, GEN3)
@@ -72,8 +77,8 @@ class MoveIt:
         return self.planner.plan(q, goal, scene, speed)
 
 
-def message(trajectory: Trajectory) -> RobotTrajectory:
-    t = np.arange(0.0, trajectory.duration, SAMPLES_S)
+def message(trajectory: Trajectory, spacing: float) -> RobotTrajectory:
+    t = np.arange(0.0, trajectory.duration, spacing)
     t = np.append(t[trajectory.duration - t > 1e-3], trajectory.duration)
     path = CubicHermiteSpline(trajectory.t, trajectory.q, trajectory.qd)
     made = RobotTrajectory()
@@ -120,7 +125,9 @@ def moveit_py() -> PackageDouble:
         code, trajectory = MoveItErrorCodes(val=MoveItErrorCodes.SUCCESS), None
         try:
             path = this._moveit.plan(this._start, this._goals, single_plan_parameters)
-            trajectory = double.make("RobotTrajectory", _message=message(path))
+            trajectory = double.make(
+                "RobotTrajectory", _message=message(path, this._moveit.spacing[single_plan_parameters.planner_id])
+            )
         except (MessageRefused, ToolError) as error:
             name = str(error) if isinstance(error, MessageRefused) else "PLANNING_FAILED"
             code = MoveItErrorCodes(val=getattr(MoveItErrorCodes, name, MoveItErrorCodes.FAILURE), message=str(error))
@@ -175,4 +182,4 @@ def over_moveit_py() -> Iterator[Planner]:
     from tool_nodes.drivers.moveit_py import MoveItPyPlanner
 
     with installed(moveit_py()):
-        yield checked(MoveItPyPlanner(0, GEN3), GEN3)
+        yield checked(MoveItPyPlanner(0, GEN3, LONG_S), GEN3)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.gen3 import GEN3, NAMED_STATES
-from tests.tool_nodes.motion.planners.fake_curobo import installed, matrix, newer, older, tensor
+from tests.tool_nodes.motion.planners.fake_curobo import LONG_S, installed, matrix, newer, older, tensor
 from tests.tool_nodes.motion.planners.tables import PackageDouble, read_table
 from tool_nodes import registry
 from tool_nodes.drivers import curobo
@@ -64,7 +64,7 @@ def test_it_is_chosen_by_its_name(double: PackageDouble) -> None:
 def test_without_curobo_a_sentence_says_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(curobo.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ToolError, match="needs cuRobo, which is not installed") as caught:
-        CuroboPlanner(0, GEN3)
+        CuroboPlanner(0, GEN3, LONG_S)
     assert caught.value.code is ErrorCode.UNAVAILABLE
     assert "github.com/NVlabs/curobo" in caught.value.hint
     assert "nvidia-curobo on PyPI are not it" in caught.value.hint
@@ -75,17 +75,17 @@ def test_a_package_of_that_name_is_told_apart(monkeypatch: pytest.MonkeyPatch) -
     placeholder.__spec__ = importlib.machinery.ModuleSpec("curobo", None)
     monkeypatch.setitem(sys.modules, "curobo", placeholder)
     with pytest.raises(ToolError, match=r"The installed package curobo is not NVIDIA's cuRobo 0\.7"):
-        CuroboPlanner(0, GEN3)
+        CuroboPlanner(0, GEN3, LONG_S)
 
 
 def test_without_a_gpu_a_sentence_says_so() -> None:
     with installed(newer(), gpu=False), pytest.raises(ToolError, match="needs an NVIDIA GPU with CUDA") as caught:
-        CuroboPlanner(0, GEN3)
+        CuroboPlanner(0, GEN3, LONG_S)
     assert caught.value.code is ErrorCode.UNAVAILABLE
 
 
 def test_every_call_is_in_the_table_of_its_version(double: PackageDouble) -> None:
-    planner = CuroboPlanner(0, GEN3)
+    planner = CuroboPlanner(0, GEN3, LONG_S)
     held = (Box(pose(np.eye(3), [0.0, 0.0, 0.14]), np.array([0.02, 0.02, 0.05])),)
     checked(planner, GEN3).plan(PARK, AHEAD, CollisionScene(attached=held))
     checked(planner, GEN3).plan(PARK, JointGoal(ASIDE), CollisionScene())
@@ -130,7 +130,7 @@ def test_a_call_that_the_table_lacks_fails(
     entry = next(classes[where] for classes in double.table["modules"].values() if where in classes)
     change(entry[key])
     with installed(double), pytest.raises(ToolError, match=says) as caught:
-        CuroboPlanner(0, GEN3).plan(PARK, JointGoal(ASIDE), CollisionScene())
+        CuroboPlanner(0, GEN3, LONG_S).plan(PARK, JointGoal(ASIDE), CollisionScene())
     assert caught.value.code is ErrorCode.UNAVAILABLE
 
 
@@ -142,7 +142,7 @@ def test_the_real_part_of_a_quaternion_comes_first(double: PackageDouble) -> Non
     numbers = pose_list(T)
     np.testing.assert_allclose(matrix(numbers[:3], numbers[3:]), T, atol=1e-9)
     turned = CollisionScene((Box(pose(rotation_z(0.3), [0.6, -0.3, 0.05]), np.array([0.05, 0.02, 0.05])),))
-    planner = CuroboPlanner(0, GEN3)
+    planner = CuroboPlanner(0, GEN3, LONG_S)
     planner.plan(PARK, JointGoal(ASIDE), turned)
     (box,) = [box for box in cell_of(planner).cuboids if box.name.startswith("box")]
     np.testing.assert_allclose(matrix(box.pose[:3], box.pose[3:]), turned.boxes[0].T_parent_box, atol=1e-9)
@@ -185,7 +185,7 @@ def test_the_jaws_are_where_the_opening_has_them(opening: float) -> None:
 
 def test_what_is_held_is_covered_by_as_many_balls_as_there_are(double: PackageDouble) -> None:
     held = (Box(pose(rotation_z(0.2), [0.0, 0.0, 0.16]), np.array([0.03, 0.04, 0.07])),)
-    planner = CuroboPlanner(0, GEN3)
+    planner = CuroboPlanner(0, GEN3, LONG_S)
     planner.plan(PARK, JointGoal(ASIDE), CollisionScene(attached=held, opening_m=0.06))
     balls = cell_of(planner).balls["attached_object"]
     assert 0 < len(balls) <= 64
@@ -204,7 +204,7 @@ def test_more_than_balls_can_cover_is_refused() -> None:
 
 
 def test_more_obstacles_than_there_is_memory_for_get_a_new_planner(double: PackageDouble) -> None:
-    planner = CuroboPlanner(0, GEN3)
+    planner = CuroboPlanner(0, GEN3, LONG_S)
     first = cell_of(planner)
     points = np.random.default_rng(0).uniform([0.5, 0.3, 0.0], [0.8, 0.6, 0.1], (700, 3))
     planner.plan(PARK, JointGoal(PARK + 0.05), CollisionScene(points=points))
@@ -233,7 +233,7 @@ def changed(real: Callable[..., Any], answer: Callable[[Any], Any]) -> Callable[
 
 def answering(monkeypatch: pytest.MonkeyPatch, double: PackageDouble, answer: Callable[[Any], Any]) -> CuroboPlanner:
     """A planner over a double whose plans something happens to."""
-    planner = CuroboPlanner(0, GEN3)
+    planner = CuroboPlanner(0, GEN3, LONG_S)
     behaviours: Any = double.behaviours
     for name in ("MotionGen.plan_single_js", "MotionPlanner.plan_cspace"):
         if name in behaviours:
@@ -307,7 +307,7 @@ def test_a_call_that_hangs_ends_and_nothing_more_is_asked(
 
 def test_its_own_words_say_why_there_is_no_path() -> None:
     with installed(older()):
-        planner = CuroboPlanner(0, GEN3)
+        planner = CuroboPlanner(0, GEN3, LONG_S)
         wall = CollisionScene((Box(pose(np.eye(3), Kinematics(GEN3).fk(PARK)[:3, 3]), np.full(3, 0.05)),))
         with pytest.raises(ToolError, match="cuRobo found no path: Start state is colliding with world"):
             planner.plan(PARK, JointGoal(ASIDE), wall)
@@ -315,7 +315,7 @@ def test_its_own_words_say_why_there_is_no_path() -> None:
 
 def test_poses_are_tried_in_their_order(double: PackageDouble) -> None:
     near, far = AHEAD.T_base_gripper[0], pose(DOWN, [0.5, -0.2, 0.3])
-    planner = checked(CuroboPlanner(0, GEN3), GEN3)
+    planner = checked(CuroboPlanner(0, GEN3, LONG_S), GEN3)
     goal = replace(AHEAD, T_base_gripper=np.array([far, near]))
     end = Kinematics(GEN3).fk(planner.plan(PARK, goal, CollisionScene()).q[-1])
     np.testing.assert_allclose(end, far, atol=1e-4)

@@ -14,7 +14,7 @@ import pytest
 from moveit_msgs.msg import MoveItErrorCodes
 
 from tests.gen3 import GEN3, NAMED_STATES
-from tests.tool_nodes.motion.planners.fake_moveit_py import installed, moveit_py
+from tests.tool_nodes.motion.planners.fake_moveit_py import LONG_S, installed, moveit_py
 from tests.tool_nodes.motion.planners.tables import PackageDouble
 from tool_nodes import registry
 from tool_nodes.drivers import moveit_py as driver
@@ -57,7 +57,7 @@ def test_without_moveit_py_a_sentence_says_where_it_comes_from() -> None:
 def test_a_package_of_that_name_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "moveit", ModuleType("moveit"))
     with pytest.raises(ToolError, match=r"needs MoveIt's moveit_py: No module named 'moveit\.planning'"):
-        MoveItPyPlanner(0, GEN3)
+        MoveItPyPlanner(0, GEN3, LONG_S)
 
 
 def test_every_call_is_in_the_table(double: PackageDouble) -> None:
@@ -87,12 +87,12 @@ def test_a_call_that_the_table_lacks_fails(where: str, method: str, arguments: s
     if arguments is not None:
         methods[method] = arguments
     with installed(double), pytest.raises(ToolError, match=says) as caught:
-        MoveItPyPlanner(0, GEN3).plan(PARK, JointGoal(ASIDE), CollisionScene())
+        MoveItPyPlanner(0, GEN3, LONG_S).plan(PARK, JointGoal(ASIDE), CollisionScene())
     assert caught.value.code is ErrorCode.UNAVAILABLE
 
 
 def test_two_planners_of_one_robot_share_the_one_moveit(double: PackageDouble) -> None:
-    assert MoveItPyPlanner(0, GEN3)._moveit is MoveItPyPlanner(1, GEN3)._moveit
+    assert MoveItPyPlanner(0, GEN3, LONG_S)._moveit is MoveItPyPlanner(1, GEN3)._moveit
 
 
 def test_its_parameters_are_plain_and_say_what_moveit_needs(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_its_parameters_are_plain_and_say_what_moveit_needs(tmp_path: Path) -> N
 def test_a_line_that_begins_in_contact_is_followed(double: PackageDouble) -> None:
     tip = Kinematics(GEN3).fk(PARK)
     touched = CollisionScene((Box(pose(np.eye(3), tip[:3, 3] + [0.0, 0.0, -0.165]), np.full(3, 0.02)),), margin=0.0)
-    planner = checked(MoveItPyPlanner(0, GEN3), GEN3)
+    planner = checked(MoveItPyPlanner(0, GEN3, LONG_S), GEN3)
     planner.plan(PARK, LinearGoal(RAISED), touched)
 
 
@@ -122,7 +122,7 @@ def answering(double: PackageDouble, monkeypatch: pytest.MonkeyPatch, answer: Ca
     behaviours: Any = double.behaviours
     real = behaviours["PlanningComponent.plan"]
     monkeypatch.setitem(behaviours, "PlanningComponent.plan", lambda *given, **named: answer(real(*given, **named)))
-    return MoveItPyPlanner(0, GEN3)
+    return MoveItPyPlanner(0, GEN3, LONG_S)
 
 
 def crash(answer: Any) -> Any:
