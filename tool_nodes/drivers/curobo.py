@@ -26,6 +26,7 @@ from tool_nodes.drivers.curobo_model import (
     timed,
 )
 from tool_nodes.drivers.library_calls import LibraryCalls
+from tool_nodes.drivers.room import with_room
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.motion.reach import (
@@ -38,7 +39,7 @@ from tool_nodes.motion.reach import (
     reachable_poses,
 )
 from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.scene_model import attached_opening, check_scene
+from tool_nodes.motion.scene_model import SceneModels, attached_opening, check_scene
 from tool_nodes.ports import PlannerStats
 from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from tool_nodes.robot_export.curobo_files import ATTACHED
@@ -105,6 +106,7 @@ class CuroboPlanner:
         self._planning_s = planning_s or PLANNING_S
         self._own = EmbeddedPlanner(seed, self._robot, planning_s)
         self._kinematics = Kinematics(self._robot)
+        self._models = SceneModels(robot=self._robot)
         self._model = collision_model(self._robot)
         self._folder = tempfile.TemporaryDirectory(prefix="toolhand_curobo_")
         urdf = Path(self._folder.name) / f"{describe(self._robot).name}.urdf"
@@ -137,9 +139,10 @@ class CuroboPlanner:
         if isinstance(goal, LinearGoal):
             return self._own.plan(start, goal, scene, speed)
         if isinstance(goal, JointGoal):
-            return self._to_joints(q, joint_target(q, goal, self._robot), scene, speed)
+            target = joint_target(q, goal, self._robot)
+            return with_room(q, scene, self._models, lambda among: self._to_joints(q, target, among, speed))
         if isinstance(goal, PoseGoal):
-            return self._to_poses(q, goal, scene, speed)
+            return with_room(q, scene, self._models, lambda among: self._to_poses(q, goal, among, speed))
         raise invalid(f"The goal must be a PoseGoal, LinearGoal or JointGoal, got {type(goal).__name__}.")
 
     def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene, back: FloatArray | None = None) -> bool:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from tool_nodes.drivers.room import with_room
 from tool_nodes.motion.collision import Checker
 from tool_nodes.motion.kinematics import Kinematics, check_pose
-from tool_nodes.motion.limits import between
 from tool_nodes.motion.reach import check_poses, check_speed, check_start, joint_target, reach_error, reachable_poses
 from tool_nodes.motion.reach import no_solution as no_solution_of
 from tool_nodes.motion.robot_model import RobotModel, load_robot
@@ -26,10 +25,6 @@ from tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, Linear
 
 PLANNING_S = 5.0
 """How long move_group may search for one path [s] where nothing else is said: MoveIt's own clients' default."""
-
-_CUT_OFF = 0.002
-"""What cubics between samples 0.1 s apart may leave a path by [m]: 1.1 mrad in the middle of a swing, 0.5 m from the
-joint, and rounded up to the clearance of the embedded planner's search."""
 
 _ASKED_AGAIN = 4
 """Poses, at most, of which it is asked after a failure whether the arm reaches them at all; a round figure."""
@@ -133,22 +128,13 @@ class MoveItPlanner:
             raise no_solution_of(within[0], self._robot) from error
 
     def _clear(self, q: FloatArray, scene: CollisionScene, ask: Callable[[], Trajectory]) -> Trajectory:
-        """A path from q (n,) among obstacles; where one meets something after all, it is asked for once more.
+        """A path from q (n,) among obstacles: MoveIt checks its own, the controller follows cubics between samples."""
 
-        MoveIt checks its path, and the controller follows the cubics between samples of it 0.1 s apart: by the second
-        one obstacles are larger by what these cut off.
-        """
-        self._show(scene)
-        path = ask()
-        if Checker(self._models.of(scene), q).path_free(between(path)):
-            return path
-        self._show(replace(scene, margin=scene.margin + _CUT_OFF))
-        try:
+        def among(shown: CollisionScene) -> Trajectory:
+            self._show(shown)
             return ask()
-        except ToolError as error:
-            if error.code is not ErrorCode.PLAN_FAILED:
-                raise
-            return path  # the check of all planners' answers says what it meets
+
+        return with_room(q, scene, self._models, among)
 
     def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene, back: FloatArray | None = None) -> bool:
         """See ports.Planner: MoveIt solves the pose, and follows the line to it; the own check says what is free.

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tool_nodes.drivers.library_calls import LibraryCalls
+from tool_nodes.drivers.room import with_room
 from tool_nodes.files import write_whole
 from tool_nodes.motion.kinematics import Kinematics, check_pose
 from tool_nodes.motion.planner import EmbeddedPlanner
@@ -30,7 +31,7 @@ from tool_nodes.motion.reach import (
     reachable_poses,
 )
 from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.scene_model import attached_opening, check_scene
+from tool_nodes.motion.scene_model import SceneModels, attached_opening, check_scene
 from tool_nodes.ports import PlannerStats
 from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from tool_nodes.robot_export.description import describe, exported_urdf
@@ -75,6 +76,7 @@ class MoveItPyPlanner:
         self._planning_s = planning_s or PLANNING_S
         self._own = EmbeddedPlanner(seed, self._robot, planning_s)
         self._kinematics = Kinematics(self._robot)
+        self._models = SceneModels(robot=self._robot)
         self._frame = describe(self._robot).base
         self._calls, self._moveit = _started(self._robot)
         self._component = self._calls.run(
@@ -113,7 +115,9 @@ class MoveItPyPlanner:
         if isinstance(goal, JointGoal):
             target = joint_target(q, goal, self._robot)
             joints = [joint_constraints(self._robot.arm_joints, target, _JOINT_TOLERANCE)]
-            return self._asked(q, joints, scene, speed, (OMPL, PLANNER))
+            return with_room(
+                q, scene, self._models, lambda among: self._asked(q, joints, among, speed, (OMPL, PLANNER))
+            )
         if not isinstance(goal, PoseGoal):
             raise invalid(f"The goal must be a PoseGoal, LinearGoal or JointGoal, got {type(goal).__name__}.")
         poses = [T for _, T in reachable_poses(check_poses(goal)[0], scene, self._robot)]
@@ -122,7 +126,7 @@ class MoveItPyPlanner:
             raise no_solution(poses[0], self._robot)
         tolerance = goal.position_tolerance, goal.rotation_tolerance
         goals = [pose_constraints(T, self._frame, tip, *tolerance) for T in solvable]
-        return self._asked(q, goals, scene, speed, (OMPL, PLANNER))
+        return with_room(q, scene, self._models, lambda among: self._asked(q, goals, among, speed, (OMPL, PLANNER)))
 
     def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene, back: FloatArray | None = None) -> bool:
         """See ports.Planner; the embedded planner says so."""
