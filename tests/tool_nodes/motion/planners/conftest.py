@@ -18,6 +18,7 @@ from tests.tool_nodes.motion.planners.fake_curobo import newer, older, over_curo
 from tests.tool_nodes.motion.planners.fake_moveit_py import over_moveit_py
 from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.ports import Planner
+from tool_nodes.ros.calling import Deadlines
 
 
 @contextlib.contextmanager
@@ -28,7 +29,7 @@ def embedded() -> Iterator[Planner]:
 @contextlib.contextmanager
 def moveit() -> Iterator[Planner]:
     """Over the double of move_group, with all that a question and its answer become on the way."""
-    with over_double("gen3") as (planner, _):
+    with over_double("gen3", deadlines=Deadlines(availability_s=30.0, response_s=60.0)) as (planner, _):
         yield planner
 
 

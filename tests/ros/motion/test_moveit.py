@@ -1,0 +1,50 @@
+"""The motion node with the planner `moveit`: things are picked and placed by paths from a double of move_group.
+
+`toolhand bench planners` carries out sentences of the paper through the whole graph so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rclpy.parameter import Parameter
+
+from sim.ros.move_group_double import MoveGroupDouble
+from tool_nodes.drivers.moveit import MoveItPlanner
+from tool_nodes.motion.checked_planner import CheckedPlanner
+
+
+def test_a_thing_is_picked_placed_and_picked_again_by_the_paths_of_move_group(make_cell: Any, target: Any) -> None:
+    cell = make_cell(lockstep=True, use_sim_time=True, planner="moveit", availability_deadline_s=30.0)
+    assert isinstance(cell.motion._planner, CheckedPlanner)
+    assert isinstance(cell.motion._planner._planner, MoveItPlanner)
+    asked: list[str] = []
+
+    class Counting(MoveGroupDouble):
+        def _on_plan(self, request: Any, response: Any) -> Any:
+            asked.append("path")
+            return super()._on_plan(request, response)
+
+        def _on_line(self, request: Any, response: Any) -> Any:
+            asked.append("line")
+            return super()._on_line(request, response)
+
+    double = cell.spin(lambda context: Counting(context=context, parameter_overrides=[Parameter("seed", value=3)]))
+    cell.start_simulator(lockstep=True)
+    pose = target.T_base_gripper
+    _, result = cell.grasp(pose).end()
+    assert result.status.success, result.status.message
+    assert list(double._cell._attached) == ["toolhand_held"]
+    _, result = cell.place(target.place).end()
+    assert result.status.success, result.status.message
+    assert not double._cell._attached
+    block = next(item for item in target.scene.objects if item.item == "toy block")
+    moved = pose.copy()
+    moved[:2, 3] += np.subtract(target.place[:2], block.position_m[:2])
+    _, result = cell.grasp(moved).end()
+    assert result.status.success, result.status.message
+    assert result.opening > 0.01
+    # To the pre-grasp, home, above the place, home, to the pre-grasp, home; down and up again each time.
+    assert asked.count("path") >= 6
+    assert asked.count("line") >= 6
