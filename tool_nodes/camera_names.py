@@ -23,7 +23,7 @@ class CameraNames:
         topics: Topics of colour, calibration and registered depth.
         depth_info: Topic of the depth image's calibration.
         optical_frame: Frame that its colour images are in.
-        registered_by: What the driver is started with to send registered depth.
+        registered_by: Argument that the driver is started with to send registered depth.
     """
 
     topics: CameraTopics

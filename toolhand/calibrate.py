@@ -179,7 +179,7 @@ def calibrate_record(
     Args:
         camera: The camera at the wrist, with the board on the table; or the one beside the table, with the board held.
         out: The file.
-        driver: Whose names its topics have: zed, kinova_vision or realsense; as usual for the camera where empty.
+        driver: The driver that names its topics, zed, kinova_vision or realsense; as usual for the camera where empty.
         link: Frame of the camera's body, which the camera node is to publish; as usual for the camera where empty.
         poses: Poses to take; fewer end it with q.
         robot: Which robot.

@@ -8,8 +8,9 @@ from typing import Any
 
 from toolhand.run_command import RunCommand
 
-RECORDED_AS = {"text": "task", "turns": "turn_budget", "runs_dir": "run_dir"}
-"""Options that have another name in `result.json`, where `turns` counts those that were taken."""
+RECORDED_AS = {"text": "task", "turns": "turn_budget", "runs_dir": "run_dir", "truth": "truth_source"}
+"""Options that have another name in `result.json`, where `turns` counts those that were taken, and `truth` is what the
+judge says."""
 NOT_RECORDED = frozenset({"as_json", "text", "runs_dir"})
 """The form of the output; and what the result has anyway."""
 

@@ -37,6 +37,8 @@ OTHER: dict[str, Any] = {
     "record_depth": True,
     "transport": "ros",
     "own_graph": True,
+    "truth": "entities",
+    "simulator": "isaac",
     "robot": "jaco2_j2s7s300",
     "package_path": "packages",
     "model": ModelSettings(max_tokens=99, cost_budget=0.5),

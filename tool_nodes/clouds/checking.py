@@ -19,7 +19,7 @@ def finite_points(cloud: Any, least: int = 1, what: str = "The cloud") -> FloatA
     Args:
         cloud: Anything that should be an array (M, 3) of numbers.
         least: Fewest finite points that will do.
-        what: What a sentence calls it.
+        what: Name of the cloud in a sentence.
 
     Raises:
         ToolError: INVALID_ARGUMENT; one sentence that says what is allowed.

@@ -42,7 +42,7 @@ class DeviceThread:
         """The result of a call.
 
         Args:
-            call: What to run.
+            call: The function to run.
             end: When to stop waiting, on the monotonic clock [s]; what has not begun by then is not run, and what
                 comes later is thrown away.
 

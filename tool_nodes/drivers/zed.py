@@ -144,7 +144,7 @@ class ZedDevice:
 
     Args:
         sl: The module pyzed.sl.
-        options: What to open and how.
+        options: The camera to open, and how.
         opening_s: Longest wait for the camera to open [s].
         warn: Is given a sentence where the SDK warns.
     """

@@ -35,13 +35,13 @@ def moved_in_hand(
         T_closed: (4, 4) pose of the robot's tip frame in the base frame when the jaws had closed.
         T_now: (4, 4) the same at the time of the picture.
         frame: Picture that shows it in the hand, with depth.
-        align: What moves one cloud onto another.
+        align: The function that moves one cloud onto another.
 
     Returns:
         (4, 4) its motion in the tip frame: a point that should be at p is at T p. None where too little of it is seen.
 
     Raises:
-        ToolError: As `align`.
+        ToolError: See `align`.
     """
     expected = transform(T_now @ invert(T_closed), thing[np.isfinite(thing).all(axis=1)].astype(float))
     cloud = np.asarray(transform(frame.T_base_camera, backproject(frame.depth, frame.K)), float)

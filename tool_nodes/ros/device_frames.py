@@ -24,7 +24,7 @@ class DeviceFrames:
         transforms: Poses of the frames.
         base_frame: Frame of the robot's base.
         camera: "scene" or "wrist"; its optical frame is the one of `OPTICAL_FRAMES`.
-        name: What sentences call the camera, e.g. "ZED".
+        name: Name of the camera in sentences, e.g. "ZED".
     """
 
     def __init__(self, transforms: Buffer, base_frame: str, camera: str, name: str) -> None:

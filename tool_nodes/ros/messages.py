@@ -345,7 +345,7 @@ def take_frame(message: Any, camera: str | None = None) -> RosFrame:
 
     Args:
         message: Has the fields.
-        camera: As for `make_frame`.
+        camera: See `make_frame`.
 
     Raises:
         BadMessage: The first thing that is wrong or does not fit together.

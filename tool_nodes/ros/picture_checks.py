@@ -75,8 +75,8 @@ def require_usable(frame: Frame, picture: str, depth: str) -> None:
 
     Args:
         frame: A new frame.
-        picture: What the picture is called, as a sentence begins, e.g. "The ZED's picture".
-        depth: What the depth image is called inside a sentence.
+        picture: Name of the picture at the beginning of a sentence, e.g. "The ZED's picture".
+        depth: Name of the depth image inside a sentence.
     """
     if int(frame.rgb.max()) <= BLACK:
         raise unavailable(f"{picture} is black.", "Is the lens covered, or the light off?")

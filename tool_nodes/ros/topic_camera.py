@@ -69,7 +69,7 @@ class TopicCamera:
             rectified here.
         lost: Called after `SILENT_DEADLINES` requests in a row that heard nothing on a topic that has a publisher.
         camera: "scene" or "wrist".
-        registered_by: What its driver is started with to send depth that is registered to the image; empty where that
+        registered_by: Argument with which its driver sends depth that is registered to the image; empty where that
             is not known.
     """
 

@@ -216,7 +216,7 @@ class BoundingBoxTools:
     """Boxes around masked points.
 
     Args:
-        fitter: What puts a box around points.
+        fitter: The backend that puts a box around points.
     """
 
     suite = "spacetools"
