@@ -42,6 +42,9 @@ _LEAST_M = {False: 0.002, True: 0.001}
 does (True) [m]: half a millimetre and more is bent table or a step of disparity."""
 _CLEAR = {False: 4.0, True: 2.0}
 """The same in standard deviations of the mean height [-]: an odd square of table is seen in one of ten pictures."""
+_ALIKE = 0.5
+"""Mean heights of ever larger areas differ by at least this share of what those of squares do [-]: depth also errs
+slowly over the picture, which no mean over an area takes out; that of four squares is the last that falls."""
 _RING = 7
 """Width of the ring of bare table that a thing is compared with [_PITCH_PX]: about half a thing."""
 _LEAST_RING = 20
@@ -87,7 +90,9 @@ def flat_pixels(frame: Frame, surface: Surface, solid: BoolArray, smallest: int,
         around = widened(window, _RING)
         ring = height[around][inside[around] & ~others[around]]
         table = float(np.mean(ring)) if len(ring) >= _LEAST_RING else 0.0
-        clear = _CLEAR[sure] * noise * _BOX / np.sqrt(max(len(known), 1))
+        if not sure:
+            table = max(table, 0.0)  # bare table beside a hollow of the measured one is no thing
+        clear = _CLEAR[sure] * noise * max(_BOX / np.sqrt(max(len(known), 1)), _ALIKE)
         if len(known) and float(np.median(known)) - table > max(_LEAST_M[sure], clear):
             found[window] |= own
         elif not sure or not (dilated(own) & solid[window]).any():
