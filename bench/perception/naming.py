@@ -2,9 +2,7 @@
 
 Known are the products of random scenes. Unknown are the same things where the list of products lacks theirs, and
 things of the set `generated`. Seeds stay below 100000: what lies beyond is kept for measuring. Minutes of one core.
-
-The `naming.json` that comes along was fitted by `fit` to a part of these pictures: apart 1000 to 1015 by the three
-sensors, 1000 to 1011 at a quarter of the size by two of them, and packed 200 to 219 by the first two in full size.
+The `naming.json` that comes along was fitted to all of them.
 """
 
 from __future__ import annotations
