@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -118,8 +120,9 @@ def read_cloud(path: Path) -> ColouredCloud:
 def show(clouds: Sequence[ColouredCloud], title: str) -> None:
     """Show clouds in Open3D's window, until it is closed. Raises ToolError UNAVAILABLE where none can be opened."""
     open3d = library()
-    window = open3d.visualization.Visualizer()
-    if not window.create_window(window_name=title):
+    screen = not sys.platform.startswith("linux") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    window = open3d.visualization.Visualizer() if screen else None  # without a screen it was seen to hang
+    if window is None or not window.create_window(window_name=title):
         raise unavailable("Open3D cannot open a window here.", "Open the PLY files with a viewer elsewhere.")
     for cloud in clouds:
         window.add_geometry(_cloud(open3d, cloud.points, cloud.colours))
