@@ -83,7 +83,8 @@ BENCHMARKS = {
     ),
     "usd": CliCommand(
         "bench.usd:bench_usd",
-        "Export scenes to USD, check them with OpenUSD's validators and read them back beside the physics.",
+        "Export scenes to USD, check them with OpenUSD's validators and read them back; exit status 1 where one is "
+        "wrong.",
     ),
     "clouds": CliCommand(
         "bench.clouds:bench_clouds",
@@ -122,7 +123,7 @@ BENCHMARKS = {
     ),
     "truth": CliCommand(
         "bench.ros.truth:bench_truth",
-        "Judge episodes by the simulator's own truth and by poses of entities, named as Isaac Sim and Gazebo do.",
+        "Judge episodes by the simulator's own truth and by poses of entities; exit status 1 where a verdict differs.",
     ),
     "startup": CliCommand(
         "bench.startup:bench_startup",

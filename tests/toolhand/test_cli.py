@@ -273,8 +273,8 @@ WRONG = [
     (("runs", "gone"), "Cannot list the runs in gone"),
     (
         ("fly",),
-        "The commands are run, runs, replay, scene, tools, call, mock, mcp, approve, doctor, completion, "
-        "rollouts, data, bench, train, engines, serve, up, stop, ros.",
+        "The commands are run, runs, replay, view, scene, tools, call, mock, mcp, approve, calibrate, "
+        "doctor, completion, rollouts, robot, data, bench, train, engines, serve, up, stop, ros.",
     ),
 ]
 
