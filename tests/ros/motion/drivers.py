@@ -45,6 +45,7 @@ class Drivers(Node):
         silent: No joint states.
         beside: Positions of joints of other devices in the same messages, by name [rad].
         frozen: The clock of the robot stands still.
+        by_wall: Motions of the arm go by the wall clock, also where this process is starved; else by ticks.
         offset_s: Added to the robot's clock.
         goals: How many goals were accepted.
         cancels: How many goals ended because they were cancelled.
@@ -62,7 +63,7 @@ class Drivers(Node):
         self.gripper_velocity: str = parameter("gripper_velocity", "measured")
         self.knuckle_speed: float = parameter("knuckle_speed", 4.0)
         self.thing = 0.8
-        self.silent = self.frozen = False
+        self.silent = self.frozen = self.by_wall = False
         self.offset_s = 0.0
         self.beside: dict[str, float] = {}
         self.goals = self.cancels = 0
@@ -129,8 +130,10 @@ class Drivers(Node):
         path = np.array([point.positions for point in message.points])[:, order]
         path += nearest_turn(path[0], self.q) - path[0]
         duration_s, moved_s, result = float(t[-1]), 0.0, FollowJointTrajectory.Result()
+        looked_s = time.monotonic()
         while moved_s < duration_s or self.fault in ("hang", "deaf"):
             time.sleep(PERIOD_S)
+            passed_s, looked_s = time.monotonic() - looked_s, time.monotonic()
             if goal.is_cancel_requested:
                 return self._rest(goal.canceled, result)
             if self.release.is_set() and self.fault == "deaf":
@@ -139,7 +142,7 @@ class Drivers(Node):
                 result.error_code, result.error_string = -4, "Aborted due to path tolerance violation."
                 return self._rest(goal.abort, result)
             if not self.frozen:
-                moved_s += PERIOD_S
+                moved_s += passed_s if self.by_wall else PERIOD_S
             self._move(t, path, min(moved_s, duration_s))
         if self.fault == "late":
             threading.Thread(target=self._arrive_late, args=(path[-1],)).start()

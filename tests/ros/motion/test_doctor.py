@@ -57,7 +57,7 @@ class Arm(Drivers):
 
     def behave(self) -> None:
         """As a Gen3 without a fault."""
-        self.silent, self.offset_s, self.fault = False, 0.0, ""
+        self.silent, self.offset_s, self.fault, self.by_wall = False, 0.0, "", True
         self.controllers = dict.fromkeys(ACTIVE, "active") | {"twist_controller": "inactive"}
         self.change: Callable[[Any], Any] = lambda message: None
         self.in_fault: bool | None = False
@@ -279,7 +279,7 @@ def latched(bench: Bench) -> None:
 
 
 def encode(messages: dict[str, Any]) -> None:
-    messages["depth"].encoding = "mono16"
+    messages["depth"].encoding = "64FC1"
 
 
 def uncalibrated(messages: dict[str, Any]) -> None:
@@ -332,7 +332,7 @@ FAULTS = {
         "pictures",
         "% of the wrist camera's picture has depth",
     ),
-    "depth of an unknown encoding": (eye(0, encode), "pictures", "32FC1 or 16UC1"),
+    "depth of an unknown encoding": (eye(0, encode), "pictures", "has encoding '64FC1'"),
     "no calibration": (eye(0, uncalibrated), "pictures", "holds no calibration"),
     "a latched stop": (latched, "stop", "A stop is latched"),
 }
