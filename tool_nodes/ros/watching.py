@@ -164,6 +164,8 @@ class PathWatch:
         if np.abs(now - before).max() < STUCK_RAD:
             return False
         first = recent[0][1]
+        if distance(first, self._trajectory.q[-1], self._robot) <= END_TOLERANCE:
+            return False  # it has arrived: it had begun before the time that is counted from
         self.was_stuck = all(distance(q, first, self._robot) <= BEGUN for _, q in recent)
         return self.was_stuck
 
