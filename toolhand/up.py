@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
 
 
 def named_files() -> dict[str, Path]:
-    """The launch files that come along, by the name that is typed: sim, kinova, tools."""
+    """The launch files that come along, by the name that is typed: isaac, kinova, sim, tools."""
     folder = share_folder("toolhand_bringup") / "launch"
     return {file.name.removesuffix(SUFFIX): file for file in sorted(folder.glob(f"*{SUFFIX}"))}
 

@@ -26,6 +26,7 @@ from toolhand_interfaces.srv import GetHeld, LookCloser
 from bench.ros.task import PickAndPlace
 from bench.stats import rate_row, timing_row
 from sim.ros.driver import DRIVER_FAULTS
+from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.messages import BASE_FRAME
 
@@ -215,7 +216,8 @@ class Trials(PickAndPlace):
             self.call(StepSimulation, "step_simulation", steps=_LIFTED_STEPS)
         self.set("sim", "fault", "")
         if kind == "controller_stopped":
-            names = ["joint_trajectory_controller", "robotiq_gripper_controller"]
+            robot = load_robot()
+            names = [action.partition("/")[0] for action in (robot.trajectory_action, robot.gripper_action)]
             answer = self.call(
                 SwitchController, "controller_manager/switch_controller", activate_controllers=names, strictness=2
             )

@@ -115,7 +115,10 @@ def test_the_planner_can_be_wrapped(scene: Scene) -> None:
         ({"perception": "magic"}, "There is no perception 'magic': it must be learned or pixels or served or sim."),
         ({"renderer": "pinhole"}, "There is no renderer 'pinhole'"),
         ({"ports": PortNames(sensor="eye")}, "There is no sensor 'eye': it must be azure_kinect or clean or hard"),
-        ({"ports": PortNames(planner="stars")}, "There is no planner 'stars': it must be embedded."),
+        (
+            {"ports": PortNames(planner="stars")},
+            "There is no planner 'stars': it must be curobo or embedded or moveit or moveit_py.",
+        ),
         ({"seed": -1}, "The seed must be 0 or greater, got -1."),
     ],
 )

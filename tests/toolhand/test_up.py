@@ -34,7 +34,7 @@ def test_the_help_names_the_command_the_file_and_the_keys(capsys: pytest.Capture
         main(["--help"])
     words = " ".join(capsys.readouterr().out.split())
     assert words.startswith("usage: toolhand up")
-    assert "or kinova, sim, tools" in words
+    assert "or isaac, kinova, sim, tools" in words
     assert "Space or s stops the arm (/stop), r allows motions again (/reset_stop)." in words
 
 
@@ -50,7 +50,7 @@ def test_a_launch_file_that_comes_along_is_known_by_its_name_in_any_folder(
 
 def test_without_a_launch_file_the_names_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
-    assert capsys.readouterr().err == "Name a launch file, kinova, sim, tools, or the path of one.\n"
+    assert capsys.readouterr().err == "Name a launch file, isaac, kinova, sim, tools, or the path of one.\n"
 
 
 @pytest.mark.parametrize("name", ["sin", "launch/sim.launch.yaml"])
@@ -60,4 +60,4 @@ def test_a_launch_file_that_is_none_is_told_with_the_names_that_there_are(
     monkeypatch.chdir(tmp_path)
     assert main([name, "scene:=3"]) == 2
     said = capsys.readouterr().err
-    assert said == f"There is no launch file {name!r}: give the path of one, or a name: kinova, sim, tools.\n"
+    assert said == f"There is no launch file {name!r}: give the path of one, or a name: isaac, kinova, sim, tools.\n"

@@ -186,7 +186,7 @@ def test_without_a_connection_nothing_is_heard_until_the_driver_is_started_anew(
     result = kortex.send(*ARM, arm_goal(swing(PARK, ASIDE))).get_result_async()
     step(kortex, 200)
     kortex.set_parameter("fault", "connection_lost")
-    assert set(states(kortex).values()) == {"inactive"}
+    kortex.wait(lambda: set(states(kortex).values()) == {"inactive"})
     count = len(heard), len(faults)
     step(kortex, 500)
     assert kortex.done(result).status == GoalStatus.STATUS_ABORTED
