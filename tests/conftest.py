@@ -27,7 +27,6 @@ SLOW = {
         "redteam",
         "ros",
         "sim/mock/test_data.py",
-        "sim/scene/test_crowds.py",
         "sim/scene/test_scenes.py",
         "sim/tasks/test_tasks.py",
         "sim/test_robots.py",
