@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 
 from rclpy_zenoh import overlay
@@ -44,9 +45,11 @@ from rclpy_zenoh.wire import start_router
 from sim.scene.files import parse_scene
 from sim.scene.scenes import Scene
 from sim.station import Station
+from tests.gen3 import time_waypoints
 from tool_nodes.nodes.motion_node import MotionNode
+from tool_nodes.ros.controllers import RosArm
 from tool_nodes.ros.messages import matrix_to_pose, nanoseconds
-from tool_nodes.types import FloatArray
+from tool_nodes.types import FloatArray, Trajectory
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = Path(overlay.__file__).parents[1]
@@ -326,3 +329,16 @@ def sim_cell(router: str) -> Iterator[Cell]:
     cell.start_simulator(real_time_factor=8.0)
     yield cell
     cell.close()
+
+
+@pytest.fixture
+def arm(cell: Any) -> RosArm:
+    """The arm port of a module's own cell."""
+    arm: RosArm = cell.motion._arm
+    return arm
+
+
+def a_way(arm: RosArm, by: float = 0.4) -> Trajectory:
+    """Every joint of the arm turns by so much [rad] from where it is."""
+    q = arm.state().q
+    return time_waypoints(np.vstack([q, q + by]))

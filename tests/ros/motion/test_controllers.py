@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.gen3 import time_waypoints
+from tests.ros.motion.conftest import a_way
 from tests.ros.motion.drivers import Drivers
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines
 from tool_nodes.ros.controllers import RosArm
 from tool_nodes.stop_latch import StopLatch
-from tool_nodes.types import MotionOutcome, MotionStatus, Trajectory
+from tool_nodes.types import MotionOutcome, MotionStatus
 
 Record = Callable[[str, object], None]
 HASTY = Deadlines(availability_s=0.6, response_s=0.6, motion_s=30.0)
@@ -32,23 +32,12 @@ def cell(make_cell: Any) -> Iterator[Any]:
     cell.drivers.release.set()
 
 
-@pytest.fixture
-def arm(cell: Any) -> RosArm:
-    arm: RosArm = cell.motion._arm
-    return arm
-
-
-def short_way(arm: RosArm, by: float = 0.1) -> Trajectory:
-    q = arm.state().q
-    return time_waypoints(np.vstack([q, q + by]))
-
-
 class Running:
     """A motion in a thread of its own."""
 
     def __init__(self, arm: RosArm, by: float = 0.3) -> None:
         self.outcome: MotionOutcome | ToolError | None = None
-        self._trajectory = short_way(arm, by)
+        self._trajectory = a_way(arm, by)
         self._arm = arm
         self.began_s = time.monotonic()
         self._thread = threading.Thread(target=self._run)
@@ -73,7 +62,7 @@ def still_works(cell: Any, arm: RosArm) -> None:
     cell.drivers.release.set()
     cell.wait(lambda: cell.motion._stop.joints.newest.received_s > time.monotonic() - 0.1, "joint states")
     cell.wait(lambda: float(np.abs(cell.drivers.qd).max()) == 0.0, "rest")
-    outcome = arm.follow(short_way(arm))
+    outcome = arm.follow(a_way(arm, 0.1))
     assert outcome.status is MotionStatus.SUCCEEDED, outcome
     assert not cell.drivers.qd.any()
 
@@ -83,7 +72,7 @@ MEASURED_LATE = 5e-3
 
 
 def test_a_motion_arrives(cell: Any, arm: RosArm) -> None:
-    trajectory = short_way(arm)
+    trajectory = a_way(arm, 0.1)
     outcome = arm.follow(trajectory)
     assert outcome.status is MotionStatus.SUCCEEDED
     assert outcome.max_error_rad < MEASURED_LATE
@@ -105,7 +94,7 @@ def test_a_motion_arrives(cell: Any, arm: RosArm) -> None:
 )
 def test_a_controller_that_fails(cell: Any, arm: RosArm, fault: str, sentence: str, record_property: Record) -> None:
     cell.drivers.fault = fault
-    trajectory = short_way(arm)
+    trajectory = a_way(arm, 0.1)
     began_s = time.monotonic()
     outcome = arm.follow(trajectory)
     record_property("reaction_s", round(time.monotonic() - began_s - trajectory.duration, 3))
@@ -215,7 +204,7 @@ def test_a_stop_ends_a_motion_of_anybody(cell: Any, arm: RosArm) -> None:
     assert answer.success, answer.message
     assert running.end().status is MotionStatus.STOPPED
     assert cell.drivers.cancels == 1
-    assert arm.follow(short_way(arm)).status is MotionStatus.STOPPED
+    assert arm.follow(a_way(arm, 0.1)).status is MotionStatus.STOPPED
     assert arm.move_gripper(0.01).status is MotionStatus.STOPPED
     assert cell.drivers.goals == 1, "nothing was sent after the stop"
     assert cell.reset_stop().success

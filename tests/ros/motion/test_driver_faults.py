@@ -16,8 +16,8 @@ from std_srvs.srv import Trigger
 
 from bench.ros.crossing import crossing_rows
 from bench.ros.driver_faults import DriverFault, Trials, driver_faults, fault_rows
-from tests.gen3 import NAMED_STATES, time_waypoints
-from tests.ros.motion.conftest import Cell, _domains
+from tests.gen3 import NAMED_STATES
+from tests.ros.motion.conftest import Cell, _domains, a_way
 from tests.ros.motion.drivers import Drivers
 from tool_nodes.ros import faults
 from tool_nodes.ros.controllers import RosArm
@@ -92,17 +92,6 @@ def cell(faulty_cell: Any) -> Iterator[Any]:
     yield cell
     drivers.release.set()
     cell.motion._stop.joints._listeners = cell.motion._stop.joints._listeners[:1]
-
-
-@pytest.fixture
-def arm(cell: Any) -> RosArm:
-    arm: RosArm = cell.motion._arm
-    return arm
-
-
-def a_way(arm: RosArm, by: float = 0.4) -> Trajectory:
-    q = arm.state().q
-    return time_waypoints(np.vstack([q, q + by]))
 
 
 def report(cell: Any, fault: bool) -> None:

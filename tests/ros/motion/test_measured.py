@@ -12,6 +12,7 @@ from std_srvs.srv import Trigger
 
 from sim.station import Station
 from tests.gen3 import GEN3, opening_from_knuckle, time_waypoints
+from tests.ros.motion.conftest import a_way
 from tests.ros.motion.drivers import Drivers
 from tool_nodes.ros.controllers import RosArm
 from tool_nodes.ros.watching import PathWatch
@@ -37,17 +38,6 @@ def beside(make_cell: Any) -> Beside:
 @pytest.fixture
 def cell(beside: Beside) -> Any:
     return beside()
-
-
-@pytest.fixture
-def arm(cell: Any) -> RosArm:
-    arm: RosArm = cell.motion._arm
-    return arm
-
-
-def a_way(arm: RosArm, by: float = 0.4) -> Trajectory:
-    q = arm.state().q
-    return time_waypoints(np.vstack([q, q + by]))
 
 
 # -- the arm ---------------------------------------------------------------------------------------
