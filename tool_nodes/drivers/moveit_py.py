@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tool_nodes.drivers.library_calls import LibraryCalls
+from tool_nodes.drivers.moveit import PLANNING_S
 from tool_nodes.drivers.room import with_room
 from tool_nodes.files import write_whole
 from tool_nodes.motion.kinematics import Kinematics, check_pose
@@ -44,8 +45,6 @@ WHERE = (
 )
 """Where moveit_py comes from."""
 
-PLANNING_S = 5.0
-"""How long one search may take [s] where nothing else is said: MoveIt's own clients' default."""
 _SETUP_S = 60.0
 """How long MoveIt may take to start in this process [s]; a round figure."""
 _GRACE_S = 5.0

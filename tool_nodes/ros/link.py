@@ -85,18 +85,24 @@ class RosLink:
                 return ready
             time.sleep(_POLL_S)
 
-    def call(self, kind: Any, name: str, request: Any) -> Any:
-        """Call a service. Raises ToolError as tool_nodes.ros.calling.call."""
-        return call(self._client(kind, name), request, self.deadlines.response_s, self.deadlines.availability_s)
+    def call(self, kind: Any, name: str, request: Any, response_s: float | None = None) -> Any:
+        """Call a service; arguments as of `trigger`. Raises ToolError as tool_nodes.ros.calling.call."""
+        longest_s = self.deadlines.response_s if response_s is None else response_s
+        return call(self._client(kind, name), request, longest_s, self.deadlines.availability_s)
 
     def _client(self, kind: Any, name: str) -> Any:
         if name not in self._clients:
             self._clients[name] = self.node.create_client(kind, name, callback_group=ReentrantCallbackGroup())
         return self._clients[name]
 
-    def trigger(self, name: str) -> str:
-        """Call a std_srvs/Trigger; its message. Raises ToolError, INTERNAL where it does not succeed."""
-        answer = self.call(Trigger, name, Trigger.Request())
+    def trigger(self, name: str, response_s: float | None = None) -> str:
+        """Call a std_srvs/Trigger; its message. Raises ToolError, INTERNAL where it does not succeed.
+
+        Args:
+            name: Name of the service.
+            response_s: Longest wait for the answer [s]; that of the deadlines where None.
+        """
+        answer = self.call(Trigger, name, Trigger.Request(), response_s)
         if not answer.success:
             raise ToolError(ErrorCode.INTERNAL, f"{name} failed: {answer.message}")
         return str(answer.message)

@@ -19,6 +19,7 @@ from std_msgs.msg import String
 from tool_nodes.motion.urdf_xml import UrdfFile
 from tool_nodes.ros.bringup.findings import problem
 from tool_nodes.ros.bringup.listening import HEARD_S, Listening
+from tool_nodes.ros.faults import FAULT_TOPIC, LIST_SERVICE
 
 _SLOWEST_HZ = 20.0
 """Joint states must come so often [1/s]: an arm at 2 rad/s turns by 0.1 rad between two of them, half of the path
@@ -33,9 +34,8 @@ _CLOCKS_S = 0.1
 _LIMIT_SLACK = 0.01
 """Limits of one joint in two descriptions are the same to within this [rad]: printed digits, and degrees."""
 
-_FAULT_TOPIC = "/fault_controller/internal_fault"
-_LIST_CONTROLLERS = "/controller_manager/list_controllers"
-_BROADCASTER, _FAULT_CONTROLLER = "joint_state_broadcaster", "fault_controller"
+_LIST_CONTROLLERS = f"/{LIST_SERVICE}"
+_BROADCASTER, _FAULT_CONTROLLER = "joint_state_broadcaster", FAULT_TOPIC.partition("/")[0]
 
 
 class DriverChecks(Listening):
@@ -87,10 +87,10 @@ class DriverChecks(Listening):
 
     def fault(self) -> str:
         """The arm is not in a fault."""
-        heard = self._hear(Bool, _FAULT_TOPIC)
+        heard = self._hear(Bool, FAULT_TOPIC)
         if heard is None:
             raise problem(
-                f"Nothing came on {_FAULT_TOPIC} within {HEARD_S:g} s, so that a fault would not be noticed.",
+                f"Nothing came on /{FAULT_TOPIC} within {HEARD_S:g} s, so that a fault would not be noticed.",
                 f"ros2 run controller_manager spawner {_FAULT_CONTROLLER}",
             )
         if heard.data:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rcl_interfaces.srv import GetParameters
+from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image
 from tf2_ros import Buffer, TransformListener
@@ -69,6 +70,4 @@ class Listening:
                 f"toolhand up kinova, and look at the log of the node {node}.",
             )
         (value,) = self._link.call(GetParameters, service, GetParameters.Request(names=[name])).values
-        return {1: value.bool_value, 2: value.integer_value, 3: value.double_value, 4: value.string_value}.get(
-            value.type
-        )
+        return parameter_value_to_python(value)

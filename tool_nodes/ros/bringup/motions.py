@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from toolhand_interfaces.msg import StopState
 
 from tool_nodes.motion.guard import Mode
@@ -54,9 +52,4 @@ class MotionChecks(Listening):
         """Two centimetres up and back, planned, shown and approved."""
         if self._ask is None:
             return "The arm was not moved; --move has it moved by 2 cm, once a person has approved."
-        usual = self._link.deadlines
-        self._link.deadlines = replace(usual, response_s=_MOTION_S)
-        try:
-            return self._link.trigger("/try_motion")
-        finally:
-            self._link.deadlines = usual
+        return self._link.trigger("/try_motion", _MOTION_S)
