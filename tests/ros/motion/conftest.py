@@ -55,6 +55,8 @@ ROOT = Path(__file__).parents[3]
 PACKAGE = Path(overlay.__file__).parents[1]
 PATIENCE_S = 40.0
 """A bound against hanging, not a promise."""
+UNDER_WAY_S = 2.0
+"""Robot time within which a picture that was published has arrived [s]: a quarter of a second of the wall clock."""
 
 CONTROLLERS = ("joint_trajectory_controller/follow_joint_trajectory", "robotiq_gripper_controller/gripper_cmd")
 
@@ -261,12 +263,15 @@ class Cell:
         assert answer.results[0].successful, answer.results[0].reason
 
     def move_entity(self, name: str, position: tuple[float, float, float]) -> None:
-        """Put an object somewhere else."""
+        """Put an object somewhere else, and let the pictures that were under way then arrive: where the clock of a node
+        is late, one of them counts as new."""
         state = EntityState()
         p, state.pose.orientation.w = state.pose.position, 1.0
         p.x, p.y, p.z = position
         answer = self.call(SetEntityState, "set_entity_state", entity=name, state=state)
         assert answer.result.result == 1, answer.result.error_message
+        arrived = self.samples[-1].t + UNDER_WAY_S
+        self.wait(lambda: self.samples[-1].t > arrived, "pictures that were under way")
 
     @staticmethod
     def grasp_goal(T: FloatArray, mode: str = "auto", plan_id: str = "", frame_id: str = "base_link") -> Any:
