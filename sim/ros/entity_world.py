@@ -28,6 +28,7 @@ from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines
 from tool_nodes.ros.link import RosLink
+from tool_nodes.ros.messages import nanoseconds
 from tool_nodes.types import FloatArray
 
 MOVED_RAD = 1e-3
@@ -82,7 +83,7 @@ class HeardTopics:
         positions = dict(zip(message.name, message.position, strict=False))
         found = {name: float(positions[name]) for name in self._known if name in positions}
         with self._lock:
-            stamp = _seconds(message.header.stamp)
+            stamp = nanoseconds(message.header.stamp) / 1e9
             if self._times and stamp < self._times[-1]:  # the clock went back: the simulation was reset
                 self._times.clear()
                 self._positions.clear()
@@ -92,7 +93,7 @@ class HeardTopics:
             del self._times[:-MAX_SAMPLES], self._positions[:-MAX_SAMPLES]
 
     def _hear_clock(self, message: Any) -> None:
-        self._clock = _seconds(message.clock)
+        self._clock = nanoseconds(message.clock) / 1e9
 
     @property
     def time(self) -> float:
@@ -197,7 +198,7 @@ class EntityWorld:
                 f"The simulator has no entity {missing[0]!r}.",
                 "Its things must have the names of the scene: export the scene with toolhand scene --usd.",
             )
-        stamps = [_seconds(states[name].header.stamp) for name in self._ids]
+        stamps = [nanoseconds(states[name].header.stamp) / 1e9 for name in self._ids]
         sample = _Sample(
             max(stamps, default=0.0) or self._topics.time,
             {object_id: _pose(states[name]) for name, object_id in self._ids.items()},
@@ -329,10 +330,6 @@ def followed_world(link: RosLink, simulator: SimulatorName, scene: Scene, robot:
     world = EntityWorld(link, HeardTopics(link.node, robot), SIMULATORS[simulator], scene, robot)
     world.follow()
     return world
-
-
-def _seconds(stamp: Any) -> float:
-    return float(stamp.sec) + 1e-9 * float(stamp.nanosec)
 
 
 def _pose(state: EntityState) -> FloatArray:
