@@ -143,11 +143,18 @@ class Judge:
             after=after,
             hand=_between_the_jaws(world, states),
             contacts=tuple(touched[time] for time, _ in log) if known else None,
+            opening_m=getattr(world, "opening_m", None),
+            parked_hand=_hand(world.robot, world.robot.park[None])[0],
         )
 
 
 def _between_the_jaws(world: JudgedWorld, states: FloatArray) -> FloatArray:
     """(T, 3) where a held thing is taken to be, at logged states (T, nq), base frame [m]."""
     arm = [int(world.model.joint(name).qposadr[0]) for name in world.robot.arm_joints]
-    T_base_gripper = Kinematics(world.robot).fk_path(states[:, arm])
-    return T_base_gripper[:, :3, 3] + world.robot.gripper.hold_depth * T_base_gripper[:, :3, 2]
+    return _hand(world.robot, states[:, arm])
+
+
+def _hand(robot: RobotModel, q: FloatArray) -> FloatArray:
+    """(T, 3) the same at joint positions (T, n) [rad]."""
+    T_base_gripper = Kinematics(robot).fk_path(q)
+    return T_base_gripper[:, :3, 3] + robot.gripper.hold_depth * T_base_gripper[:, :3, 2]

@@ -150,7 +150,7 @@ def place_faults(
     faults: list[tuple[PlaceFault, str]] = []
     if any({"gripper", "arm"} & snapshot.objects[moved_id].touching for snapshot in history):
         faults.append(("held", f"{moved_id} is not released."))
-    if not all(_still(snapshot.objects[moved_id], thresholds) for snapshot in history):
+    if not all(still(snapshot.objects[moved_id], thresholds) for snapshot in history):
         faults.append(("moving", f"{moved_id} does not lie still."))
     for name in reference_ids:
         moved = float(np.linalg.norm(last[name].position_m - before.objects[name].position_m))
@@ -163,11 +163,11 @@ def place_faults(
         if name == moved_id and relation == "in":
             continue
         # A ball has no upright: rolling is no toppling. Neither can what lay on its side at the start topple.
-        stood = scene.find(name).asset.upright and _tilt(_UPRIGHT, before.objects[name]) < thresholds.tilt_rad
-        if stood and _tilt(before.objects[name], state) >= thresholds.tilt_rad:
+        stood = scene.find(name).asset.upright and tilt(STANDING, before.objects[name]) < thresholds.tilt_rad
+        if stood and tilt(before.objects[name], state) >= thresholds.tilt_rad:
             faults.append((where, f"{name} toppled."))
     if relation == "anywhere":
-        fault = _View(scene, last, thresholds).fault_on_table(moved_id)
+        fault = Shapes(scene, last, thresholds).fault_on_table(moved_id)
     else:
         fault = relation_fault(relation, moved_id, reference_ids, scene, last, T_base_camera, thresholds)
     if fault is not None:
@@ -226,7 +226,7 @@ def relation_fault(
     for name in (moved_id, *reference_ids):
         if name not in objects:
             raise invalid(f'There is no object "{name}", there are {", ".join(objects)}.')
-    view = _View(scene, objects, thresholds)
+    view = Shapes(scene, objects, thresholds)
     if relation == "in":
         return view.fault_in(moved_id, reference_ids[0])
     if relation == "on":
@@ -256,8 +256,14 @@ def _direction(relation: Relation, T_base_camera: FloatArray) -> FloatArray:
     return {"right_of": right, "left_of": -right, "behind": away, "in_front_of": -away}[relation]
 
 
-class _View:
-    """The objects' shapes at their true poses, and the faults that can be read off them."""
+class Shapes:
+    """The things' shapes at their true poses, and the faults that can be read off them.
+
+    Args:
+        scene: Scene with the shapes.
+        objects: States by id.
+        thresholds: Numbers that decide.
+    """
 
     def __init__(self, scene: Scene, objects: Mapping[str, ObjectState], thresholds: Thresholds) -> None:
         self.scene = scene
@@ -278,10 +284,12 @@ class _View:
         return self.objects[name].position_m[:2]
 
     def fault_on_table(self, moved: str) -> str | None:
+        """Why a thing does not stand on the table; None where it does."""
         height = self.points(moved)[:, 2].min() - workspace.TABLE_Z
         return None if height <= self.thresholds.support_m else f"{moved} does not stand on the table."
 
     def fault_apart(self, moved: str, references: Sequence[str]) -> str | None:
+        """Why a thing is not apart from others; None where it is."""
         outline = self.outline(moved)
         for name in references:
             if gap(outline, self.outline(name)) <= 0 or name in self.objects[moved].touching:
@@ -289,6 +297,7 @@ class _View:
         return None
 
     def fault_near(self, moved: str, references: Sequence[str]) -> str | None:
+        """Why a thing is not near others; None where it is."""
         outline = self.outline(moved)
         nearest = min(gap(outline, self.outline(name)) for name in references)
         if nearest <= self.thresholds.gap_m:
@@ -298,6 +307,7 @@ class _View:
     def fault_direction(
         self, moved: str, references: Sequence[str], direction: FloatArray, relation: Relation
     ) -> str | None:
+        """Why a thing is not in a direction (2,) of others; None where it is."""
         centres = np.stack([self.centre(name) for name in references])
         offset = self.centre(moved) - centres.mean(axis=0)
         along = float(offset @ direction)
@@ -308,6 +318,7 @@ class _View:
         return f"{moved} is not {relation.replace('_', ' ')} {' and '.join(references)}."
 
     def fault_between(self, moved: str, references: Sequence[str]) -> str | None:
+        """Why a thing is not between two others; None where it is."""
         a, b = (self.centre(name) for name in references)
         length = float(np.linalg.norm(b - a))
         axis = (b - a) / max(length, 1e-9)
@@ -319,6 +330,7 @@ class _View:
         return f"{moved} is not between {references[0]} and {references[1]}."
 
     def fault_in(self, moved: str, container: str) -> str | None:
+        """Why a thing is not in a container; None where it is. Raises ToolError INVALID_ARGUMENT for no container."""
         asset = self.scene.find(container).asset
         inside = asset.cavity
         if inside is None or not asset.takes_things:
@@ -337,6 +349,7 @@ class _View:
         return None
 
     def fault_on(self, moved: str, reference: str) -> str | None:
+        """Why a thing does not stand on another; None where it does."""
         touching = self.objects[moved].touching
         if reference not in touching or "table" in touching:
             return f"{moved} does not rest on {reference}."
@@ -384,16 +397,17 @@ def lifted_ids(before: Snapshot, now: Snapshot, thresholds: Thresholds = THRESHO
     )
 
 
-def _still(state: ObjectState, thresholds: Thresholds) -> bool:
+def still(state: ObjectState, thresholds: Thresholds = THRESHOLDS) -> bool:
+    """True if a thing lies still."""
     speed, spin = (float(np.linalg.norm(part)) for part in (state.velocity[:3], state.velocity[3:]))
     return speed < thresholds.still_speed and spin < thresholds.still_spin
 
 
-_UPRIGHT = ObjectState("", np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(6))
+STANDING = ObjectState("", np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(6))
 """A thing at the origin that is not turned [m, quaternion wxyz]."""
 
 
-def _tilt(before: ObjectState, after: ObjectState) -> float:
+def tilt(before: ObjectState, after: ObjectState) -> float:
     """Angle between the verticals of two times in an object's own frame [rad]: turning about the vertical is none."""
     then, now = (matrix_from_quat_wxyz(state.quat_wxyz)[2] for state in (before, after))
     return float(np.arctan2(np.linalg.norm(np.cross(now, then)), now @ then))

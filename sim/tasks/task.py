@@ -101,6 +101,8 @@ class History:
         after: The things at the very end.
         hand: (T, 3) point between the jaws at those times, base frame [m]; None where it is not known.
         contacts: Contacts at those times; None where they are not known.
+        opening_m: How far the jaws are open at the end [m]; None where it is not known.
+        parked_hand: (3,) point between the jaws where the arm is parked, base frame [m]; None where it is not known.
     """
 
     scene: Scene
@@ -112,6 +114,8 @@ class History:
     after: Snapshot
     hand: FloatArray | None = None
     contacts: tuple[Contacts, ...] | None = None
+    opening_m: float | None = None
+    parked_hand: FloatArray | None = None
 
     @property
     def lifted(self) -> frozenset[str]:

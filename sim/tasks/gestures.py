@@ -1,0 +1,294 @@
+"""What the arm does beside putting things somewhere, and what leaves everything as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from sim.scene.scenes import Scene
+from sim.tasks.arranged import disturbances
+from sim.tasks.predicates import THRESHOLDS, Shapes
+from sim.tasks.regions import PARTS, TOLERANCE_M
+from sim.tasks.task import TASK_GOAL, History, Score, Transcript, held_ids, run_end
+from tool_nodes import workspace
+from tool_nodes.types import BoolArray
+
+UNTOUCHED_M = 0.01
+"""What was not to be touched has moved by less than this [m]; see `sim.tasks.places.BACK_M`."""
+HAND_STILL_M = 0.02
+"""A hand that was to stay has gone no further than this from where it was [m]: a jaw's width."""
+HAND_HOME_M = 0.03
+"""A hand is parked within this of the parking position [m]."""
+OPEN_M = 0.06
+"""Jaws that are open are at least this far apart [m]; most things pass between them."""
+CLOSED_M = 0.02
+"""Jaws that are closed on nothing are at most this far apart [m]."""
+OVER_M = 0.03
+"""A hand is over a thing when it is at most this far beside its middle [m]."""
+HOVER_M = (0.0, 0.20)
+"""And so far above its top [m]."""
+POINTING_S = 0.4
+"""For so long on end, that somebody sees it [s]."""
+HANDED_S = 1.0
+"""A thing is held out for so long on end, that somebody can take it [s]."""
+HANDED_UP_M = 0.05
+"""And its lowest point so far above the table [m]."""
+A_LITTLE_M = (0.01, 0.20)
+"""Lifted a little is so far above the table [m]."""
+
+Jaws = Literal["open", "closed"]
+
+
+@dataclass(frozen=True)
+class UntouchedTask:
+    """A question, a refusal, or a wait: nothing is touched, and what was held is held.
+
+    **Success**: `untouched`: nothing has moved by UNTOUCHED_M, the gripper holds what it held; with `hand_stays`
+    also `hand_stayed`: at no time was the hand away from where it began by more than HAND_STILL_M.
+
+    Attributes:
+        text: Sentence of the operator.
+        scene: Scene with the shapes.
+        hand_stays: The arm may not move either.
+        source: Origin of the goal.
+    """
+
+    text: str
+    scene: Scene
+    hand_stays: bool = True
+    source: str = TASK_GOAL
+    holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.still_s,)
+
+    @property
+    def goal(self) -> str:
+        """See Task."""
+        return "nothing moves" if self.hand_stays else "nothing is touched"
+
+    def score(self, history: History, transcript: Transcript) -> Score:
+        """See Task."""
+        faults = disturbances(history, set(held_ids(history.before)), UNTOUCHED_M)
+        if held_ids(history.after) != held_ids(history.before):
+            faults.append("the gripper holds something else than before")
+        terms = {"untouched": not faults}
+        if self.hand_stays:
+            terms["hand_stayed"] = hand_way(history) <= HAND_STILL_M
+            faults += ["the hand moved"] * (not terms["hand_stayed"])
+        return Score(terms, not faults, tuple(faults), picked_up=tuple(sorted(history.picked_up)))
+
+
+@dataclass(frozen=True)
+class JawsTask:
+    """The gripper is opened or closed; what it held is let go on the table, and nothing else is touched.
+
+    **Success**: `jaws`, open by OPEN_M or closed to CLOSED_M, and `untouched`: nothing moved but what was held, which
+    ends on the table or on what stands there.
+
+    Attributes:
+        text: Sentence of the operator.
+        scene: Scene with the shapes.
+        jaws: How they are in the end.
+        source: Origin of the goal.
+    """
+
+    text: str
+    scene: Scene
+    jaws: Jaws
+    source: str = TASK_GOAL
+    holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.still_s,)
+
+    @property
+    def goal(self) -> str:
+        """See Task."""
+        return f"the jaws are {self.jaws}"
+
+    def score(self, history: History, transcript: Transcript) -> Score:
+        """See Task."""
+        held = held_ids(history.before)
+        faults = disturbances(history, set(held), UNTOUCHED_M)
+        opening = history.opening_m
+        right = opening is not None and (opening >= OPEN_M if self.jaws == "open" else opening <= CLOSED_M)
+        reasons = list(faults)
+        if not right:
+            reasons.append(f"the jaws are {1000 * (opening or 0):.0f} mm apart")
+        for name in held:
+            if history.after.objects[name].position_m[2] < workspace.TABLE_Z:
+                reasons.append(f"{name} fell off the table")
+        if self.jaws == "open" and held_ids(history.after):
+            reasons.append("the gripper still holds a thing")
+        return Score({"jaws": right, "untouched": not faults}, not reasons, tuple(reasons))
+
+
+@dataclass(frozen=True)
+class ParkedTask:
+    """The arm goes to its parking position with what it holds, and nothing is touched.
+
+    **Success**: `parked` within HAND_HOME_M, and `untouched` as of UntouchedTask.
+
+    Attributes:
+        text: Sentence of the operator.
+        scene: Scene with the shapes.
+        source: Origin of the goal.
+    """
+
+    text: str
+    scene: Scene
+    source: str = TASK_GOAL
+    holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.still_s,)
+
+    @property
+    def goal(self) -> str:
+        """See Task."""
+        return "the arm is parked"
+
+    def score(self, history: History, transcript: Transcript) -> Score:
+        """See Task."""
+        rest = UntouchedTask(self.text, self.scene, hand_stays=False).score(history, transcript)
+        parked = False
+        if history.hand is not None and history.parked_hand is not None and len(history.hand):
+            parked = bool(np.linalg.norm(history.hand[-1] - history.parked_hand) <= HAND_HOME_M)
+        elif history.hand is not None:
+            parked = True  # nothing was logged: it has not moved since the last command, which ended there
+        reasons = rest.reasons + ("the arm is not parked",) * (not parked)
+        return replace(rest, terms={**rest.terms, "parked": parked}, success=rest.success and parked, reasons=reasons)
+
+
+@dataclass(frozen=True)
+class PointTask:
+    """The hand shows a thing from above and touches nothing.
+
+    **Success**: `pointed`: for POINTING_S on end the hand was over the middle of one of the things, and over none
+    else; `untouched` as of UntouchedTask.
+
+    Attributes:
+        text: Sentence of the operator.
+        scene: Scene with the shapes.
+        ids: Things of which any one counts.
+        source: Origin of the goal.
+    """
+
+    text: str
+    scene: Scene
+    ids: tuple[str, ...]
+    source: str = TASK_GOAL
+    holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.still_s,)
+
+    @property
+    def goal(self) -> str:
+        """See Task."""
+        return f"the hand is held over {' or '.join(self.ids)}"
+
+    def score(self, history: History, transcript: Transcript) -> Score:
+        """See Task."""
+        rest = UntouchedTask(self.text, self.scene, hand_stays=False).score(history, transcript)
+        pointed = any(run_end(self._over(history, name), POINTING_S) is not None for name in self.ids)
+        reasons = rest.reasons + (f"the hand was not held over {' or '.join(self.ids)}",) * (not pointed)
+        terms = {**rest.terms, "pointed": pointed}
+        return replace(rest, terms=terms, success=rest.success and pointed, reasons=reasons)
+
+    @staticmethod
+    def _over(history: History, name: str) -> BoolArray:
+        """(T,) when the hand was over a thing, in its reach of heights."""
+        hand = history.hand if history.hand is not None else np.empty((0, 3))
+        view = Shapes(history.scene, history.before.objects, THRESHOLDS)
+        above = hand[:, 2] - view.points(name)[:, 2].max()
+        low, high = HOVER_M
+        return (np.linalg.norm(hand[:, :2] - view.centre(name), axis=1) <= OVER_M) & (low <= above) & (above <= high)
+
+
+@dataclass(frozen=True)
+class HandOverTask:
+    """A thing is held out towards the operator over the front of the table, for HANDED_S at least.
+
+    It may then be let go only there, to somebody who takes it; where nobody does it is still held in the end.
+
+    **Success**: `handed` and `held`, and nothing else was moved.
+
+    Attributes:
+        text: Sentence of the operator.
+        scene: Scene with the shapes.
+        ids: Things of which any one counts.
+        source: Origin of the goal.
+    """
+
+    text: str
+    scene: Scene
+    ids: tuple[str, ...]
+    source: str = TASK_GOAL
+    holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.still_s,)
+
+    @property
+    def goal(self) -> str:
+        """See Task."""
+        return f"{' or '.join(self.ids)} is held out to the operator"
+
+    def score(self, history: History, transcript: Transcript) -> Score:
+        """See Task."""
+        in_hand = held_ids(history.after)
+        held = len(in_hand) == 1 and in_hand <= set(self.ids)
+        handed = held and self._handed(history, next(iter(in_hand)))
+        faults = disturbances(history, set(in_hand))
+        if not handed:
+            faults.append(f"{' or '.join(self.ids)} was not held out over the front of the table")
+        if not held:
+            faults.append(f"the gripper holds {' and '.join(sorted(in_hand)) or 'nothing'}")
+        up = tuple(sorted(history.picked_up))
+        return Score({"handed": handed, "held": held}, not faults, tuple(faults), picked_up=up, meant=self.ids)
+
+    @staticmethod
+    def _handed(history: History, name: str) -> bool:
+        poses = history.poses[name]
+        half = history.scene.find(name).asset.size_m[2] / 2
+        front = PARTS["front"].x[0] - TOLERANCE_M
+        out = (poses[:, 0] >= front) & (poses[:, 2] - half - workspace.TABLE_Z >= HANDED_UP_M)
+        return run_end(out, HANDED_S) is not None
+
+
+@dataclass(frozen=True)
+class LiftedTask:
+    """A thing is held a little above the table, and nothing else is moved.
+
+    **Success**: `held` and `height`, within A_LITTLE_M.
+
+    Attributes:
+        text: Sentence of the operator.
+        scene: Scene with the shapes.
+        ids: Things of which any one counts.
+        source: Origin of the goal.
+    """
+
+    text: str
+    scene: Scene
+    ids: tuple[str, ...]
+    source: str = TASK_GOAL
+    holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.hold_s,)
+
+    @property
+    def goal(self) -> str:
+        """See Task."""
+        return f"{' or '.join(self.ids)} is lifted a little"
+
+    def score(self, history: History, transcript: Transcript) -> Score:
+        """See Task."""
+        in_hand = held_ids(history.after)
+        held = len(in_hand) == 1 and in_hand <= set(self.ids)
+        faults = disturbances(history, set(in_hand))
+        height = 0.0
+        if held:
+            view = Shapes(history.scene, history.after.objects, THRESHOLDS)
+            height = float(view.points(next(iter(in_hand)))[:, 2].min()) - workspace.TABLE_Z
+        right = A_LITTLE_M[0] <= height <= A_LITTLE_M[1]
+        if not held:
+            faults.append(f"the gripper holds {' and '.join(sorted(in_hand)) or 'nothing'}")
+        elif not right:
+            faults.append(f"it is {100 * height:.0f} cm above the table")
+        up = tuple(sorted(history.picked_up))
+        return Score({"held": held, "height": held and right}, not faults, tuple(faults), picked_up=up, meant=self.ids)
+
+
+def hand_way(history: History) -> float:
+    """Greatest distance of the hand from where it was at the beginning [m]; 0 where that is not known."""
+    if history.hand is None or not len(history.hand):
+        return 0.0
+    return float(np.linalg.norm(history.hand - history.hand[0], axis=1).max())

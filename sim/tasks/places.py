@@ -1,0 +1,430 @@
+"""Places that are more than one relation to one thing, each with its own judgement by true poses; no parser has a say.
+
+A place judges where a thing came to stand. What was there before counts for places that are said from it: a nudge,
+closer, further away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from sim.scene.scenes import FREE_CLEARANCE, Scene, distances, gap, reachable_grid
+from sim.snapshot import ObjectState
+from sim.tasks.predicates import STANDING, THRESHOLDS, Relation, Shapes, camera_directions, relation_fault, tilt
+from sim.tasks.regions import TableRegion, in_region, outside_m
+from tool_nodes.types import FloatArray
+
+Direction = Literal["left", "right", "front", "behind"]
+"""As the scene camera sees it: front is towards the camera."""
+Person = Literal["operator", "robot"]
+"""The operator stands where the scene camera does, the robot at the origin of the base frame."""
+
+BACK_M = 0.01
+"""A thing is back where it was within this [m]."""
+EXCHANGED_M = 0.04
+"""A thing stands where another one stood within this [m]: less than half a product's width."""
+CLOSER_M = 0.02
+"""Closer or further away is by at least this much [m]: less is not seen as a change."""
+MEASURED_M = 0.02
+"""A measure is kept within this, or within MEASURED_SHARE of it where that is more [m]."""
+MEASURED_SHARE = 0.2
+"""See MEASURED_M [-]; people who put things "20 cm" apart by eye err by so much."""
+A_BIT_M = (0.015, 0.15)
+"""Least and greatest way of "a bit" [m]."""
+FARTHEST_M = 0.08
+"""As far as possible falls short of the farthest free spot by no more than this [m]: a product's width."""
+LOOSELY_M = 0.30
+"""Things that a place of two relations speaks of are at most this far, edge to edge [m]."""
+LINE_M = 0.05
+"""A thing is in line with two others where its middle is this close to the line through theirs [m]."""
+_ELSEWHERE_M = 0.05
+"""What was moved somewhere else is at least this far from where it was [m]."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """The things at two times.
+
+    Attributes:
+        scene: Scene with their shapes.
+        before: Their states before the command.
+        after: Their states after it.
+        T_base_camera: (4, 4) true pose of the scene camera.
+    """
+
+    scene: Scene
+    before: Mapping[str, ObjectState]
+    after: Mapping[str, ObjectState]
+    T_base_camera: FloatArray
+
+    @property
+    def view(self) -> Shapes:
+        """Shapes at the later time."""
+        return Shapes(self.scene, self.after, THRESHOLDS)
+
+    @property
+    def earlier(self) -> Shapes:
+        """Shapes at the earlier time."""
+        return Shapes(self.scene, self.before, THRESHOLDS)
+
+    def direction(self, direction: Direction) -> FloatArray:
+        """Unit vector (2,) on the table."""
+        right, away = camera_directions(self.T_base_camera)
+        return {"left": -right, "right": right, "front": -away, "behind": away}[direction]
+
+
+class GoalPlace(Protocol):
+    """Where a thing is to be."""
+
+    @property
+    def words(self) -> str:
+        """The place in a few words of the scene's ids, for goals and reports."""
+
+    def fault(self, moved: str, change: Change) -> str | None:
+        """Why a thing is not there, in one sentence; None where it is."""
+
+
+@dataclass(frozen=True)
+class OnTable:
+    """Standing on the table, wherever; with `elsewhere` not where it was."""
+
+    elsewhere: bool = False
+
+    @property
+    def words(self) -> str:
+        """See GoalPlace."""
+        return "somewhere else" if self.elsewhere else "anywhere"
+
+    def fault(self, moved: str, change: Change) -> str | None:
+        """See GoalPlace."""
+        if self.elsewhere and _way(moved, change) < _ELSEWHERE_M:
+            return f"{moved} is where it was."
+        return change.view.fault_on_table(moved)
+
+
+@dataclass(frozen=True)
+class InRegion:
+    """In a part of the table."""
+
+    region: TableRegion
+
+    @property
+    def words(self) -> str:
+        """See GoalPlace."""
+        return self.region
+
+    def fault(self, moved: str, change: Change) -> str | None:
+        """See GoalPlace."""
+        if fault := change.view.fault_on_table(moved):
+            return fault
+        centre = change.view.centre(moved)
+        if in_region(self.region, centre):
+            return None
+        return f"{moved} is {100 * outside_m(self.region, centre):.0f} cm outside of the {self.region}."
+
+
+@dataclass(frozen=True)
+class InPart:
+    """Inside a container, in its part on one side: the middle of the thing is beyond the container's middle."""
+
+    container: str
+    side: Direction
+
+    @property
+    def words(self) -> str:
+        """See GoalPlace."""
+        return f"{self.side} inside {self.container}"
+
+    def fault(self, moved: str, change: Change) -> str | None:
+        """See GoalPlace."""
+        if fault := change.view.fault_in(moved, self.container):
+            return fault
+        beyond = (change.view.centre(moved) - change.view.centre(self.container)) @ change.direction(self.side)
+        return None if beyond >= 0 else f"{moved} is not in the {self.side} part of {self.container}."
+
+
+@dataclass(frozen=True)
+class Related:
+    """In a relation to other things, see `predicates.relation_holds`."""
+
+    relation: Relation
+    references: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """See GoalPlace."""
+        return f"{self.relation.replace('_', ' ')} {' and '.join(self.references)}"
+
+    def fault(self, moved: str, change: Change) -> str | None:
+        """See GoalPlace."""
+        return relation_fault(self.relation, moved, self.references, change.scene, change.after, change.T_base_camera)
+
+
+@dataclass(frozen=True)
+class NotRelated:
+    """On the table, and in no such relation to a thing."""
+
+    relation: Relation
+    references: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """See GoalPlace."""
+        return f"not {self.relation.replace('_', ' ')} {' and '.join(self.references)}"
+
+    def fault(self, moved: str, change: Change) -> str | None:
+        """See GoalPlace."""
+        if fault := change.view.fault_on_table(moved):
+            return fault
+        holds = Related(self.relation, self.references).fault(moved, change) is None
+        return f"{moved} is {self.words.removeprefix('not ')}." if holds else None
+
+
+@dataclass(frozen=True)
+class Towards:
+    """On one side of a thing, its middle there by the margin and its edge at most LOOSELY_M off."""
+
+    direction: Direction
+    reference: str
+
+    @property
+    def words(self) -> str:
+        """See GoalPlace."""
+        return f"{self.direction} of {self.reference}"
+
+    def fault(self, moved: str, change: Change) -> str | None:
+        """See GoalPlace."""
+        view = change.view
+        if fault := view.fault_on_table(moved) or view.fault_apart(moved, [self.reference]):
+            return fault
+        offset = view.centre(moved) - view.centre(self.reference)
+        if offset @ change.direction(self.direction) < THRESHOLDS.margin_m:
+            return f"{moved} is not {self.words}."
+        apart = gap(view.outline(moved), view.outline(self.reference))
+        return None if apart <= LOOSELY_M else f"{moved} is {100 * apart:.0f} cm from {self.reference}."
+
+
+@dataclass(frozen=True)
+class AllOf:
+    """In several places at once."""
+
+    places: tuple[GoalPlace, ...]
+
+    @property
+    def words(self) -> str:
+        """See GoalPlace."""
+        return " and ".join(place.words for place in self.places)
+
+    def fault(self, moved: str, change: Change) -> str | None:
+        """See GoalPlace."""
+        return next((fault for place in self.places if (fault := place.fault(moved, change))), None)
+
+
+@dataclass(frozen=True)
+class AtDistance:
+    """So far to one side of a thing, from edge to edge.
+
+    Attributes:
+        metres: Wanted gap [m].
+        direction: Side of the reference.
+        reference: Id of the reference.
+    """
+
+    metres: float
+    direction: Direction
+    reference: str
+
+    @property
+    def words(self) -> str:
+        """See GoalPlace."""
+        return f"{100 * self.metres:g} cm {self.direction} of {self.reference}"
+
+    def fault(self, moved: str, change: Change) -> str | None:
+        """See GoalPlace."""
+        view = change.view
+        if fault := view.fault_on_table(moved):
+            return fault
+        offset = view.centre(moved) - view.centre(self.reference)
+        direction = change.direction(self.direction)
+        along, across = _along_across(offset, direction)
+        if along < across + THRESHOLDS.margin_m:
+            return f"{moved} is not {self.direction} of {self.reference}."
+        apart = gap(view.outline(moved), view.outline(self.reference))
+        if abs(apart - self.metres) <= _tolerance(self.metres):
+            return None
+        return f"{moved} is {100 * apart:.1f} cm from {self.reference}, not {100 * self.metres:g} cm."
+
+
+@dataclass(frozen=True)
+class Nudged:
+    """Moved from where it was in one direction, by a measure or by a bit.
+
+    Attributes:
+        direction: Direction of the way.
+        metres: Length of the way [m]; None for a bit.
+    """
+
+    direction: Direction
+    metres: float | None = None
+
+    @property
+    def words(self) -> str:
+        """See GoalPlace."""
+        return f"{'a bit' if self.metres is None else f'{100 * self.metres:g} cm'} further {self.direction}"
+
+    def fault(self, moved: str, change: Change) -> str | None:
+        """See GoalPlace."""
+        if fault := change.view.fault_on_table(moved):
+            return fault
+        way = change.view.centre(moved) - change.earlier.centre(moved)
+        along, across = _along_across(way, change.direction(self.direction))
+        low, high = A_BIT_M
+        if self.metres is not None:
+            low, high = self.metres - _tolerance(self.metres), self.metres + _tolerance(self.metres)
+        if low <= along <= high and across <= max(MEASURED_M, along / 2):
+            return None
+        return f"{moved} went {100 * along:.1f} cm {self.direction} and {100 * across:.1f} cm aside."
+
+
+@dataclass(frozen=True)
+class Closer:
+    """Closer to a thing or a person than it was; or further away."""
+
+    to: str
+    """Id of a thing, or a Person."""
+    away: bool = False
+
+    @property
+    def words(self) -> str:
+        """See GoalPlace."""
+        return f"{'further from' if self.away else 'closer to'} {self.to}"
+
+    def fault(self, moved: str, change: Change) -> str | None:
+        """See GoalPlace."""
+        if fault := change.view.fault_on_table(moved):
+            return fault
+        gained = self._distance(moved, change.view, change) - self._distance(moved, change.earlier, change)
+        if (gained if self.away else -gained) >= CLOSER_M:
+            return None
+        return f"{moved} came {-100 * gained:.1f} cm closer to {self.to}."
+
+    def _distance(self, moved: str, view: Shapes, change: Change) -> float:
+        if self.to == "robot":
+            return float(np.linalg.norm(view.centre(moved)))
+        if self.to == "operator":
+            return float(np.linalg.norm(view.centre(moved) - change.T_base_camera[:2, 3]))
+        return float(np.linalg.norm(view.centre(moved) - view.centre(self.to)))
+
+
+@dataclass(frozen=True)
+class Farthest:
+    """As far from a thing as the free table within reach allows."""
+
+    reference: str
+
+    @property
+    def words(self) -> str:
+        """See GoalPlace."""
+        return f"as far as possible from {self.reference}"
+
+    def fault(self, moved: str, change: Change) -> str | None:
+        """See GoalPlace."""
+        view = change.view
+        if fault := view.fault_on_table(moved):
+            return fault
+        reference = view.centre(self.reference)
+        spots = free_spots(moved, [name for name in change.after if name != moved], change)
+        farthest = float(np.linalg.norm(spots - reference, axis=1).max()) if len(spots) else 0.0
+        now = float(np.linalg.norm(view.centre(moved) - reference))
+        if now >= farthest - FARTHEST_M:
+            return None
+        return f"{moved} is {100 * now:.0f} cm from {self.reference}, where {100 * farthest:.0f} cm were free."
+
+
+@dataclass(frozen=True)
+class InLine:
+    """On the straight line through the middles of two things, apart from both."""
+
+    references: tuple[str, str]
+
+    @property
+    def words(self) -> str:
+        """See GoalPlace."""
+        return f"in line with {' and '.join(self.references)}"
+
+    def fault(self, moved: str, change: Change) -> str | None:
+        """See GoalPlace."""
+        view = change.view
+        if fault := view.fault_on_table(moved) or view.fault_apart(moved, self.references):
+            return fault
+        first, second = (view.centre(name) for name in self.references)
+        _, aside = _along_across(view.centre(moved) - first, (second - first) / np.linalg.norm(second - first))
+        return None if aside <= LINE_M else f"{moved} is {100 * aside:.0f} cm beside the line."
+
+
+@dataclass(frozen=True)
+class AtSpot:
+    """At a point of the table or of what stands there, as high as it was to stand.
+
+    Attributes:
+        position_m: Body origin (x, y, z) of the thing there, base frame [m].
+        tolerance_m: On the table and upwards [m].
+    """
+
+    position_m: tuple[float, float, float]
+    tolerance_m: float = BACK_M
+
+    @property
+    def words(self) -> str:
+        """See GoalPlace."""
+        x, y, _ = self.position_m
+        return f"at ({x:.3f}, {y:.3f}) m"
+
+    def fault(self, moved: str, change: Change) -> str | None:
+        """See GoalPlace."""
+        offset = change.after[moved].position_m - np.asarray(self.position_m)
+        aside, above = float(np.linalg.norm(offset[:2])), abs(float(offset[2]))
+        if aside <= self.tolerance_m and above <= max(self.tolerance_m, THRESHOLDS.support_m):
+            return None
+        return f"{moved} is {100 * aside:.1f} cm beside and {100 * above:.1f} cm above or below its spot."
+
+
+@dataclass(frozen=True)
+class Upright:
+    """Standing upright on the table."""
+
+    @property
+    def words(self) -> str:
+        """See GoalPlace."""
+        return "upright"
+
+    def fault(self, moved: str, change: Change) -> str | None:
+        """See GoalPlace."""
+        if fault := change.view.fault_on_table(moved):
+            return fault
+        return None if tilt(STANDING, change.after[moved]) < THRESHOLDS.tilt_rad else f"{moved} lies."
+
+
+def free_spots(moved: str, others: Sequence[str], change: Change) -> FloatArray:
+    """Points (N, 2) of the table within reach on which a thing, at any yaw, stands apart from others [m]."""
+    grid, radius = reachable_grid(0.02), change.scene.find(moved).asset.outer_radius
+    free = np.ones(len(grid), dtype=bool)
+    for name in others:
+        free &= distances(grid, change.view.outline(name)) >= radius + FREE_CLEARANCE
+    return grid[free]
+
+
+def _way(moved: str, change: Change) -> float:
+    return float(np.linalg.norm(change.view.centre(moved) - change.earlier.centre(moved)))
+
+
+def _along_across(offset: FloatArray, direction: FloatArray) -> tuple[float, float]:
+    return float(offset @ direction), abs(float(offset[0] * direction[1] - offset[1] * direction[0]))
+
+
+def _tolerance(metres: float) -> float:
+    return max(MEASURED_M, MEASURED_SHARE * metres)
