@@ -2,6 +2,7 @@
 
 | event | when |
 |---|---|
+| CommandBegan | a command begins that the operator's words became |
 | Thought | the policy has reasoned |
 | ToolCalled, ToolAnswered | a tool is called; it has answered |
 | CallRefused | a call, or a whole turn, is not run |
@@ -30,12 +31,24 @@ if TYPE_CHECKING:
 
 LONGEST_ANSWER = 2000
 """Longest answer to a question [characters]; as long as a command of the scripted policy may be."""
-ANSWER_DEADLINE_S = 120.0
-"""How long a question waits, at the terminal and over ROS [s]; as long as an approval does."""
+ANSWER_DEADLINE_S = 60.0
+"""How long a question waits before it is closed, at the terminal and over ROS [s]: people answer within seconds, and
+later the table may be another one."""
 
 _NUMBER = r"(0?\.\d+|0|1(?:\.0+)?)"
 TYPED_POINT = re.compile(rf"(?<![\d.])\(?\s*{_NUMBER}\s*[,; ]\s*{_NUMBER}(?![\d.])\s*\)?")
 """A normalized point as people type it: "0.41 0.22", "(0.41, 0.22)". Numbers outside of 0..1 are words like others."""
+
+
+@dataclass(frozen=True)
+class CommandBegan:
+    """A command that the operator has not said word for word, e.g. one of several, or "undo".
+
+    Attributes:
+        text: The command in words that stand alone.
+    """
+
+    text: str
 
 
 @dataclass(frozen=True)
@@ -141,7 +154,17 @@ class CommandEnded:
     error_code: ErrorCode | None = None
 
 
-Event = Thought | ToolCalled | ToolAnswered | CallRefused | NoteAdded | OperatorQuestion | OperatorAnswer | CommandEnded
+Event = (
+    CommandBegan
+    | Thought
+    | ToolCalled
+    | ToolAnswered
+    | CallRefused
+    | NoteAdded
+    | OperatorQuestion
+    | OperatorAnswer
+    | CommandEnded
+)
 Listener = Callable[[Event], None]
 Ask = Callable[[OperatorQuestion], OperatorAnswer | None]
 """Puts a question to the operator and waits; None without an answer. Raises ToolError STOPPED after a stop."""

@@ -42,8 +42,9 @@ def mcp(
     """Offer the tools to clients of the Model Context Protocol, until stdin ends or Ctrl-C, which stops the arm.
 
     Over stdio there is one client. Over HTTP each session has its own variables and pictures, and the address and a
-    token that clients must send are printed; only programs on this machine can connect. With --approval ask-motion
-    every motion is asked about at this terminal; over stdio there is none, and nothing moves.
+    token that clients must send are printed; only programs on this machine can connect. With the tool `say` a client
+    speaks to the robot as an operator does. With --approval ask-motion every motion is asked about at this terminal;
+    over stdio there is none, and nothing moves.
     """
     if transport == "stdio" and replace(http, idle_s=DEFAULT_HTTP.idle_s) != DEFAULT_HTTP:
         raise invalid("port, token, host and origin are for --transport http only.")
@@ -93,5 +94,6 @@ def _shared_robot(options: StationOptions, role: Literal["operator", "observer"]
     shared = SharedRobot(
         toolbox if looking else Toolbox([CameraTools(station.camera), Theirs()]),
         getattr(station, "arm", None),  # the mock robot has none
+        spoken_to=looking and role == "operator",
     )
     return shared

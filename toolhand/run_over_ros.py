@@ -14,7 +14,7 @@ from typing import Any
 
 from agent_node.console.ask import operator_at_terminal
 from agent_node.console.narration import Narrator, say_missing
-from agent_node.console.terminal import Interrupt, say
+from agent_node.console.terminal import Interrupt, say, terminal_session
 from agent_node.episode import summarize as summarize_episode
 from agent_node.runs.folder import Unwritten, write_json
 from agent_node.runs.report import complete_report
@@ -95,7 +95,7 @@ def run_over_ros(
             running.require(asked or {})
             say(f"Using the graph that runs on ROS domain {domain()}, as it was started: {running}.")
             about = {key: value for key, value in about.items() if key in _OF_THE_CLIENT}
-        operator = Operator(link, narrator.hear, operator_at_terminal(interrupted=interrupt.is_hit))
+        operator = Operator(link, narrator.hear, operator_at_terminal(interrupted=interrupt.is_hit), terminal_session())
         station = RosStation(link, StationConfig(seed=command.seed)) if simulated else None
         if command.judged_by_entities:
             world = followed_world(link, command.simulator, scene, robot)

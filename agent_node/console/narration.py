@@ -9,6 +9,7 @@ from typing import Any
 from agent_node.console.terminal import only_planned, plain, say, tell
 from agent_node.events import (
     CallRefused,
+    CommandBegan,
     Event,
     NoteAdded,
     OperatorAnswer,
@@ -38,6 +39,8 @@ class Narrator:
     def hear(self, event: Event) -> None:
         """One event of a run; see `agent_node.events.Listener`. The summary tells the end."""
         match event:
+            case CommandBegan(text):
+                self.line(plain(f"  does    {text}"))
             case Thought(text):
                 self.line(plain(f"  thinks  {text}"))
             case ToolCalled(call):

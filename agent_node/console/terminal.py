@@ -7,6 +7,7 @@ import io
 import json
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -59,6 +60,14 @@ def only_planned(result: Mapping[str, Any]) -> bool:
 def emit(document: Any) -> None:
     """Print a document of finite numbers, text, lists and mappings as JSON."""
     print(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False))
+
+
+def terminal_session() -> str:
+    """Name of the dialogue of the terminal that somebody types at, the same for all its commands; empty without one."""
+    try:
+        return f"{socket.gethostname()}:{os.ttyname(sys.stdin.fileno())}:{os.getsid(0)}"
+    except (OSError, ValueError):
+        return ""
 
 
 def say(text: str) -> None:

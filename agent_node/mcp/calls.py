@@ -11,14 +11,17 @@ from typing import Any
 
 import anyio
 
-from agent_node.mcp.sessions import QueuedCall, SharedRobot, ToolResponse, ToolSession
+from agent_node.mcp.sessions import QueuedCall, SharedRobot, ToolResponse
 from tool_nodes.motion.stages import SHARES
 
 STOPPING_S = 10.0
 """So long is waited for a braked arm to come to rest before a cancelled call is left [s]."""
 
-Report = Callable[[float, float, str], Awaitable[None]]
+Report = Callable[[float, float | None, str], Awaitable[None]]
 """Sends a client (progress, total, sentence)."""
+
+Submit = Callable[[Callable[[], None], Callable[[str], None]], QueuedCall]
+"""Hands a call to the robot, given what to call at its end and with each stage of it that begins."""
 
 _STEP = 0.01
 """By so much progress grows at least: the protocol wants each notification to be further on."""
@@ -27,16 +30,16 @@ _DIGITS = {"integer": re.compile(r"-?[0-9]{1,9}"), "number": re.compile(r"-?[0-9
 
 
 async def run_call(
-    robot: SharedRobot, conversation: ToolSession, name: str, arguments: Any, gone: anyio.Event | None, report: Report
+    robot: SharedRobot, submit: Submit, gone: anyio.Event | None, report: Report, words: bool = False
 ) -> ToolResponse:
     """Run one call; a motion whose caller cancels it or goes away is braked, and the arm at rest when this returns.
 
     Args:
         robot: Carries it out.
-        conversation: Conversation of the caller.
-        name, arguments: Name and arguments for the toolbox.
+        submit: Hands it in.
         gone: Set once the caller has gone away; None where only a cancellation says so.
         report: Called with each stage of a motion when it begins, and with 1 when the motion is over.
+        words: The stages are sentences, any number of them.
     """
     loop = asyncio.get_running_loop()
     ended = anyio.Event()
@@ -58,13 +61,13 @@ async def run_call(
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(end)
 
-    job = robot.submit(conversation, name, arguments, on_end, on_stage)
+    job = submit(on_end, on_stage)
     moved = False
     try:
         async with anyio.create_task_group() as group:
             if gone is not None:
                 group.start_soon(_cancel_once, gone, group.cancel_scope)
-            moved = await _tell(stages, report)
+            moved = await (_tell_words if words else _tell)(stages, report)
             group.cancel_scope.cancel()
         if moved and ended.is_set():
             with contextlib.suppress(Exception):
@@ -94,6 +97,16 @@ async def _tell(stages: anyio.abc.ObjectReceiveStream[str], report: Report) -> b
             with contextlib.suppress(Exception):  # a client that cannot be notified is still given its answer
                 await report(round(progress, 2), 1.0, f"{stage[0].upper()}{stage[1:]} begins.")
     return bool(last)
+
+
+async def _tell_words(sentences: anyio.abc.ObjectReceiveStream[str], report: Report) -> bool:
+    """Report each sentence until the call has ended, counted: how many will come, nobody knows."""
+    progress = 0
+    async for sentence in sentences:
+        progress += 1
+        with contextlib.suppress(Exception):  # see above
+            await report(float(progress), None, sentence)
+    return False
 
 
 async def _give_up(robot: SharedRobot, job: QueuedCall, ended: anyio.Event) -> None:

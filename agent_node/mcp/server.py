@@ -27,8 +27,11 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from agent_node.events import Event
+from agent_node.mcp import saying
 from agent_node.mcp.calls import plain_numbers, run_call
-from agent_node.mcp.sessions import SharedRobot, ToolResponse, ToolSession
+from agent_node.mcp.sessions import QueuedCall, SharedRobot, ToolResponse, ToolSession, refused
+from tool_nodes.results import ToolError
 from tool_nodes.toolbox.toolbox import ToolSpec
 
 LINE_BYTES = 4 << 20
@@ -51,6 +54,17 @@ INSTRUCTIONS = (
     "the arm: move it again only when they ask for it."
 )
 
+_SAY = mcp_types.Tool(
+    name=saying.NAME,
+    description=saying.DESCRIPTION,
+    input_schema=saying.SCHEMA,
+    annotations=mcp_types.ToolAnnotations(
+        read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
+    ),
+)
+
+_ELICITS = mcp_types.ClientCapabilities(elicitation=mcp_types.ElicitationCapability())
+
 Send = MemoryObjectSendStream[SessionMessage | Exception]
 
 
@@ -62,7 +76,7 @@ def mcp_name(name: str) -> str:
 def make_server(robot: SharedRobot) -> Server[ToolSession]:
     """The server; a connection in process or over stdio is one conversation, over HTTP a session is."""
     names = _names(robot)
-    listed = [_tool(spec, schema) for spec, schema in _listed(robot)]
+    listed = [_tool(spec, schema) for spec, schema in _listed(robot)] + ([_SAY] if robot.spoken_to else [])
     schemas = {tool.name: tool.input_schema for tool in listed}
 
     @contextlib.asynccontextmanager
@@ -79,7 +93,11 @@ def make_server(robot: SharedRobot) -> Server[ToolSession]:
         arguments = plain_numbers(schemas.get(mcp_name(name), {}), params.arguments or {})
         gone = None if ctx.request is None else ctx.request.scope.get(GONE)
         report = ctx.session.report_progress
-        return _result(await run_call(robot, _conversation(robot, ctx), name, arguments, gone, report))
+        conversation = _conversation(robot, ctx)
+        if robot.spoken_to and name == saying.NAME:
+            return _result(await _say(robot, conversation, arguments, ctx, gone))
+        submit = functools.partial(robot.submit, conversation, name, arguments)
+        return _result(await run_call(robot, submit, gone, report))
 
     server = Server(
         "toolhand",
@@ -92,6 +110,37 @@ def make_server(robot: SharedRobot) -> Server[ToolSession]:
     )
     server.middleware.append(_sessions_only)
     return server
+
+
+async def _say(
+    robot: SharedRobot, conversation: ToolSession, arguments: Any, ctx: Any, gone: anyio.Event | None
+) -> ToolResponse:
+    """Answer a call of `say`. A question is put to the client's user where the client can, else it is the answer."""
+    try:
+        words = saying.words_of(arguments)
+    except ToolError as error:
+        return refused(error)
+
+    async def ask(question: str) -> str | None:
+        answer = await ctx.session.elicit_form(question, saying.FORM, related_request_id=ctx.request_id)
+        said = (answer.content or {}).get("answer") if answer.action == "accept" else None
+        return said if isinstance(said, str) and said.strip() else None
+
+    def submit(on_end: Callable[[], None], on_stage: Callable[[str], None]) -> QueuedCall:
+        def hear(event: Event) -> None:
+            if text := saying.spoken(event):
+                on_stage(text)
+
+        def enter(stage: str) -> None:
+            on_stage(f"{stage[0].upper()}{stage[1:]} begins.")
+
+        said = saying.Saying(words, hear)
+        if ctx.session.check_client_capability(_ELICITS) and ctx.session.can_send_request:
+            said.ask = saying.ElicitedAnswers(loop, ask, lambda: robot.interrupted)
+        return robot.submit(conversation, saying.NAME, arguments, on_end, enter, said)
+
+    loop = asyncio.get_running_loop()
+    return await run_call(robot, submit, gone, ctx.session.report_progress, words=True)
 
 
 async def _sessions_only(ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:

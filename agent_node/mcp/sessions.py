@@ -20,6 +20,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from agent_node.context_window import Memory
+from agent_node.dialogue.dialogue import Dialogue
+from agent_node.dialogue.memory import RobotMemory
+from agent_node.episode import Episode
+from agent_node.mcp.saying import Saying
+from agent_node.policy import Policy
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import PackedPicture, SessionImage
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
@@ -43,6 +48,8 @@ _STOPPED = -1
 """`ToolSession.looked_after` from a stop to the next look."""
 
 _AFTER_A_STOP = "Ask the operator whether to go on; then look again: call robot.capture_image."
+
+_TO_ANSWER = "Ask the operator, and say their answer."
 
 
 class Brake(Protocol):
@@ -86,12 +93,14 @@ class ToolSession:
         waiting: Calls that have been handed in and are not over.
         looked_after: Motions of the robot that had happened when its newest picture was taken; None before the first.
         stops: Motions of it that the operator has stopped; what it asked for before the last one is not run.
+        dialogue: What was said in it; None before the first words.
     """
 
     session: Session = field(default_factory=Session)
     waiting: int = 0
     looked_after: int | None = None
     stops: int = 0
+    dialogue: Dialogue | None = None
 
 
 @dataclass(frozen=True)
@@ -128,7 +137,9 @@ class QueuedCall:
         motion: bool,
         on_end: Callable[[], None],
         on_stage: Callable[[str], None],
+        saying: Saying | None = None,
     ) -> None:
+        self.saying = saying
         self.conversation = conversation
         self.name = name
         self.arguments = arguments
@@ -147,10 +158,13 @@ class SharedRobot:
     Args:
         toolbox: The tools of every conversation.
         brake: Stops the arm.
+        spoken_to: Clients may speak to it, see `agent_node.mcp.saying`: the toolbox has what the scripted policy calls.
     """
 
-    def __init__(self, toolbox: Toolbox, brake: Brake | None = None) -> None:
+    def __init__(self, toolbox: Toolbox, brake: Brake | None = None, spoken_to: bool = False) -> None:
         self.toolbox = toolbox
+        self.spoken_to = spoken_to
+        self._memory = RobotMemory()
         self._brake = brake or NoBrake()
         self._motions = 0
         self._closed = False
@@ -171,12 +185,15 @@ class SharedRobot:
         arguments: Any,
         on_end: Callable[[], None],
         on_stage: Callable[[str], None] = lambda stage: None,
+        saying: Saying | None = None,
     ) -> QueuedCall:
         """Hand in a call; `on_end` is called once, from the robot's thread, when its `answer` is there.
 
-        `on_stage` is called from that thread with the name of each stage of a motion that begins before.
+        `on_stage` is called from that thread with the name of each stage of a motion that begins before. With `saying`
+        the call is no tool's: words are said to the robot, which may move.
         """
-        job = QueuedCall(conversation, name, arguments, self.toolbox.is_motion(name), on_end, on_stage)
+        motion = saying is not None or self.toolbox.is_motion(name)
+        job = QueuedCall(conversation, name, arguments, motion, on_end, on_stage, saying)
         with self._lock:
             if self._closed:
                 job.answer = _refusal(ErrorCode.STOPPED, "The server is ending; the arm holds its position.")
@@ -250,13 +267,15 @@ class SharedRobot:
         """The answer to a call; nothing that goes wrong may end the thread."""
         conversation = job.conversation
         try:
+            if job.saying is not None:
+                return self._say(job, job.saying)
             if job.motion:
                 self._check_motion(job)
             record = self.toolbox.call(job.name, job.arguments, conversation.session)
             self._note(job, record)
             return _answer(record)
         except ToolError as error:
-            return _refused(error)
+            return refused(error)
         except Exception as error:
             logger.exception("%.60r failed in the server", job.name)
             return _refusal(ErrorCode.INTERNAL, f"{job.name[:60]!r} failed in the server: {type(error).__name__}.")
@@ -265,10 +284,7 @@ class SharedRobot:
         """Refuse a motion that is wrong, or thought out on what is no longer so. Raises ToolError."""
         conversation = job.conversation
         self.toolbox.check(job.name, job.arguments, conversation.session)
-        if job.asked_after != conversation.stops:
-            raise ToolError(
-                ErrorCode.STOPPED, "Not run: it was asked for before the operator stopped the arm.", _AFTER_A_STOP
-            )
+        self._check_stops(job)
         if conversation.looked_after == _STOPPED:
             raise ToolError(
                 ErrorCode.STOPPED, "Not run: the operator has stopped this conversation's last motion.", _AFTER_A_STOP
@@ -279,6 +295,42 @@ class SharedRobot:
                 "Another conversation has moved the robot since this one's newest picture.",
                 "Look again: call robot.capture_image.",
             )
+
+    def _check_stops(self, job: QueuedCall) -> None:
+        if job.asked_after != job.conversation.stops:
+            raise ToolError(
+                ErrorCode.STOPPED, "Not run: it was asked for before the operator stopped the arm.", _AFTER_A_STOP
+            )
+
+    def _say(self, job: QueuedCall, saying: Saying) -> ToolResponse:
+        """The answer to words. What they moved, no picture of this conversation shows. Raises ToolError."""
+        self._check_stops(job)
+        conversation = job.conversation
+        if conversation.dialogue is None:
+            conversation.dialogue = Dialogue(self._carry_out, self._memory)
+        try:
+            with self.toolbox.job():  # a stop ends all that was said
+                turn = conversation.dialogue.say(saying.words)
+        finally:
+            for record in (record for episode in saying.episodes for record in episode.records if record.motion):
+                error = record.result.error
+                self._motions += error is None or error.code not in _NOT_BEGUN
+                if error is not None and error.code is ErrorCode.STOPPED and not job.cancelled:
+                    conversation.stops += 1
+                    conversation.looked_after = _STOPPED
+        if saying.closed:
+            conversation.dialogue.operator.question = None
+        if turn.error_code is None:
+            return ToolResponse(turn.answer)
+        open_question = turn.error_code is ErrorCode.AMBIGUOUS and not saying.closed
+        return refused(ToolError(turn.error_code, turn.answer, _TO_ANSWER if open_question else ""))
+
+    def _carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
+        """See `agent_node.dialogue.dialogue.CarryOut`: in the robot's thread, for the words that are being said."""
+        job = self._running
+        assert job is not None  # it is this thread's
+        assert job.saying is not None
+        return job.saying.carry_out(self.toolbox, lambda: self.interrupted, sentence, policy)
 
     def _note(self, job: QueuedCall, record: CallRecord) -> None:
         """Keep up with who has seen which state of the table."""
@@ -320,8 +372,9 @@ def encoded(rgb: NDArray[np.uint8]) -> tuple[bytes, str]:
 
 
 def _refusal(code: ErrorCode, message: str, hint: str = "") -> ToolResponse:
-    return _refused(ToolError(code, message, hint))
+    return refused(ToolError(code, message, hint))
 
 
-def _refused(error: ToolError) -> ToolResponse:
+def refused(error: ToolError) -> ToolResponse:
+    """The answer to a call that is not run, or has failed."""
     return ToolResponse(f"Error {error.code}: {error}", error=error)

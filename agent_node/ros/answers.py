@@ -27,34 +27,39 @@ class AnswerDesk:
     Args:
         node: Serves the answers.
         deadline_s: How long a question waits [s].
+
+    Attributes:
+        deadline_s: The same.
     """
 
     def __init__(self, node: Node, deadline_s: float) -> None:
-        self._deadline_s = deadline_s
+        self.deadline_s = deadline_s
         self._changed = threading.Condition()
-        self._step = 0
+        self._step, self._session = 0, ""
         self._given: list[OperatorAnswer | None] = []
         node.create_service(AnswerQuestion, SERVICE, self._on_answer, callback_group=ReentrantCallbackGroup())
 
-    def wait(self, step: int, stopped: Callable[[], bool]) -> OperatorAnswer | None:
-        """The answer to the question of a step; None without one within the deadline.
+    def wait(self, step: int, session: str, stopped: Callable[[], bool]) -> tuple[OperatorAnswer | None, bool]:
+        """The answer to the question of a step, None where the operator gives none; and whether it was waited for in
+        vain until the deadline.
 
         Args:
             step: Number of the step, above 0.
+            session: Session of the goal that asks.
             stopped: Polled while waiting.
 
         Raises:
             ToolError: STOPPED where the command should end.
         """
-        until_s = time.monotonic() + self._deadline_s
+        until_s = time.monotonic() + self.deadline_s
         with self._changed:
-            self._step, self._given = step, []
+            self._step, self._session, self._given = step, session, []
             try:
                 while not self._given and time.monotonic() < until_s:
                     if stopped():
                         raise ToolError(ErrorCode.STOPPED, "The command was ended while its question waited.")
                     self._changed.wait(_LOOK_S)
-                return self._given[0] if self._given else None
+                return (self._given[0], False) if self._given else (None, True)
             finally:
                 self._step = 0
 
@@ -73,7 +78,7 @@ class AnswerDesk:
         point = next(((point.x, point.y) for point in request.points), None)
         answer = OperatorAnswer(request.text, point) if request.text.strip() or point is not None else None
         with self._changed:
-            if not self._step or request.step != self._step or self._given:
-                raise invalid(f"No question of step {request.step} waits for an answer.")
+            if not self._step or request.step != self._step or self._given or request.session != self._session:
+                raise invalid(f"No question of step {request.step} waits for an answer of this session.")
             self._given.append(answer)
             self._changed.notify_all()

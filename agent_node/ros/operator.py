@@ -19,6 +19,7 @@ from agent_node.episode import Episode
 from agent_node.events import (
     Ask,
     CallRefused,
+    CommandBegan,
     Listener,
     NoteAdded,
     OperatorAnswer,
@@ -74,6 +75,8 @@ class StepNarrator:
     def _tell(self, step: Any) -> None:
         self._told = step.number
         call = _call_of(step)
+        if step.sentence:
+            self._listener(CommandBegan(step.sentence))
         if step.thought:
             self._listener(Thought(step.thought))
         if step.refusal:
@@ -100,15 +103,18 @@ class Operator:
     Args:
         link: Takes part in the graph.
         listener: Called with each event.
-        ask: Answers questions, in a thread of its own; with `nobody` a question ends the command.
+        ask: Answers questions, in a thread of its own; with `nobody` a question ends the command, and the next words
+            of the same session may answer it.
+        session: Name of the dialogue that the words go on with; empty for none.
 
     Attributes:
         run_dir: Folder of the last command's report on the agent's machine, None without one.
+        run_dirs: Folders of all commands that the last words became.
         answers: Answers to the questions of the last command.
     """
 
-    def __init__(self, link: RosLink, listener: Listener, ask: Ask = nobody) -> None:
-        self._link, self._listener, self._ask = link, listener, ask
+    def __init__(self, link: RosLink, listener: Listener, ask: Ask = nobody, session: str = "") -> None:
+        self._link, self._listener, self._ask, self._session = link, listener, ask, session
         self._answering = link.node.create_client(
             AnswerQuestion, f"{ACTION}/answer", callback_group=ReentrantCallbackGroup()
         )
@@ -118,16 +124,17 @@ class Operator:
         self._cancelled = threading.Event()
         self._answer: Any = None
         self.run_dir: Path | None = None
+        self.run_dirs: list[Path] = []
 
     def cancel(self) -> None:
         """Cancel the command that runs. May be called in a signal handler."""
         self._cancelled.set()
 
     def carry_out(self, text: str) -> Episode:
-        """Send a sentence and wait for its end. What the agent did in between stays in its report."""
+        """Send what the operator says and wait for its end. What the agent did in between stays in its reports."""
         episode = Episode(text, [], [], Session())
         began = time.monotonic()
-        self._answer, self.run_dir, self.answers = None, None, []
+        self._answer, self.run_dir, self.run_dirs, self.answers = None, None, [], []
         steps = StepNarrator(self._listener)
 
         def on_feedback(feedback: Any) -> None:
@@ -138,7 +145,7 @@ class Operator:
         try:
             outcome = run_goal(
                 self._client,
-                RunCommand.Goal(text=text, answers=self._ask is not nobody),
+                RunCommand.Goal(text=text, answers=self._ask is not nobody, session=self._session),
                 ACTION,
                 self._link.deadlines,
                 on_feedback=on_feedback,
@@ -152,9 +159,11 @@ class Operator:
             episode.answer = answer.answer or f"{answer.status.message} {answer.status.hint}".rstrip()
             episode.error_code = ErrorCode(code) if code in set(ErrorCode) else None
             self.run_dir = Path(answer.run_dir) if answer.run_dir else None
+            self.run_dirs = [Path(folder) for folder in answer.run_dirs]
             for step in answer.steps:
                 steps.hear(step)
         steps.end()
+        self._cancelled.clear()  # that was for these words
         episode.wall_s = time.monotonic() - began
         return episode
 
@@ -162,7 +171,7 @@ class Operator:
         """Put the question of a step, and send the answer; without one the command ends with its question."""
         try:
             answer = self._ask(OperatorQuestion(step.question))
-            request = AnswerQuestion.Request(step=step.number)
+            request = AnswerQuestion.Request(step=step.number, session=self._session)
             if answer is not None:
                 self.answers.append(answer)
                 request.text = answer.text

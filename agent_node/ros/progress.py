@@ -22,7 +22,7 @@ from agent_node.events import (
     ToolAnswered,
     ToolCalled,
 )
-from agent_node.policy import Message, Policy, Reply
+from agent_node.policy import Message, Policy, Reply, takes_answers
 from agent_node.runs.folder import image_path
 from tool_nodes.toolbox.toolbox import CallRecord
 
@@ -36,28 +36,37 @@ class TurnProgress:
     Args:
         policy: Decides.
         publish: Called in the agent's thread.
+        command: Which of the commands it is that the operator's words became, from 1.
+        published: Number of the last step of the commands before.
 
     Attributes:
         name: Name of the policy.
+        takes_answers: See `agent_node.policy.takes_answers`.
         turn: Turn of the conversation, from 1; 0 before the first.
         published: Number of the last step that was published.
     """
 
-    def __init__(self, policy: Policy, publish: Publish) -> None:
+    def __init__(self, policy: Policy, publish: Publish, command: int = 1, published: int = 0) -> None:
         self._policy = policy
         self._publish = publish
+        self._command = command
         self.name = policy.name
+        self.takes_answers = takes_answers(policy)
         self.turn = 0
-        self.published = 0
+        self.published = published
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """See Policy."""
         self.turn += 1
         return self._policy.respond(conversation)
 
+    def begin(self, sentence: str) -> None:
+        """Publish what the command is, where the operator has said it otherwise."""
+        self._send(CommandStep(sentence=sentence), None)
+
     def hear(self, event: Event) -> None:
         """Publish an event, see `agent_node.events.Listener`; the end comes with the result of the action."""
-        step, picture = CommandStep(number=self.published + 1, turn=self.turn), None
+        step, picture = CommandStep(), None
         match event:
             case Thought(text):
                 step.thought = text
@@ -77,6 +86,10 @@ class TurnProgress:
                 step.answer = event.words
             case CommandEnded():
                 return
+        self._send(step, picture)
+
+    def _send(self, step: CommandStep, picture: NDArray[np.uint8] | None) -> None:
+        step.number, step.command, step.turn = self.published + 1, self._command, self.turn
         self.published = step.number
         self._publish(step, picture)
 

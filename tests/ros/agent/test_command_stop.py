@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,7 @@ def test_an_operators_command_parks_the_arm_unless_it_was_stopped(
     person = operator()
     assert person.run("look")[1].answer == "Seen."
     assert motion.parked == 1
-    make = node._make_toolbox
+    make = node._setup.make_toolbox
 
     def stopped_meanwhile(*arguments: Any) -> Any:
         motion.tell(1, latched=True)
@@ -186,7 +187,7 @@ def test_an_operators_command_parks_the_arm_unless_it_was_stopped(
         wait_until(lambda: node._latch.stops and not node._latch.is_set)
         return make(*arguments)
 
-    monkeypatch.setattr(node, "_make_toolbox", stopped_meanwhile)
+    monkeypatch.setattr(node, "_setup", replace(node._setup, make_toolbox=stopped_meanwhile))
     assert person.run("look")[1].status.error_code == "STOPPED"
     assert motion.parked == 1
 

@@ -79,7 +79,7 @@ def test_a_question_is_put_to_the_operator_and_the_command_goes_on_with_the_answ
         assert OperatorAnswer(answer.words) in heard
 
 
-def test_without_an_answer_the_question_ends_the_command_at_the_deadline_and_no_late_answer_is_taken(
+def test_without_an_answer_of_its_own_session_a_question_is_closed_at_the_deadline_and_says_so(
     agent: Callable[..., Any], operator: Callable[[], Any]
 ) -> None:
     agent(no_tools, {"asks": Asks()}, policy="asks", answer_deadline_s=1.0)
@@ -91,15 +91,18 @@ def test_without_an_answer_the_question_ends_the_command_at_the_deadline_and_no_
     def other_steps() -> None:
         wait_until(lambda: bool(person.feedback))
         step = person.feedback[0].feedback.step.number
-        for number, points in ((step + 7, []), (step, [Point2D(x=0.5, y=0.5)] * 2), (step, [Point2D(x=7.0, y=0.5)])):
-            refused.append(answering.call_async(AnswerQuestion.Request(step=number, text="left", points=points)))
+        two, outside = [Point2D(x=0.5, y=0.5)] * 2, [Point2D(x=7.0, y=0.5)]
+        for number, session, points in ((step + 7, "a", []), (step, "b", []), (step, "a", two), (step, "a", outside)):
+            request = AnswerQuestion.Request(step=number, session=session, text="left", points=points)
+            refused.append(answering.call_async(request))
 
     typing = threading.Thread(target=other_steps)
     typing.start()
-    goal = RunCommandAction.Goal(text="pick up the can", answers=True)
+    goal = RunCommandAction.Goal(text="pick up the can", answers=True, session="a")
     status, result = person.result(person.send_goal(goal))
     typing.join()
-    assert (status, result.status.error_code, result.answer) == (GoalStatus.STATUS_ABORTED, "AMBIGUOUS", QUESTION)
+    assert (status, result.status.error_code) == (GoalStatus.STATUS_ABORTED, "AMBIGUOUS")
+    assert result.answer == f"{QUESTION} Nobody answered within 1 s; the question is closed."
     for future in refused:
         wait_until(future.done)
         assert future.result().status.error_code == "INVALID_ARGUMENT"

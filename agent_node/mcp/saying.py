@@ -1,0 +1,159 @@
+"""The tool `say`: a client speaks to the robot as an operator does, in a dialogue of its own that remembers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent_node.agent import Agent
+from agent_node.conversation_settings import AS_SPACETOOLS
+from agent_node.episode import Episode
+from agent_node.events import (
+    ANSWER_DEADLINE_S,
+    Ask,
+    CommandBegan,
+    Event,
+    Listener,
+    OperatorAnswer,
+    OperatorQuestion,
+    Thought,
+    nobody,
+)
+from agent_node.policies.scripted.policy import ScriptedPolicy
+from agent_node.policy import Policy
+from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.toolbox.toolbox import Toolbox
+
+NAME = "say"
+DESCRIPTION = (
+    "Say something to the robot in plain words, as an operator would: a command, several, a question, an answer to its "
+    'question, "undo", "go on". It looks, does what is meant and answers; it remembers what was said before. '
+    "Moves the robot."
+)
+SCHEMA = {
+    "type": "object",
+    "properties": {"words": {"type": "string", "description": "What the operator says, in English."}},
+    "required": ["words"],
+    "additionalProperties": False,
+}
+"""JSON schema of its arguments."""
+
+FORM = {
+    "type": "object",
+    "properties": {"answer": {"type": "string", "title": "Answer", "description": 'Words, such as "the left one".'}},
+    "required": ["answer"],
+}
+"""What a client is asked to fill in for a question, in the protocol's part of JSON schema."""
+
+LONGEST_WORDS = 2000
+"""Longest words of a call [characters]; as long as a command of the scripted policy may be."""
+
+_LOOK_S = 0.1
+"""How often a question that waits looks whether its call was given up [s]."""
+
+AskClient = Callable[[str], Awaitable[str | None]]
+"""Puts a question to the client's user; their words, None where they give none."""
+
+
+def words_of(arguments: Any) -> str:
+    """The words of a call. Raises ToolError INVALID_ARGUMENT for what is none."""
+    words = arguments.get("words") if isinstance(arguments, dict) else None
+    if not isinstance(words, str) or not words.strip() or set(arguments) != {"words"}:
+        raise invalid('say takes one argument: words, a text such as "put the lemon in the bowl".')
+    if len(words) > LONGEST_WORDS:
+        raise invalid(f"words may have at most {LONGEST_WORDS:,} characters, got {len(words):,}.")
+    return words
+
+
+def spoken(event: Event) -> str:
+    """What a client hears of an event; empty for most."""
+    match event:
+        case CommandBegan(text) | Thought(text):
+            return text
+        case OperatorQuestion(text):
+            return f"Question: {text}"
+        case OperatorAnswer():
+            return f"Answer: {event.words}"
+    return ""
+
+
+class ElicitedAnswers:
+    """Puts questions to the client's user, and waits in another thread than the server's loop; an `Ask`.
+
+    Args:
+        loop: Loop of the server.
+        ask: Asks there.
+        given_up: Polled; True ends the question.
+
+    Attributes:
+        closed: The last question was declined, or left open for too long.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, ask: AskClient, given_up: Callable[[], bool]) -> None:
+        self._loop, self._ask, self._given_up = loop, ask, given_up
+        self.closed = ""
+
+    def __call__(self, question: OperatorQuestion) -> OperatorAnswer | None:
+        """See `agent_node.events.Ask`. Raises ToolError STOPPED where the call was given up."""
+        asked: Future[str | None] = asyncio.run_coroutine_threadsafe(_once(self._ask(question.text)), self._loop)
+        until_s = time.monotonic() + ANSWER_DEADLINE_S
+        while time.monotonic() < until_s:
+            if self._given_up():
+                asked.cancel()
+                raise ToolError(ErrorCode.STOPPED, "The call was given up while its question waited.")
+            with contextlib.suppress(NotYet):
+                try:
+                    words = asked.result(_LOOK_S)
+                except NotYet:
+                    raise
+                except Exception:  # a client that fails at asking: the next words may answer
+                    return None
+                self.closed = "" if words else "The operator gave no answer; the question is closed."
+                return OperatorAnswer(words) if words else None
+        asked.cancel()
+        self.closed = f"Nobody answered within {ANSWER_DEADLINE_S:g} s; the question is closed."
+        return None
+
+
+async def _once(asked: Awaitable[str | None]) -> str | None:
+    return await asked
+
+
+@dataclass
+class Saying:
+    """One call of `say` on its way.
+
+    Attributes:
+        words: What is said.
+        hear: Called with every event, in the robot's thread.
+        ask: Puts questions to the client's user; `nobody` where the next call may answer.
+        episodes: Commands that have ended.
+    """
+
+    words: str
+    hear: Listener
+    ask: Ask = nobody
+    episodes: list[Episode] = field(default_factory=list)
+
+    @property
+    def closed(self) -> str:
+        """Why the question is closed that waited for an answer; empty where none is."""
+        return self.ask.closed if isinstance(self.ask, ElicitedAnswers) else ""
+
+    def carry_out(self, toolbox: Toolbox, stopped: Callable[[], bool], sentence: str, policy: Policy | None) -> Episode:
+        """One command of it; arguments as of `agent_node.agent.Agent`."""
+        if sentence != self.words or self.episodes:
+            self.hear(CommandBegan(sentence))
+        settings = AS_SPACETOOLS
+        agent = Agent(policy or ScriptedPolicy(), toolbox, settings, stopped, self.hear, self.ask)
+        episode = agent.run(sentence)
+        if self.closed and episode.error_code is ErrorCode.AMBIGUOUS:
+            episode.answer += f" {self.closed}"
+        self.episodes.append(episode)
+        return episode

@@ -1,0 +1,259 @@
+"""What an operator says to the agent's node, while it is carried out: any number of commands, one after the other."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rclpy
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from sensor_msgs.msg import CompressedImage
+from std_msgs.msg import Header
+from toolhand_interfaces.action import RunCommand
+from toolhand_interfaces.msg import CommandStep
+
+from agent_node.agent import Agent
+from agent_node.conversation_settings import ConversationSettings
+from agent_node.episode import Episode
+from agent_node.events import Ask, OperatorAnswer, nobody
+from agent_node.policies.options import PolicyOptions
+from agent_node.policy import Policy, takes_answers
+from agent_node.protocol import Protocol
+from agent_node.ros.answers import AnswerDesk
+from agent_node.ros.joint_log import JointLog
+from agent_node.ros.progress import TurnProgress
+from agent_node.ros.record import GraphRecord, as_text, safety_lines, up_command
+from agent_node.runs.folder import SAFETY_FILE, encode, new_run_dir, time_now, write_atomically
+from agent_node.runs.mcap.recorder import Recorder, jpeg_bytes
+from agent_node.runs.write import write_run
+from tool_nodes.motion.robot_model import RobotModel
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.calling import Deadlines
+from tool_nodes.stop_latch import StopWatch
+from tool_nodes.toolbox.toolbox import Session, Toolbox
+
+OPERATOR_GONE_S = 1.0
+"""A command whose operator has not been seen for so long is stopped [s]."""
+
+MakeToolbox = Callable[[Node, Deadlines, Callable[[], bool]], Toolbox]
+MakePolicy = Callable[[str, Protocol, list[dict[str, Any]], PolicyOptions], Policy]
+
+
+@dataclass(frozen=True)
+class CommandSetup:
+    """What all commands of a node share.
+
+    Attributes:
+        node: The agent's node.
+        robot: The robot.
+        make_toolbox: Makes the tools of the session's own policy, from a node, deadlines and a function that says
+            whether the command is stopped.
+        make_fixed_toolbox: Makes the tools of questions and skills.
+        make_policy: Makes the session's own policy.
+        protocol: How the policy writes.
+        turns: Turns before a command fails.
+        deadlines: How long other nodes are waited for.
+        runs_dir: Folder of the reports.
+        about: Entries of every `result.json`.
+        others: Facts of the other nodes.
+        answers: Where answers of operators come in.
+        pictures: Shows what the tools return.
+    """
+
+    node: Node
+    robot: RobotModel
+    make_toolbox: MakeToolbox
+    make_fixed_toolbox: MakeToolbox
+    make_policy: MakePolicy
+    protocol: Protocol
+    turns: int
+    deadlines: Deadlines
+    runs_dir: Path
+    about: Mapping[str, Any]
+    others: GraphRecord
+    answers: AnswerDesk
+    pictures: Publisher
+
+    def now(self) -> float:
+        """Time of the node [s]: simulated where /clock is used."""
+        return float(self.node.get_clock().now().nanoseconds / 1e9)
+
+
+class RunningCommand:
+    """One goal while it is carried out: why it should stop, if it should.
+
+    Args:
+        goal: Handle of its goal.
+        operators: How many listen to the feedback.
+
+    Attributes:
+        said_stop: An operator has said in another goal that it should stop.
+    """
+
+    def __init__(self, goal: Any, operators: Callable[[], int]) -> None:
+        self.goal = goal
+        self.said_stop = False
+        self._operators = operators
+        self._seen = False
+        self._last_seen = time.monotonic()
+
+    def stop_reason(self) -> str:
+        """Why it should not go on; empty where it should. Cheap enough to be polled."""
+        if self.goal.is_cancel_requested:
+            return "Cancelled by the operator"
+        if self.said_stop:
+            return "Stopped because an operator said so"
+        now = time.monotonic()
+        if self._operators() > 0:
+            self._seen, self._last_seen = True, now
+        elif self._seen and now - self._last_seen > OPERATOR_GONE_S:
+            return "Stopped because the operator's client has gone away"
+        return ""
+
+    def stopped(self) -> bool:
+        """True once it should not go on."""
+        return bool(self.stop_reason())
+
+
+class SpokenGoal:
+    """What one goal asks for. Each of its commands has a node of its own, so that none inherits anything from the one
+    before, and nothing is left of its clients.
+
+    Args:
+        setup: What all commands share.
+        mode: Name of the session's own policy.
+        watch: Notes every stop since the goal came.
+        running: The goal, and why it should stop.
+
+    Attributes:
+        steps: Every step so far.
+        episodes: The commands that have ended.
+        run_dirs: Their folders.
+        closed_question: The last question was left open for too long.
+    """
+
+    def __init__(self, setup: CommandSetup, mode: str, watch: StopWatch, running: RunningCommand) -> None:
+        self.steps: list[CommandStep] = []
+        self.episodes: list[Episode] = []
+        self.run_dirs: list[Path] = []
+        self.closed_question = False
+        self._setup, self._mode, self._watch, self._running = setup, mode, watch, running
+        self._request = running.goal.request
+
+    def carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
+        """One command, reported; see `agent_node.dialogue.dialogue.CarryOut`.
+
+        Raises:
+            ToolError: What keeps it from beginning, and UNAVAILABLE where no folder can be made for its report.
+        """
+        setup = self._setup
+        run_dir = new_run_dir(setup.runs_dir)
+        about = {**setup.about, "policy": self._mode if policy is None else policy.name, "began": time_now()}
+        attempted = setup.others.attempts()
+        try:
+            with self._tools_node() as node:
+                joints = JointLog(node, setup.now, robot=setup.robot)
+                make = setup.make_toolbox if policy is None else setup.make_fixed_toolbox
+                toolbox = make(node, setup.deadlines, self._running.stopped)
+                options = PolicyOptions(turns=setup.turns, stopped=self._stopped)
+                chosen = policy or setup.make_policy(self._mode, setup.protocol, toolbox.schemas(), options)
+                number = len(self.episodes) + 1
+                progress = TurnProgress(chosen, self._tell, number, len(self.steps))
+                if number > 1 or sentence != self._request.text:
+                    progress.begin(sentence)
+                recorder = Recorder(sentence, setup.now, progress.hear)
+                episode = self._agent(progress, toolbox, recorder).run(sentence)
+        except ToolError as error:  # nothing is left of a command that could not begin
+            with contextlib.suppress(OSError):
+                run_dir.rmdir()
+            if error.code is not ErrorCode.STOPPED:
+                raise
+            return Episode(sentence, [], [], Session(), answer=str(error), error_code=error.code)
+        _tell_why_it_stopped(episode, self._running.stop_reason())
+        if self.closed_question and episode.error_code is ErrorCode.AMBIGUOUS:
+            episode.answer += f" Nobody answered within {setup.answers.deadline_s:g} s; the question is closed."
+        self.episodes.append(episode)
+        self.run_dirs.append(run_dir)
+        lines = safety_lines(attempted, setup.others.attempts())
+        about |= setup.others.settings()
+        about["command"] = up_command(sentence, about)
+        missing = write_run(run_dir, episode, toolbox, about, recorder, joints.motion())
+        with missing.noted():
+            if lines:
+                write_atomically(run_dir / SAFETY_FILE, encode(as_text(lines)))
+        for reason in missing.reasons:
+            setup.node.get_logger().warning(reason)
+        setup.node.get_logger().info(f"Ends: {episode.error_code or 'done'}: {episode.answer[:200]}")
+        return episode
+
+    def complete(self, result: Any) -> None:
+        """Fill in what the RunCommand.Result of the goal says of its commands, however it ended."""
+        result.steps = self.steps
+        result.turns = sum(len(episode.turns) for episode in self.episodes)
+        result.tool_calls = sum(episode.tool_calls for episode in self.episodes)
+        result.run_dirs = [str(folder.absolute()) for folder in self.run_dirs]
+        result.run_dir = result.run_dirs[-1] if self.run_dirs else ""
+
+    @contextlib.contextmanager
+    def _tools_node(self) -> Iterator[Node]:
+        node = self._setup.node
+        executor = node.executor
+        assert executor is not None  # it has called us
+        made = rclpy.create_node(
+            f"{node.get_name()}_tools",
+            namespace=node.get_namespace(),
+            context=node.context,
+            use_global_arguments=False,
+            start_parameter_services=False,
+            enable_rosout=False,
+        )
+        executor.add_node(made)
+        try:
+            yield made
+        finally:
+            executor.remove_node(made)
+            made.destroy_node()
+
+    def _agent(self, progress: TurnProgress, toolbox: Toolbox, recorder: Recorder) -> Agent:
+        settings = ConversationSettings(self._setup.turns, self._setup.protocol)
+        ask: Ask = nobody
+        if self._request.answers and takes_answers(progress):
+            ask = lambda question: self._ask(progress.published)  # noqa: E731
+        return Agent(progress, toolbox, settings, self._stopped, recorder.hear, ask)
+
+    def _stopped(self) -> bool:
+        return self._watch.halted or self._running.stopped()
+
+    def _ask(self, step: int) -> OperatorAnswer | None:
+        """The answer of this goal's own session to the question of a step; None without one in time."""
+        answer, self.closed_question = self._setup.answers.wait(step, self._request.session, self._stopped)
+        return answer
+
+    def _tell(self, step: CommandStep, picture: NDArray[np.uint8] | None) -> None:
+        """Publish a step for the operator, and its picture for viewers."""
+        self.steps.append(step)
+        pictures = self._setup.pictures
+        if picture is not None and pictures.get_subscription_count():
+            header = Header(stamp=self._setup.node.get_clock().now().to_msg(), frame_id=step.picture)
+            data = array.array("B", jpeg_bytes(picture))
+            pictures.publish(CompressedImage(header=header, format="jpeg", data=data))
+        self._running.goal.publish_feedback(RunCommand.Feedback(step=step))
+
+
+def _tell_why_it_stopped(episode: Episode, reason: str) -> None:
+    """A command that was cut short ends CANCELLED; its answer names what it was doing."""
+    if not reason or episode.success:
+        return
+    records = [record for turn in episode.turns for record in turn.calls]
+    error = records[-1].result.error if records else None
+    cut_short = error is not None and error.code in (ErrorCode.CANCELLED, ErrorCode.STOPPED)
+    during = f" during {records[-1].name}: {error}" if cut_short else " between two steps; the arm holds its position."
+    episode.error_code, episode.answer = ErrorCode.CANCELLED, f"{reason}{during}"
