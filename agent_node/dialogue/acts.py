@@ -77,6 +77,13 @@ class FollowUp:
 
 
 @dataclass(frozen=True)
+class Unsure:
+    """A second thought that may mean several commands; the operator has to say which."""
+
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class SmallTalk:
     """Words that want a friendly answer and nothing else; the kind is its name in the table of small talk."""
 
@@ -96,4 +103,4 @@ class Refused:
     message: str
 
 
-Act = Deed | SkillAct | QuestionAct | GroupAct | FollowUp | SmallTalk | Refused
+Act = Deed | SkillAct | QuestionAct | GroupAct | FollowUp | SmallTalk | Unsure | Refused

@@ -1,0 +1,184 @@
+"""Questions that wait for the operator's answer, and what an answer to one of them means."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent_node.dialogue.acts import Act, Deed, FollowUp, QuestionAct, SmallTalk
+from agent_node.dialogue.clauses import parses, with_place, with_reference, with_thing
+from agent_node.dialogue.memory import Choice, OpenQuestion, at_point
+from agent_node.dialogue.wordings import is_place, is_thing, number_of
+from agent_node.episode import Episode
+from agent_node.policies.scripted.answers import another_command, choose
+from agent_node.policies.scripted.verbs import strip_politeness
+from tool_nodes.language.phrases import parse_noun_phrase
+from tool_nodes.language.traced import Traced
+from tool_nodes.language.words import tokenize, words_only
+from tool_nodes.results import ToolError
+
+_POINT = r"\(([01]?\.\d+|[01](?:\.0*)?), ([01]?\.\d+|[01](?:\.0*)?)\)"
+_CANDIDATE = re.compile(rf"\b((?:the )?(?:[\w-]+ )*?one(?: [a-z ]+?)?) at {_POINT}")
+_WHICH = re.compile(r"^(?:.*?\. )?Which (.{1,200}?) do you mean( as the reference)?:")
+_ROUNDED = 0.006
+"""Normalized distance by which a point of a question, which has two digits, may be off the one that was found."""
+_NAMES = 60
+"""Longest words of a candidate [characters]."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What an answer comes to.
+
+    Attributes:
+        commands: Commands to try in this order: the next one where the one before finds nothing.
+        chosen: Index of the candidate; -1 where the words have to be looked for.
+        ended: The operator wants none of it.
+        again: The answer is not understood: the question is asked again, after these words.
+        other: The words are no answer but another utterance: "drop" closes the question, "keep" leaves it open.
+    """
+
+    commands: tuple[str, ...] = ()
+    chosen: int = -1
+    ended: bool = False
+    again: str = ""
+    other: str = ""
+
+
+def question_of(episode: Episode, command: str, asked_s: float) -> OpenQuestion:
+    """The question that an episode has ended with, its candidates numbered where it has any."""
+    asked = _WHICH.match(episode.answer)
+    found = [
+        Choice(match[1].strip().removeprefix("or ")[:_NAMES], _found_at(episode, (float(match[2]), float(match[3]))))
+        for match in _CANDIDATE.finditer(episode.answer)
+    ]
+    if asked is None or len(found) < 2:
+        return OpenQuestion(episode.answer, command, asked_s)
+    named = f"{asked[1]}{asked[2] or ''}"
+    listed = [f"{k}. {each.words} at {at_point(each.point)}" for k, each in enumerate(found, 1) if each.point]
+    text = f"Which {named} do you mean: {', '.join(listed[:-1])} or {listed[-1]}?"
+    text += f' Answer such as "{found[0].words}" or "number 2".'
+    return OpenQuestion(text, command, asked_s, named, tuple(found))
+
+
+def which_command(commands: Sequence[str], asked_s: float, left: Sequence[str] = ()) -> OpenQuestion:
+    """Asks which of several commands is meant."""
+    listed = [f'{k}. "{command}"' for k, command in enumerate(commands, 1)]
+    text = f"Do you mean {', '.join(listed[:-1])} or {listed[-1]}? Answer with its number, or say the whole command."
+    return OpenQuestion(text, "", asked_s, "", tuple(Choice(command) for command in commands), tuple(left))
+
+
+def _found_at(episode: Episode, point: tuple[float, float]) -> tuple[float, float]:
+    """The point that a tool has found there, with all of its digits."""
+    points = [
+        (float(x), float(y))
+        for record in episode.records
+        for x, y in (record.result.facts.get("points") or () if record.result.ok else ())
+    ]
+    near = [each for each in points if math.dist(each, point) <= _ROUNDED * math.sqrt(2.0)]
+    return min(near, key=lambda each: math.dist(each, point)) if near else point
+
+
+def answered(
+    question: OpenQuestion, words: str, acts: Sequence[Act], last: OpenQuestion | None, chosen: int
+) -> Answered:
+    """What words mean while a question waits.
+
+    Args:
+        question: It waits for an answer.
+        words: What the operator says.
+        acts: The acts that the words would be without the question.
+        last: The question that was answered before, and `chosen`, the index of the candidate that was chosen then.
+    """
+    act = acts[0] if len(acts) == 1 else None
+    if isinstance(act, FollowUp) and act.kind in ("neither", "stop", "no_to_it"):
+        return Answered(ended=True)
+    if isinstance(act, QuestionAct | SmallTalk):
+        return Answered(other="keep")
+    if isinstance(act, FollowUp) and act.kind in ("undo", "put_back", "again", "wait", "robots_left", "cameras_left"):
+        return Answered(other="drop")
+    if not question.candidates:
+        return _of_no_candidates(question, words, act)
+    if question.candidates[0].point is None:
+        return _of_commands(question, words, act)
+    return _of_things(question, words, act, last, chosen)
+
+
+def _of_things(question: OpenQuestion, words: str, act: Act | None, last: OpenQuestion | None, chosen: int) -> Answered:
+    points = [each.point for each in question.candidates if each.point is not None]
+    plain = question.phrase.removesuffix(" as the reference")
+    if isinstance(act, FollowUp) and act.kind == "other_one":
+        same = last is not None and last.phrase == question.phrase and len(last.candidates) == len(points) == 2
+        if same and chosen >= 0:
+            return _chosen(question, plain, 1 - chosen)
+        return _again(question, words)
+    if isinstance(act, FollowUp) and act.kind not in ("choice", "not_that"):
+        return _again(question, words)
+    said = act.words if isinstance(act, FollowUp) and act.kind == "not_that" else words
+    try:
+        meant = choose(said, parse_noun_phrase(plain), points)
+    except ToolError:
+        meant = ()
+    if isinstance(meant, int):
+        return _chosen(question, plain, meant)
+    if another_command(words) is not None or (act is not None and not isinstance(act, Deed | FollowUp)):
+        return Answered(other="drop")
+    if not strip_politeness(Traced.join(tokenize(words)))[0].text.strip(" ,.?!"):
+        return _again(question, words)
+    commands = [_named(question, plain, f"the {phrase}") for phrase in meant]
+    commands = [command for command in commands if command]
+    return Answered(tuple(commands)) if commands else _again(question, words)
+
+
+def _chosen(question: OpenQuestion, plain: str, index: int) -> Answered:
+    """The command about one of the candidates: at its point, or where that cannot be said by the words for it alone."""
+    candidate = question.candidates[index]
+    point = "" if candidate.point is None else f"the {plain} at {at_point(candidate.point)}"
+    sided = re.sub(r"\bone\b", plain, candidate.words, count=1)
+    commands = [_named(question, plain, each) for each in (point, sided)]
+    commands = [command for command in commands if command and parses(command) is None]
+    return Answered(tuple(commands[:1]), index) if commands else _again(question, candidate.words)
+
+
+def _named(question: OpenQuestion, plain: str, words: str) -> str:
+    """The command of a question with other words for what it asks about."""
+    if question.phrase.endswith(" as the reference"):
+        return with_reference(question.command, plain, words)
+    return with_thing(question.command, words)
+
+
+def _of_commands(question: OpenQuestion, words: str, act: Act | None) -> Answered:
+    said = [str(word) for word in words_only(tokenize(words))]
+    numbers = [number_of(word) for word in said if word not in ("the", "number", "one") or len(said) == 1]
+    known = [number for number in numbers if number is not None]
+    if isinstance(act, FollowUp) and act.kind == "choice" and len(known) == 1 and known[0] <= len(question.candidates):
+        return Answered((question.candidates[known[0] - 1].words,), known[0] - 1)
+    if another_command(words) is not None or (act is not None and not isinstance(act, Deed | FollowUp)):
+        return Answered(other="drop")
+    return _again(question, words)
+
+
+def _of_no_candidates(question: OpenQuestion, words: str, act: Act | None) -> Answered:
+    """An answer to "Go on?", or to a question of the policy that lets choose from nothing."""
+    if not question.command:
+        if isinstance(act, FollowUp) and act.kind in ("yes_to_it", "go_on"):
+            return Answered(tuple(question.left), 0)
+        return Answered(other="drop")
+    if another_command(words) is not None:
+        return Answered(other="drop")
+    if isinstance(act, FollowUp) and act.kind == "yes_to_it":
+        return _again(question, words)
+    said = [str(word) for word in words_only(tokenize(words)) if word not in ("alone", "only", "just")]
+    if is_place(said) and (command := with_place(question.command, " ".join(said))):
+        return Answered((command,))
+    if is_thing(" ".join(said)) and (command := with_reference(question.command, "", " ".join(said))):
+        return Answered((command,))
+    if act is not None and not isinstance(act, Deed | FollowUp):
+        return Answered(other="drop")
+    return _again(question, words)
+
+
+def _again(question: OpenQuestion, words: str) -> Answered:
+    return Answered(again=f'I do not understand "{words[:120]}" here. {question.text}')

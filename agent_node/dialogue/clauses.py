@@ -1,0 +1,246 @@
+"""Where one clause of an utterance ends and the next begins, and second thoughts within one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent_node.dialogue.wordings import FOLDER, is_place, is_thing
+from agent_node.policies.scripted.commands import Command, parse_command
+from agent_node.policies.scripted.reading import OBJECT, PLACE, REFERENCE
+from agent_node.policies.scripted.verbs import PRONOUNS, VERBS
+from rclpy_zenoh.plain_yaml import load
+from tool_nodes.language.traced import Token, origin, spoken_words
+from tool_nodes.language.words import DETERMINERS, tokenize
+from tool_nodes.results import ToolError
+
+_JOINTS = {key: tuple(words) for key, words in load((FOLDER / "joints.yaml").read_bytes()).items()}
+"""What joins clauses, by its kind; see the file."""
+_MARKS = (*_JOINTS["corrects"], *_JOINTS["may correct"])
+"""What begins a second thought, the longer ones first."""
+
+
+@dataclass(frozen=True)
+class SpokenClause:
+    """A part of an utterance: its tokens, and its words as they were said."""
+
+    tokens: tuple[Token, ...]
+    said: str
+
+
+@functools.lru_cache(maxsize=256)
+def parses(text: str) -> ToolError | None:
+    """Why the scripted policy cannot read a text as one command; None where it can."""
+    try:
+        parse_command(text)
+    except ToolError as error:
+        return error
+    return None
+
+
+def clause_of(text: str, tokens: Sequence[Token]) -> SpokenClause:
+    """The clause of some tokens of a text."""
+    spans = spoken_words(text)
+    words = sorted(origin(tokens))
+    said = text[spans[words[0]][0] : spans[words[-1]][1]] if words else ""
+    return SpokenClause(tuple(tokens), said)
+
+
+def clauses_of(text: str, tokens: Sequence[Token]) -> list[SpokenClause]:
+    """The clauses of an utterance, without what joins them."""
+    parts: list[list[Token]] = [[]]
+    i = 0
+    while i < len(tokens):
+        width = _separator(tokens, i)
+        if width and (parts[-1] or i == 0):
+            parts.append([])
+            i += width
+        else:
+            parts[-1].append(tokens[i])
+            i += 1
+    kept = [_without_lead(part) for part in parts]
+    return [clause_of(text, part) for part in kept if any(token.words for token in part)]
+
+
+def _without_lead(part: list[Token]) -> list[Token]:
+    while part and (part[0] in ",.?!" or (part[0] in _JOINTS["leads"] and len(part) > 1)):
+        part = part[1:]
+    while part and part[-1] in (*",.?!", "and"):
+        part = part[:-1]
+    return part
+
+
+def _separator(tokens: Sequence[Token], i: int) -> int:
+    """How many tokens from a position on part two clauses; 0 where none do."""
+    k = i
+    while k < len(tokens) and tokens[k] in ",.?!":
+        k += 1
+    for words in _JOINTS["then"]:
+        parts = words.split()
+        if list(tokens[k : k + len(parts)]) == parts:
+            return k + len(parts) - i
+    if k > i and any(token in ".?!" for token in tokens[i:k]):
+        return k - i
+    weak = k + 1 if k < len(tokens) and tokens[k] == "and" else k
+    while weak < len(tokens) and weak > i and tokens[weak] in ("also", "please"):
+        weak += 1
+    if weak > i and _begins(tokens, weak):
+        return weak - i
+    return 0
+
+
+def _begins(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a clause may begin here: with a verb as it stands in an order, or with a question."""
+    if at >= len(tokens):
+        return False
+    word, after = tokens[at], tokens[at + 1] if at + 1 < len(tokens) else ""
+    if word in _JOINTS["begins a question"] and after:
+        return True
+    return word in VERBS and VERBS[word][0] == word and after not in ("of", "is", "and", "are")
+
+
+def join_deeds(parts: Sequence[tuple[str, bool]]) -> list[str]:
+    """Clauses with those joined again that are one command together: "pick up the can" and "put it in the bin".
+
+    Args:
+        parts: Words of each clause, and whether no table knows it.
+    """
+    joined: list[tuple[str, bool]] = []
+    for said, deed in parts:
+        if deed and joined and joined[-1][1]:
+            both = f"{joined[-1][0]} and {said}"
+            if parses(both) is None and _speaks_of_it(said):
+                joined[-1] = (both, True)
+                continue
+        joined.append((said, deed))
+    return [said for said, _ in joined]
+
+
+def _speaks_of_it(said: str) -> bool:
+    return any(word in PRONOUNS for word in tokenize(said)[1:3])
+
+
+def carry_verb_on(said: str) -> list[str]:
+    """ "Put the lemon in the bowl and the pear in the bin" in its two commands; other words as they are."""
+    tokens = tokenize(said)
+    if not tokens or tokens[0] not in VERBS:
+        return [said]
+    for i in range(2, len(tokens) - 1):
+        if tokens[i] not in ("and", ",") or tokens[i + 1] not in DETERMINERS:
+            continue
+        first, second = clause_of(said, tokens[:i]).said, clause_of(said, tokens[i + 1 :]).said
+        verb = clause_of(said, tokens[:1]).said
+        if parses(first) is None and _places(first):
+            rest = carry_verb_on(f"{verb} {second}")
+            if all(parses(part) is None for part in rest):
+                return [first, *rest]
+    return [said]
+
+
+def _places(said: str) -> bool:
+    return parse_command(said).action == "place"
+
+
+def corrected(text: str, tokens: Sequence[Token]) -> str | tuple[str, ...] | None:
+    """What a second thought makes of an utterance: the corrected command, several that it may mean, or None.
+
+    The correction takes the place of what it is one of: a thing that of the thing, a place that of the place, and a
+    whole command that of the command. Where a thing may stand for the thing or for what its place refers to, both
+    commands are given.
+    """
+    found = _second_thought(tokens)
+    if found is None:
+        return None
+    at, end = found
+    before, after = clause_of(text, tokens[:at]).said, clause_of(text, tokens[end:])
+    if corrected_again := corrected(before, tokenize(before)):
+        before = corrected_again if isinstance(corrected_again, str) else before
+    if after.tokens[0] in VERBS and VERBS[after.tokens[0]][0] == after.tokens[0] and parses(after.said) is None:
+        return after.said
+    if parses(before) is not None:
+        return None
+    command = parse_command(before)
+    words = [str(token) for token in after.tokens if token[0] not in ",.?!"]
+    if is_thing(" ".join(words)):
+        meant = [_with(command, OBJECT, after.said)]
+        meant += [_with(command, REFERENCE, after.said)] if len(command.references) == 1 else []
+        meant = [each for each in meant if each and parses(each) is None]
+        return tuple(meant) if len(meant) > 1 else meant[0] if meant else None
+    return (with_place(before, after.said) or None) if is_place(words) else None
+
+
+def _second_thought(tokens: Sequence[Token]) -> tuple[int, int] | None:
+    """(where the last second thought begins, where what it says begins); None without one."""
+    for at in range(len(tokens) - 2, 1, -1):
+        for mark in _MARKS:
+            parts = mark.split()
+            end = at + len(parts)
+            if list(tokens[at:end]) != parts or end >= len(tokens):
+                continue
+            set_off = tokens[at - 1] in ",.!?"
+            while end < len(tokens) and tokens[end] in ",.!?":
+                end += 1
+            follows = end < len(tokens) and (
+                tokens[end] in DETERMINERS or is_place(tokens[end:]) or tokens[end] in VERBS
+            )
+            if end < len(tokens) and (set_off or mark in _JOINTS["corrects"] or follows) and follows:
+                begins = at
+                while begins > 0 and tokens[begins - 1] in ",.!?":
+                    begins -= 1
+                longer = next(
+                    (m for m in _MARKS if m.endswith(f" {mark}") and _ends_with(tokens[:begins], m, mark)), ""
+                )
+                return begins - (len(longer.split()) - len(parts) if longer else 0), end
+    return None
+
+
+def _ends_with(tokens: Sequence[Token], longer: str, mark: str) -> bool:
+    lead = longer.removesuffix(mark).split()
+    return [str(token) for token in tokens[len(tokens) - len(lead) :]] == lead
+
+
+def _with(command: Command, role: str, words: str) -> str:
+    """A command with other words for its thing or for what its place refers to; empty where it has none of these."""
+    if not any(part == role for part, _ in command.reading):
+        return ""
+    done, said = False, []
+    for part, spoken in command.reading:
+        if part != role:
+            said.append(spoken)
+        elif not done and spoken not in PRONOUNS:
+            said.append(words)
+            done = True
+        elif spoken in PRONOUNS:
+            said.append(spoken)
+    return " ".join(said)
+
+
+def with_thing(text: str, words: str) -> str:
+    """A command with another thing; empty where the command names none, or cannot be read."""
+    return "" if parses(text) is not None else _with(parse_command(text), OBJECT, words)
+
+
+def with_reference(text: str, plain: str, words: str) -> str:
+    """A command in which the reference that a phrase names is called by other words; empty where that is not one."""
+    if parses(text) is not None:
+        return ""
+    command = parse_command(text)
+    if len(command.references) == 1:
+        return _with(command, REFERENCE, words)
+    named = [reference for reference in command.references if reference.plain == plain]
+    if len(named) != 1:
+        return ""
+    said = next((spoken for part, spoken in command.reading if part == REFERENCE and plain in spoken.lower()), "")
+    again = said.lower().replace(f"the {plain}", words, 1) if f"the {plain}" in said.lower() else ""
+    return text.replace(said, again, 1) if again else ""
+
+
+def with_place(text: str, words: str) -> str:
+    """A command that places, at another place; empty where it does not place, or cannot be read with that."""
+    if parses(text) is not None:
+        return ""
+    command = parse_command(text)
+    kept = [said for role, said in command.reading if role not in (PLACE, REFERENCE)]
+    again = f"{' '.join(kept)} {words}"
+    return again if command.action == "place" and parses(again) is None else ""

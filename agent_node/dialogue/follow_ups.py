@@ -1,0 +1,137 @@
+"""What follow-ups mean by what is remembered: again, the same with another thing, not that one, undo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agent_node.dialogue.acts import FollowUp
+from agent_node.dialogue.clauses import parses, with_reference, with_thing
+from agent_node.dialogue.learning import without_point
+from agent_node.dialogue.memory import OperatorMemory, RobotMemory, at_point
+from agent_node.dialogue.undoing import last_deed, mark_undone, put_back, taken_back
+from agent_node.policies.scripted.points import the
+from tool_nodes.language.phrases import parse_noun_phrase
+from tool_nodes.results import ErrorCode, ToolError
+
+
+class FollowUps:
+    """Gives follow-ups the meaning that they have now.
+
+    Args:
+        robot, operator: What is remembered.
+        clock: Wall-clock time, seconds since the epoch.
+    """
+
+    def __init__(self, robot: RobotMemory, operator: OperatorMemory, clock: Callable[[], float]) -> None:
+        self._robot, self._operator, self._clock = robot, operator, clock
+
+    def last_thing(self) -> str:
+        """Words for what "it" means, with its point where that is known and a command can say it; or ""."""
+        thing = self._operator.last_thing
+        if not thing:
+            return ""
+        deed = self._robot.last_of(thing)
+        seen = [each.point for each in self._robot.seen if each.thing == thing]
+        after = None if deed is None or deed.after is None else deed.after.point
+        point = after or (seen[0] if len(seen) == 1 else None)
+        pointed = "" if point is None else f"{thing} at {at_point(point)}"
+        return pointed if pointed and parses(f"pick up the {pointed}") is None else thing
+
+    def taking_back(self, act: FollowUp) -> str:
+        """The command of "undo" or "put it back". Raises ToolError as `undoing.taken_back`."""
+        if act.kind == "undo":
+            return taken_back(self._robot)
+        return put_back(self._robot, without_point(parse_noun_phrase(act.words).plain) if act.words else "")
+
+    def note_taken_back(self) -> None:
+        """The command of `taking_back` has been done."""
+        mark_undone(self._robot)
+
+    def meant(self, act: FollowUp) -> str | list[str]:
+        """The answer to a follow-up that asks for nothing to be done, or the steps that it stands for.
+
+        Raises:
+            ToolError: NOT_UNDERSTOOD where nothing is remembered that it could go on with.
+        """
+        operator = self._operator
+        match act.kind:
+            case "again":
+                return [self._last_said()]
+            case "same_with":
+                return [self._same_with(act.words)]
+            case "not_that":
+                return self._not_that(act.words)
+            case "not_that_one" | "other_one":
+                return self._other_one(act)
+            case "stop":
+                operator.stopped_because = "stopped" if operator.left else ""
+                kept = ' "Go on" asks before it goes on with the plan.' if operator.left else ""
+                return f"I stand still; nothing is moving.{kept}"
+            case "wait":
+                kept = ' Say "go on" when I may go on with the plan.' if operator.left else ""
+                return f"I wait.{kept}"
+            case "neither" | "no_to_it":
+                operator.left, operator.done, operator.stopped_because = [], [], ""
+                return "All right, I leave it."
+            case "yes_to_it" | "choice":
+                raise ToolError(
+                    ErrorCode.NOT_UNDERSTOOD, "I have asked nothing that this could answer.", "Say the whole command."
+                )
+            case "robots_left":
+                operator.whose_left = "robot"
+                return "From now on left and right are mine, as I look at the camera, until you say otherwise."
+            case "cameras_left":
+                operator.whose_left = "camera"
+                return "From now on left and right are those of the camera's picture."
+        raise ToolError(ErrorCode.NOT_UNDERSTOOD, "I do not know what that goes on with.", "Say the whole command.")
+
+    def _last_said(self) -> str:
+        if not self._operator.last_said:
+            raise ToolError(ErrorCode.NOT_UNDERSTOOD, "There is no command before that I could do again.")
+        return self._operator.last_said
+
+    def _same_with(self, words: str) -> str:
+        last = self._last_said()
+        named = with_thing(last, the(words.removeprefix("the ")))
+        if not named:
+            raise ToolError(
+                ErrorCode.NOT_UNDERSTOOD, f'I cannot do "{last}" with the {words} in its place: say the whole command.'
+            )
+        return named
+
+    def _not_that(self, words: str) -> list[str]:
+        """What was done to the wrong thing is taken back, and done to the right one."""
+        again = self._same_with(words)
+        deed = last_deed(self._robot)
+        done = deed is not None and deed.said == self._operator.last_said
+        held = self._robot.held is not None
+        if not done and not held:
+            return [again]
+        taken_back(self._robot)  # raises where it cannot be
+        return ["undo", again]
+
+    def _other_one(self, act: FollowUp) -> list[str]:
+        operator = self._operator
+        question = operator.answered
+        if question is None or len(question.candidates) != 2 or operator.chosen < 0:
+            raise ToolError(
+                ErrorCode.NOT_UNDERSTOOD,
+                "I do not know which other one is meant.",
+                'Say which, such as "not that: the left can".',
+            )
+        other = question.candidates[1 - operator.chosen]
+        operator.chosen = 1 - operator.chosen
+        if other.point is None:
+            return ["undo", other.words]
+        plain = question.phrase.removesuffix(" as the reference")
+        words = f"the {plain} at {at_point(other.point)}"
+        named = (
+            with_reference(question.command, plain, words)
+            if question.phrase != plain
+            else with_thing(question.command, words)
+        )
+        if not named:
+            raise ToolError(
+                ErrorCode.NOT_UNDERSTOOD, "I do not know which other one is meant.", "Say the whole command."
+            )
+        return ["undo", named] if last_deed(self._robot) is not None else [named]

@@ -1,0 +1,114 @@
+"""What an episode has done, read from what its tools reported: the same for every policy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from agent_node.dialogue.clauses import parses
+from agent_node.dialogue.memory import DoneDeed, RobotMemory, SeenThing, Spot
+from agent_node.episode import Episode
+from agent_node.policies.scripted.commands import parse_command
+from tool_nodes.results import ErrorCode
+from tool_nodes.toolbox.toolbox import CallRecord
+
+_AT = re.compile(r"\s*\bat \(\s*[01]?\.?\d*\s*,\s*[01]?\.?\d*\s*\)")
+LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.GRIPPER_EMPTY, ErrorCode.NOT_HOLDING})
+"""Errors after which the gripper is known to hold nothing."""
+LETTING_GO = frozenset({"robot.open_gripper", "robot.hand_over"})
+"""Motions beside placing after which the gripper is empty."""
+
+
+def learn(robot: RobotMemory, said: str, episode: Episode, now_s: float, undone: bool = False) -> DoneDeed | None:
+    """Note what an episode has moved and seen.
+
+    Args:
+        robot: The memory, which is changed.
+        said: The command, as the policy was given it.
+        episode: The finished command.
+        now_s: Time that is noted, seconds since the epoch.
+        undone: What it did is no deed to take back: it has taken one back itself.
+
+    Returns:
+        The deed that was noted last; None where nothing was moved, or was to be.
+    """
+    _note_seen(robot, episode, now_s)
+    held = robot.held
+    thing, before = ("", None) if held is None else (held.thing, held.before)
+    noted: DoneDeed | None = None
+    lifted = False
+    for record in episode.records:
+        result = record.result
+        if result.error is not None:
+            if record.motion and result.error.code in LOST and (lifted or held is not None):
+                noted = DoneDeed(said, "place", thing, before, None, False, result.error.code, now_s, undone)
+                robot.note(noted)
+                lifted, held = False, None
+            continue
+        grasped, placed = result.facts.get("grasped"), result.facts.get("placed")
+        if isinstance(grasped, Mapping):
+            thing, before, lifted = named_thing(said) or _pointed_out(episode, record) or "thing", _stood(grasped), True
+        elif isinstance(placed, Mapping):
+            after = _spot(placed.get("found"), placed.get("found_m")) or _spot(
+                placed.get("wanted"), placed.get("wanted_m")
+            )
+            noted = DoneDeed(said, "place", thing or "thing", before, after, True, "", now_s, undone)
+            robot.note(noted)
+            lifted, held = False, None
+        elif record.name in LETTING_GO and (lifted or held is not None):
+            noted = DoneDeed(said, "place", thing, before, None, True, "", now_s, undone)
+            robot.note(noted)
+            lifted, held = False, None
+    if lifted:
+        noted = DoneDeed(said, "pick", thing, before, None, True, "", now_s, undone)
+        robot.note(noted)
+    return noted
+
+
+def named_thing(said: str) -> str:
+    """The plain name of the thing that a command is about, e.g. "lemon"; empty where it names none."""
+    if parses(said) is not None:
+        return ""
+    command = parse_command(said)
+    thing = command.target or command.held_as
+    return "" if thing is None else without_point(thing.plain)
+
+
+def without_point(words: str) -> str:
+    """Words of a thing without "at (0.480, 0.420)"."""
+    return _AT.sub("", words).strip()
+
+
+def _pointed_out(episode: Episode, until: CallRecord) -> str:
+    """The words by which a policy that nobody can read has pointed at something last before a call."""
+    name = ""
+    for record in episode.records:
+        if record is until:
+            break
+        if record.result.ok and record.result.facts.get("points") and isinstance(record.arguments, Mapping):
+            said = record.arguments.get("obj_name")
+            name = said if isinstance(said, str) and not said.startswith("free ") else name
+    return without_point(name)
+
+
+def _note_seen(robot: RobotMemory, episode: Episode, now_s: float) -> None:
+    seen = []
+    for record in episode.records:
+        points = record.result.facts.get("points") if record.result.ok else None
+        called = record.arguments.get("obj_name") if isinstance(record.arguments, Mapping) else None
+        if isinstance(called, str) and points and not called.startswith("free "):
+            seen += [SeenThing(without_point(called), (float(x), float(y)), now_s) for x, y in points]
+    robot.note_seen(seen)
+
+
+def _stood(grasped: Mapping[str, Any]) -> Spot | None:
+    return _spot(grasped.get("stood"), grasped.get("stood_m"))
+
+
+def _spot(point: Any, position_m: Any) -> Spot | None:
+    if point is None or position_m is None:
+        return None
+    values = [float(value) for value in position_m]
+    x, y, z = (*values, 0.0)[:3]
+    return Spot((float(point[0]), float(point[1])), (x, y, z))

@@ -1,0 +1,66 @@
+"""Pronouns of a command: what they mean is put in their place, so that a policy reads a whole sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent_node.dialogue.clauses import parses
+from agent_node.policies.scripted.commands import parse_command
+from agent_node.policies.scripted.points import the
+from agent_node.policies.scripted.verbs import VERBS
+from tool_nodes.language.traced import origin, spoken_words
+from tool_nodes.language.words import tokenize, word_set
+
+_PRONOUNS = ("it", "that", "this", "them")
+"""Words that may mean the thing that was spoken of last."""
+
+
+def resolved(text: str, thing: str, holds: bool = False) -> str:
+    """A command with words for a thing in the place of "it"; the same where it needs none, or none is known.
+
+    Args:
+        text: The command.
+        thing: Words for what was spoken of last, without an article, e.g. "lemon at (0.480, 0.420)"; empty for nothing.
+        holds: The gripper holds something, which "it" then means to a policy by itself.
+    """
+    if not thing:
+        return text
+    if parses(text) is None:
+        command = parse_command(text)
+        needs = command.action == "place" and command.target is None and command.held_as is None and not holds
+        if not needs or command.relation == "anywhere":
+            return text
+    named = _without_pronoun(text, thing)
+    return named if named != text and parses(named) is None else text
+
+
+def named_again(text: str, thing: str) -> str:
+    """A command that is to be said again, with the plain name of its thing in the place of "it"."""
+    return resolved(text, thing) if parses(text) is None else text
+
+
+def _without_pronoun(text: str, thing: str) -> str:
+    tokens = tokenize(text)
+    spans = spoken_words(text)
+    at = [k for k, token in enumerate(tokens) if token in _PRONOUNS]
+    following = [k for k in at if _stands_for_a_thing(tokens, k)]
+    if not following:
+        return text
+    word = next(iter(sorted(origin([tokens[following[0]]]))), None)
+    if word is None:
+        return text
+    begin, end = spans[word]
+    return f"{text[:begin]}{the(thing)}{text[end:]}"
+
+
+def _stands_for_a_thing(tokens: Sequence[str], at: int) -> bool:
+    """Whether "that" or "it" stands for a thing here: it ends the command, or no noun follows it."""
+    if tokens[at] == "it":
+        return True
+    after = tokens[at + 1] if at + 1 < len(tokens) else ""
+    before = tokens[at - 1] if at else ""
+    return (before in VERBS or before in ("up", "down")) and (not after or after in _AFTER)
+
+
+_AFTER = word_set("in into on onto to next behind between beside back down up away there , . and")
+"""What follows a pronoun, and no adjective or noun."""

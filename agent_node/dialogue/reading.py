@@ -1,0 +1,147 @@
+"""From what an operator says to acts: a wording of a table, a single command, or several of them in order.
+
+A clause is an act where a wording of a table matches all of it. Whatever no table knows is a `Deed`, whose words go to
+the policy as they are; where it has none for them either, the policy refuses with the words that have to change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent_node.dialogue.acts import Act, Deed, FollowUp, GroupAct, QuestionAct, Refused, SkillAct, SmallTalk, Unsure
+from agent_node.dialogue.clauses import SpokenClause, carry_verb_on, clauses_of, corrected, join_deeds, parses
+from agent_node.dialogue.languages import answer_in_its_language
+from agent_node.dialogue.wordings import WordingMatch, matches, table
+from agent_node.policies.scripted.commands import MAX_COMMAND
+from agent_node.policies.scripted.verbs import strip_politeness
+from tool_nodes.language.traced import Token, Traced
+from tool_nodes.language.words import tokenize, words_only
+from tool_nodes.results import ErrorCode
+
+_SLOW = frozenset({"slow", "slowly", "gently", "carefully", "softly", "slower"})
+"""Words that ask for a slow motion."""
+_MANNER = _SLOW | {"very", "more", "really"}
+MOST_CLAUSES = 10
+"""Most clauses of an utterance [-]: a longer plan is no longer one that a listener has in mind."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """One act, and the words of the operator that it is from."""
+
+    act: Act
+    said: str
+
+
+def read(text: str) -> list[Read]:
+    """The acts of an utterance, in order; one `Refused` where it cannot be served at all.
+
+    Args:
+        text: What the operator said, any text.
+    """
+    plain = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    if len(plain) > MAX_COMMAND:
+        sentence = f"A command may have at most {MAX_COMMAND:,} characters, got {len(plain):,}."
+        return [Read(Refused(ErrorCode.NOT_UNDERSTOOD, sentence), "")]
+    tokens = tokenize(plain)
+    words = words_only(tokens)
+    if not any(word[0].isalnum() for word in words):
+        foreign = answer_in_its_language(plain, words)
+        return [Read(Refused(ErrorCode.NOT_UNDERSTOOD, foreign or "I have heard no words."), plain)]
+    whole = read_clause(SpokenClause(tuple(tokens), plain))
+    if whole is not None:
+        return [Read(whole, plain)]
+    if parses(plain) is None:
+        return [Read(Deed(plain), plain)]
+    if foreign := answer_in_its_language(plain, words):
+        return [Read(Refused(ErrorCode.NOT_UNDERSTOOD, foreign), plain)]
+    correction = corrected(plain, tokens)
+    if isinstance(correction, str):
+        return read(correction) if correction != plain else [Read(Deed(plain), plain)]
+    if correction is not None:
+        return [Read(Unsure(correction), plain)]
+    parts = [_read_or_deed(clause) for clause in clauses_of(plain, tokens)]
+    parts = [Read(part.act, part.said) for part in parts]
+    joined = join_deeds([(part.said, isinstance(part.act, Deed)) for part in parts])
+    by_words = {part.said: part.act for part in parts}
+    acts = [Read(by_words.get(said, Deed(said)), said) for said in joined]
+    acts = [each for part in acts for each in _carried_on(part)]
+    if len(acts) > MOST_CLAUSES:
+        sentence = f"I keep at most {MOST_CLAUSES} steps in mind, and these are {len(acts)}: say fewer at once."
+        return [Read(Refused(ErrorCode.NOT_UNDERSTOOD, sentence), plain)]
+    refused = next((part for part in acts if isinstance(part.act, Refused)), None)
+    if refused is not None:
+        return [refused]
+    return acts if len(acts) > 1 else [Read(Deed(plain), plain)]
+
+
+def _read_or_deed(clause: SpokenClause) -> Read:
+    act = read_clause(clause)
+    return Read(Deed(clause.said) if act is None else act, clause.said)
+
+
+def _carried_on(part: Read) -> list[Read]:
+    """ "Put the lemon in the bowl and the pear in the bin" as two deeds; others as they are."""
+    if not isinstance(part.act, Deed) or parses(part.said) is None:
+        return [part]
+    return [Read(Deed(said), said) for said in carry_verb_on(part.said)]
+
+
+def read_clause(clause: SpokenClause) -> Act | None:
+    """What a table makes of a clause; None where none knows all of its words."""
+    for words in _forms(clause.tokens):
+        found = matches(words)
+        if found:
+            return _act(found[0], clause)
+    return None
+
+
+def _forms(tokens: Sequence[Token]) -> list[list[str]]:
+    """The words of a clause as they are, without politeness, and without words of manner."""
+    said = _signs_as_commas(tokens)
+    stripped, _ = strip_politeness(Traced.join(list(tokens)))
+    polite = _signs_as_commas(stripped.split())
+    calm = [word for word in polite if word not in _MANNER]
+    forms: list[list[str]] = []
+    for form in (said, polite, calm):
+        if form and form not in forms:
+            forms.append(form)
+    return forms
+
+
+def _signs_as_commas(tokens: Sequence[str]) -> list[str]:
+    words = ["," if token[0] in ",.?!" else str(token) for token in tokens]
+    while words and words[-1] == ",":
+        words.pop()
+    while words and words[0] == ",":
+        words.pop(0)
+    return [word for i, word in enumerate(words) if word != "," or words[i - 1] != ","]
+
+
+def _act(found: WordingMatch, clause: SpokenClause) -> Act:
+    name, kind = found.wording.entry, found.wording.table
+    things = found.all("thing")
+    match kind:
+        case "questions":
+            return QuestionAct(name, things, clause.said)
+        case "skills":
+            return SkillAct(name, next(iter(things), ""), bool(_SLOW.intersection(clause.tokens)))
+        case "groups":
+            listed = found.get("things")
+            return GroupAct(name, (listed, *things) if listed else things, found.get("place"))
+        case "smalltalk":
+            return SmallTalk(name)
+        case "limits":
+            entry = table("limits")[name]
+            return Refused(ErrorCode(entry.code or ErrorCode.NOT_UNDERSTOOD), entry.answer.format(said=clause.said))
+    words = next(reversed(things), "") or found.get("number") or found.get("words")
+    if name == "choice":
+        words = " ".join(_signs_as_commas(clause.tokens))
+    if (
+        name == "not_that"
+        and " not " in f" {' '.join(clause.tokens)}"
+        and found.wording.pattern.startswith("{thing} not")
+    ):
+        words = things[0]
+    return FollowUp(name, words)

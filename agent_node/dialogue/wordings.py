@@ -1,0 +1,321 @@
+"""Wordings as data: what a clause may say, as patterns of words with slots; the whole clause has to match.
+
+| in a pattern | matches |
+|---|---|
+| `undo` | the word, or a slip of one letter of it |
+| `(it|that|the last one)` | one of the alternatives |
+| `[again]` | the words, or nothing |
+| `{thing}` | one noun phrase |
+| `{things}` | several noun phrases, joined by commas and "and" |
+| `{place}` | the words of a place: they begin with one such as "in", "next to" or "to" |
+| `{number}` | a number from 1 on: "2", "two", "second" |
+| `{words}` | any words |
+
+The pattern with most literal words wins, then the one whose slots take fewest words. Two entries that are equal there
+for one of their examples are an error of the tables, which a test finds.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_node.policies.scripted.verbs import VERBS
+from rclpy_zenoh.plain_yaml import load
+from tool_nodes.language.phrases import parse_noun_phrase
+from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, NUMBERS, ORDINALS, is_slip, word_set
+from tool_nodes.results import ErrorCode, ToolError
+
+FOLDER = Path(__file__).with_name("tables")
+TABLES = ("followups", "groups", "questions", "skills", "smalltalk", "limits")
+"""The tables in which a clause is looked up."""
+_ELEMENT = re.compile(r"[()\[\]|]|\{\w+\}|[^\s()\[\]|{}]+")
+_SHORTEST_MENDED = 4
+"""Shortest word of a pattern that is recognised with a slip of one letter [letters]."""
+_LONGEST_SLOT = 40
+"""Most words that a slot takes [words]: longer descriptions are no noun phrase for a policy either."""
+PLACE_WORDS = word_set(
+    "in into inside on onto at to towards toward next beside near by behind between under over above below away "
+    "closer nearer further farther as back somewhere anywhere left right where off out along around down against "
+    "opposite atop"
+)
+"""Words that the words of a place may begin with; a measure begins with a number."""
+_Slots = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A part of a pattern: a word, a slot, or alternatives of sequences."""
+
+    word: str = ""
+    slot: str = ""
+    options: tuple[tuple[_Node, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Wording:
+    """One pattern of an entry.
+
+    Attributes:
+        table: Name of its table.
+        entry: Name of its entry.
+        pattern: The pattern as it is written.
+    """
+
+    table: str
+    entry: str
+    pattern: str
+
+    @functools.cached_property
+    def nodes(self) -> tuple[_Node, ...]:
+        """The pattern, read. Raises ToolError INTERNAL for one that is wrong."""
+        parts = _ELEMENT.findall(self.pattern)
+        nodes, rest = _sequence(parts, 0)
+        if rest != len(parts):
+            raise ToolError(
+                ErrorCode.INTERNAL, f"The wording {self.pattern!r} of {self.table} closes what is not open."
+            )
+        return nodes
+
+    @functools.cached_property
+    def words(self) -> frozenset[str]:
+        """Every literal word in it."""
+        return frozenset(part for part in _ELEMENT.findall(self.pattern) if part[0] not in "()[]|{")
+
+
+@dataclass(frozen=True)
+class WordingMatch:
+    """A wording that a clause matches.
+
+    Attributes:
+        wording: The pattern.
+        slots: (name, words) of each slot, in the order of the clause.
+        literal: Literal words that matched; a slip counts less than the word itself.
+        taken: Words that slots took.
+    """
+
+    wording: Wording
+    slots: tuple[tuple[str, str], ...]
+    literal: float
+    taken: int
+
+    @property
+    def rank(self) -> tuple[float, int]:
+        """What decides between wordings: the larger is the more specific."""
+        return self.literal, -self.taken
+
+    def all(self, name: str) -> tuple[str, ...]:
+        """The words of every slot of a name."""
+        return tuple(words for slot, words in self.slots if slot == name)
+
+    def get(self, name: str) -> str:
+        """The words of the first slot of a name; empty without one."""
+        return next(iter(self.all(name)), "")
+
+
+@dataclass(frozen=True)
+class TableEntry:
+    """One entry of a table.
+
+    Attributes:
+        name: Its name, the kind of the act.
+        say: Its wordings.
+        examples: Sentences that are read as this entry.
+        unlike: Sentences that are not.
+        answer: What is answered; empty where it is an act of another kind.
+        code: Code of a refusal; empty elsewhere.
+    """
+
+    name: str
+    say: tuple[Wording, ...]
+    examples: tuple[str, ...]
+    unlike: tuple[str, ...] = ()
+    answer: str = ""
+    code: str = ""
+
+
+@functools.cache
+def table(name: str) -> dict[str, TableEntry]:
+    """The entries of a table; none where its file is not there.
+
+    Raises:
+        ToolError: INTERNAL for a file that is no table.
+    """
+    path = FOLDER / f"{name}.yaml"
+    document = load(path.read_bytes()) if path.is_file() else {}
+    try:
+        return {
+            key: TableEntry(
+                key,
+                tuple(Wording(name, key, pattern) for pattern in entry["say"]),
+                tuple(entry["examples"]),
+                tuple(entry.get("not", ())),
+                entry.get("answer", ""),
+                entry.get("code", ""),
+            )
+            for key, entry in document.items()
+        }
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ToolError(ErrorCode.INTERNAL, f"The table {name}.yaml is wrong: {error}.") from error
+
+
+@functools.cache
+def known_words() -> frozenset[str]:
+    """Every word of the tables and of the grammar: what is one of them is no slip of another."""
+    literal = {word for name in TABLES for entry in table(name).values() for w in entry.say for word in w.words}
+    return frozenset(literal | FUNCTION_WORDS | DETERMINERS | set(VERBS))
+
+
+def matches(words: Sequence[str], tables: Sequence[str] = TABLES) -> list[WordingMatch]:
+    """Every entry that a whole clause matches, the most specific first, an entry once.
+
+    Args:
+        words: The clause as `tool_nodes.language.words.tokenize` gives it, with commas as the only signs.
+        tables: Names of the tables to look in.
+    """
+    best: dict[tuple[str, str], WordingMatch] = {}
+    present = set(words)
+    for name in tables:
+        for entry in table(name).values():
+            for wording in entry.say:
+                if not _may_match(wording, present):
+                    continue
+                for found in _whole(wording, words):
+                    key = (name, entry.name)
+                    if key not in best or found.rank > best[key].rank:
+                        best[key] = found
+    return sorted(best.values(), key=lambda found: found.rank, reverse=True)
+
+
+def _may_match(wording: Wording, present: set[str]) -> bool:
+    """False where a word that the pattern needs is surely missing, which spares the search."""
+    needed = [node.word for node in wording.nodes if node.word]
+    return all(
+        word in present or (len(word) >= _SHORTEST_MENDED and any(_meant(said, word) for said in present))
+        for word in needed
+    )
+
+
+def _whole(wording: Wording, words: Sequence[str]) -> Iterator[WordingMatch]:
+    for end, literal, slots in _match(wording.nodes, words, 0):
+        if all(word == "," for word in words[end:]):
+            yield WordingMatch(wording, slots, literal, sum(len(text.split()) for _, text in slots))
+
+
+def _match(nodes: Sequence[_Node], words: Sequence[str], at: int) -> Iterator[tuple[int, float, _Slots]]:
+    """(end, literal words, slots) of every way in which nodes match words from a position on."""
+    if not nodes:
+        yield at, 0.0, ()
+        return
+    first, rest = nodes[0], nodes[1:]
+    for end, literal, slots in _match_one(first, words, at):
+        for last, more, further in _match(rest, words, end):
+            yield last, literal + more, (*slots, *further)
+
+
+def _match_one(node: _Node, words: Sequence[str], at: int) -> Iterator[tuple[int, float, _Slots]]:
+    if node.options:
+        for option in node.options:
+            yield from _match(option, words, at)
+        return
+    while at < len(words) and words[at] == ",":
+        at += 1
+    if node.slot:
+        for end in range(at + 1, min(len(words), at + _LONGEST_SLOT) + 1):
+            if words[end - 1] != "," and _fits(node.slot, words[at:end]):
+                yield end, 0.0, ((node.slot, " ".join(words[at:end])),)
+    elif at < len(words):
+        said = words[at]
+        if said == node.word:
+            yield at + 1, 1.0, ()
+        elif _meant(said, node.word):
+            yield at + 1, 0.9, ()
+
+
+@functools.lru_cache(maxsize=4096)
+def _meant(said: str, word: str) -> bool:
+    return len(word) >= _SHORTEST_MENDED and said not in known_words() and is_slip(said, word)
+
+
+def _fits(slot: str, words: Sequence[str]) -> bool:
+    text = " ".join(words)
+    if slot == "words":
+        return True
+    if slot == "number":
+        return number_of(text) is not None
+    if slot == "place":
+        return is_place(words)
+    parts = listed_things(text) if slot == "things" else [text.replace(" ,", "")]
+    return bool(parts) and (slot == "thing" or len(parts) > 1) and all(is_thing(part) for part in parts)
+
+
+def is_place(words: Sequence[str]) -> bool:
+    """Whether words may say where: they begin as a place does, or with a measure."""
+    return len(words) > 1 and (words[0] in PLACE_WORDS or words[0] in NUMBERS or words[0].isdigit())
+
+
+@functools.lru_cache(maxsize=4096)
+def is_thing(text: str) -> bool:
+    """Whether words are one noun phrase and nothing else."""
+    words = text.split()
+    joined = {"and", "or", "then", "but"} & set(words)
+    if not words or joined or any(w in VERBS and w == VERBS[w][0] and k == 0 for k, w in enumerate(words)):
+        return False
+    if words[0] in FUNCTION_WORDS - {"them", "it"} or words[-1] in DETERMINERS | FUNCTION_WORDS - {"it", "them"}:
+        return False
+    try:
+        phrase = parse_noun_phrase(text)
+    except ToolError:
+        return False
+    if phrase.unread or phrase.empty or phrase.setting:
+        return False
+    return bool(phrase.words or phrase.generic or phrase.selectors or phrase.plural)
+
+
+def listed_things(text: str) -> list[str]:
+    """The parts of "the honey , the soup and the tea"; commas and "and" part them."""
+    return [part.strip() for part in re.split(r"\band\b|,", text) if part.strip()]
+
+
+def number_of(text: str) -> int | None:
+    """The number that a word says, from 1 on; None for another word."""
+    if text.isdigit():
+        return int(text) if 0 < int(text) < _TOO_MANY else None
+    if text == "one":
+        return 1
+    return NUMBERS.get(text) or (ORDINALS[text] if ORDINALS.get(text, 0) > 0 else None)
+
+
+_TOO_MANY = 100
+"""No question has so many candidates [-]."""
+
+
+def _sequence(parts: Sequence[str], at: int) -> tuple[tuple[_Node, ...], int]:
+    """The nodes from a position on, up to what closes them, and where that is."""
+    nodes: list[_Node] = []
+    while at < len(parts) and parts[at] not in (")", "]", "|"):
+        part = parts[at]
+        if part in ("(", "["):
+            options, at = _options(parts, at + 1)
+            nodes.append(_Node(options=(*options, ()) if part == "[" else options))
+        elif part.startswith("{"):
+            nodes.append(_Node(slot=part[1:-1]))
+        else:
+            nodes.append(_Node(word=part))
+        at += 1
+    return tuple(nodes), at
+
+
+def _options(parts: Sequence[str], at: int) -> tuple[tuple[tuple[_Node, ...], ...], int]:
+    options = []
+    while True:
+        nodes, at = _sequence(parts, at)
+        options.append(nodes)
+        if at >= len(parts):
+            raise ToolError(ErrorCode.INTERNAL, f"The wording {' '.join(parts)!r} does not close what it opens.")
+        if parts[at] != "|":
+            return tuple(options), at
+        at += 1

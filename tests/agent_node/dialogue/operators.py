@@ -1,0 +1,85 @@
+"""A robot made of text for dialogues: commands that do as they say, are asked about, or fail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent_node.calls import ToolCall
+from agent_node.dialogue.dialogue import Dialogue
+from agent_node.dialogue.learning import named_thing
+from agent_node.episode import Episode, Exchange, Turn
+from agent_node.policy import Policy, Reply
+from agent_node.protocol import ParsedTurn
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.toolbox.toolbox import CallRecord, Session
+
+STOOD = {"stood": [0.48, 0.42], "stood_m": [0.4, 0.1, 0.0]}
+PUT = {"found": [0.3, 0.6], "found_m": [0.5, -0.2, 0.0], "wanted": [0.3, 0.6], "wanted_m": [0.5, -0.2, 0.0]}
+
+
+def record(name: str, facts: Mapping[str, Any], error: ToolError | None = None, **arguments: Any) -> CallRecord:
+    motion = name.startswith("robot.") and name != "robot.capture_image"
+    return CallRecord(name, arguments, ToolResult(text="", facts=facts, error=error), None, 0.0, 0.0, motion)
+
+
+def lifted(**facts: Any) -> CallRecord:
+    return record("robot.execute_grasp", {"grasped": STOOD | facts})
+
+
+def put(**facts: Any) -> CallRecord:
+    return record("robot.place_object_at_2d_location", {"placed": PUT | facts})
+
+
+@dataclass
+class TextRobot:
+    """Carries out commands, each with the records and the answer that its words call for.
+
+    Attributes:
+        said: Commands that it was given, in order.
+        endings: Endings of the next commands: an error's code and its sentence, or None for success.
+    """
+
+    said: list[str] = field(default_factory=list)
+    memories: list[str] = field(default_factory=list)
+    endings: list[tuple[ErrorCode, str] | None] = field(default_factory=list)
+    points: Mapping[str, list[list[float]]] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    holding: bool = False
+
+    def __call__(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
+        self.said.append(sentence)
+        self.memories.append(memory)
+        ending = self.endings.pop(0) if self.endings else None
+        records = [record("roborefer.detect_all", {"points": p}, obj_name=n) for n, p in self.points.items()]
+        episode = Episode(sentence, [], [], Session())
+        if ending is None:
+            picks = sentence.lower().startswith("pick")
+            if picks or not self.holding:
+                records.append(lifted(**self.facts.get("grasped", {})))
+            if not picks:
+                records.append(put(**self.facts.get("placed", {})))
+            self.holding = picks
+            episode.answer = f"{'Picked up' if picks else 'Placed'} the {named_thing(sentence) or 'held object'}."
+            episode.success = True
+        else:
+            episode.error_code, episode.answer = ending
+        turn = Turn(Reply(""), ParsedTurn("", (), None))
+        turn.exchanges = [Exchange(ToolCall(each.name, dict(each.arguments)), "", each) for each in records]
+        episode.turns.append(turn)
+        return episode
+
+
+@dataclass
+class Clock:
+    """Seconds that a test lets pass."""
+
+    now_s: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def dialogue(robot: TextRobot, **options: Any) -> Dialogue:
+    return Dialogue(robot, clock=options.pop("clock", Clock()), **options)
