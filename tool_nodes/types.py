@@ -316,10 +316,18 @@ class GraspTarget:
 
 @dataclass(frozen=True)
 class Grasped:
-    """What is held after a grasp: opening_m, measured [m]; check_s, time of the robot that it took to be sure [s]."""
+    """What is held after a grasp.
+
+    Attributes:
+        opening_m: Measured opening of the jaws [m].
+        check_s: Time of the robot that it took to be sure [s].
+        stood: (3,) middle of the base of what is held, where it stood before, base frame [m]; None where no picture
+            says what was lifted.
+    """
 
     opening_m: float
     check_s: float
+    stood: FloatArray | None = None
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from itertools import product
 import numpy as np
 
 from tool_nodes import workspace
+from tool_nodes.geometry import transform
 from tool_nodes.motion.approval import MotionStep
 from tool_nodes.motion.grasp_scenes import APPROACH, DOWNWARDS, GraspScenes, mirrored, ways_back
 from tool_nodes.motion.grip import CARRIED_M, EMPTY_OPENING, steady_grip, wrong_object
@@ -275,7 +276,8 @@ class Manipulator(GuardedLooks, GuardedTrials):
         if fault is not None:
             self.held = self.held and replace(self.held, called="")
             raise fault
-        return Grasped(grip.opening_m, grip.took_s)
+        stood = transform(T_closed, self.held.middle[None])[0] if self.held is not None and len(lifted) else None
+        return Grasped(grip.opening_m, grip.took_s, stood)
 
     def _plan_grasp(self, T: FloatArray, scenes: Sequence[CollisionScene]) -> tuple[Legs, FloatArray, CollisionScene]:
         """Legs to the grasp or to its mirror image (a parallel gripper is symmetric), in the first scene with a way."""

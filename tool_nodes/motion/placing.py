@@ -15,7 +15,7 @@ from tool_nodes.motion.targets import HeldObject
 from tool_nodes.perception.containers import is_cavity, seen_inside
 from tool_nodes.perception.heights import HeightMap, height_map
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, Box, FloatArray, Frame
+from tool_nodes.types import BoolArray, FloatArray, Frame
 
 STEP_TOLERANCE = 0.015
 """Height differences under the object that still count as one surface [m]."""
@@ -108,26 +108,27 @@ def place_candidates(point: FloatArray, held: HeldObject, heights: HeightMap, re
             continue
         for drop, yaw in product(drops, _YAWS):
             R = rotation_z(yaw) @ held.R_base_gripper
-            support = float(point[2]) if into else _support(heights, target, R, held.box)
+            support = float(point[2]) if into else _support(heights, target, R, held)
             if support is None:
                 continue
-            offset = R @ held.box.T_parent_box[:3, 3]
-            position = np.array([target[0] - offset[0], target[1] - offset[1], support + drop + held.bottom_m])
+            position = np.array([*target[:2], support + drop]) - R @ held.middle
             yield PlaceCandidate(pose(R, position), np.array([*target[:2], support]))
 
 
-def _support(heights: HeightMap, target: FloatArray, R: FloatArray, box: Box) -> float | None:
-    """Height [m] of the one surface that a held box would rest on at a point (3,); None if there is none.
+def _support(heights: HeightMap, target: FloatArray, R: FloatArray, held: HeldObject) -> float | None:
+    """Height [m] of the one surface that a held thing would rest on at a point (3,); None if there is none.
 
     R (3, 3) is the orientation of the hand.
     """
+    box = held.box
     R_base_box = R @ box.T_parent_box[:3, :3]
-    height = footprint_support(heights, target, R_base_box, box.half_extents)
+    centre = target[:2] + (R @ (box.T_parent_box[:3, 3] - held.middle))[:2]
+    height = footprint_support(heights, centre, R_base_box, box.half_extents)
     if not abs(height - target[2]) <= STEP_TOLERANCE:
         return None
     if height <= workspace.TABLE_Z + STEP_TOLERANCE:
         return workspace.TABLE_Z
-    return height if is_steady(heights, target, R_base_box, box.half_extents, height) else None
+    return height if is_steady(heights, centre, R_base_box, box.half_extents, height) else None
 
 
 def blocked(point: FloatArray, tried: int, failure: ToolError | None) -> ToolError:

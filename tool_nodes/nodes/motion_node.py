@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+from geometry_msgs.msg import Point
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -379,6 +380,9 @@ class MotionNode(Node):
             if isinstance(plan, GraspPlan):
                 grasped = manipulator.run_grasp(plan)
                 result.check_time = grasped.check_s
+                if grasped.stood is not None:
+                    x, y, z = grasped.stood.tolist()
+                    result.stood = [Point(x=x, y=y, z=z)]
                 text = f"Grasp executed successfully. The gripper holds an object {grasped.opening_m:.3f} m wide."
             else:
                 manipulator.run_place(plan)

@@ -205,7 +205,8 @@ class RemoteManipulator:
             goal.pointed_at = [Point2D(x=float(x), y=float(y)) for x, y in target.points]
             goal.called = target.called
         result = self._run(self._execute_grasp, goal, "execute_grasp")
-        return Grasped(float(result.opening), float(result.check_time))
+        stood = next((np.array([at.x, at.y, at.z]) for at in result.stood), None)
+        return Grasped(float(result.opening), float(result.check_time), stood)
 
     def place(self, point_base: FloatArray, frame: Frame) -> None:
         """See ports.GraspAndPlace. Raises ToolError: also UNAVAILABLE, TIMEOUT, CANCELLED."""

@@ -64,6 +64,8 @@ def test_the_same_motion_as_in_process(
     here = station.manipulator.grasp(pose, *asked["plan_grasp"][1:])
     expected = station.arm.state()
     assert (grasped.opening, grasped.check_time) == (here.opening_m, here.check_s)
+    stood = [[at.x, at.y, at.z] for at in grasped.stood]
+    assert stood == ([] if here.stood is None else [here.stood.tolist()])
     assert grasped.execution_time == pytest.approx(expected.stamp - began, abs=1e-9)
     assert after_grasp.q.tobytes() == expected.q.tobytes()
     assert after_grasp.qd.tobytes() == expected.qd.tobytes()

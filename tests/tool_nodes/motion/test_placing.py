@@ -30,7 +30,7 @@ def held(half_x: float, half_y: float) -> HeldObject:
     pose = np.eye(4)
     pose[2, 3] = 0.15
     down = np.diag([1.0, -1.0, -1.0])
-    return HeldObject(Box(pose, np.array([half_x, half_y, HEIGHT / 2])), down, 0.2, 2 * half_x)
+    return HeldObject(Box(pose, np.array([half_x, half_y, HEIGHT / 2])), down, np.array([0.0, 0.0, 0.2]), 2 * half_x)
 
 
 @pytest.mark.parametrize(
@@ -120,6 +120,20 @@ def test_a_thing_that_is_held_at_its_end_reaches_to_one_side_only() -> None:
     assert low[1] > -0.03
 
 
+@pytest.mark.parametrize("side", [0.0, 2.0, 4.0])
+def test_the_middle_of_a_ball_is_found_from_the_half_that_a_camera_sees(side: float) -> None:
+    eye = np.array([0.5 + 0.5 * np.cos(side), 0.5 * np.sin(side), 0.88])
+    n = np.arange(4000) + 0.5
+    z, turn = 1.0 - 2.0 * n / 4000, n * np.pi * (1.0 + np.sqrt(5.0))
+    ball = 0.04 * np.column_stack([np.sqrt(1 - z**2) * np.cos(turn), np.sqrt(1 - z**2) * np.sin(turn), z])
+    middle = np.array([0.5, 0.0, 0.04])
+    seen = ball[ball @ (eye - middle) > 0.0] + middle
+    T = looking((0.0, 0.0, -1.0), (0.0, 1.0, 0.0), middle)
+    found = transform(T, held_object(seen, T, 0.08, GEN3.gripper, eye).middle[None])[0]
+    assert found == pytest.approx([0.5, 0.0, 0.0], abs=0.002)
+    assert np.linalg.norm(seen[:, :2].mean(axis=0) - middle[:2]) > 0.005  # the middle of what is seen is not it
+
+
 def test_a_thing_whose_rim_is_gripped_reaches_beyond_the_jaws() -> None:
     bowl = slab((0.4, 0.55), (-0.07, 0.07), (0.0, 0.06))
     T = looking((0.0, 0.0, -1.0), (1.0, 0.0, 0.0), np.array([0.4, 0.0, 0.05]))
@@ -135,6 +149,8 @@ def test_a_thing_that_is_held_from_the_side_is_set_down_as_it_stood(approach: tu
     held_tall = held_object(tall, T, 0.03, GEN3.gripper, EYE)
     first = next(place_candidates(np.array([0.45, 0.1, 0.0]), held_tall, table_with_a_block(0.0, 0.0), GEN3.reach))
     low, high = extent(held_tall, first.T_base_gripper)
-    assert (low[:2] + high[:2]) / 2 == pytest.approx([0.45, 0.1], abs=1e-6)
+    middle = transform(first.T_base_gripper, held_tall.middle[None])[0]
+    assert middle[:2] == pytest.approx([0.45, 0.1], abs=1e-6)
+    assert (low[:2] + high[:2]) / 2 == pytest.approx(middle[:2], abs=0.006)
     assert 0.0 < low[2] < 0.005
     assert high[2] - low[2] == pytest.approx(0.16, abs=0.005)

@@ -17,9 +17,19 @@ from tool_nodes.motion.grasp_scenes import GraspScenes
 from tool_nodes.motion.grip import LOOK_S, steady_grip
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.manipulation import Manipulator
+from tool_nodes.motion.plans import GraspPlan
 from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, FloatArray, GraspTarget, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
+from tool_nodes.types import (
+    BoolArray,
+    FloatArray,
+    Grasped,
+    GraspTarget,
+    GripperOutcome,
+    MotionOutcome,
+    MotionStatus,
+    Trajectory,
+)
 
 SCENE = """
 objects:
@@ -273,6 +283,32 @@ def test_a_conversation_knows_what_its_grasp_is_for_and_what_it_holds(cell: Cell
     assert cell.session.grasps.held is None
 
 
+def test_a_grasp_tells_where_the_thing_stood_and_there_it_can_be_put_back(cell: Cell) -> None:
+    before = cell.block
+    stood = cell.grasp().facts["grasped"]
+    assert stood["stood_m"][:2] == pytest.approx(before[:2], abs=0.005)
+    assert stood["stood_m"][2] == pytest.approx(0.0, abs=0.002)
+    assert stood["stood"] == pytest.approx(cell.in_picture(*stood["stood_m"][:2]), abs=0.002)
+    assert cell.call("robot.place_object_at_2d_location", point_2d=stood["stood"]).ok
+    assert np.linalg.norm(cell.block - before) < 0.005
+
+
+def test_a_place_that_the_new_picture_hides_is_told_in_space_alone(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    manipulator, before = cell.station.manipulator, cell.block
+    run = manipulator.run_grasp
+
+    def grasped(plan: GraspPlan) -> Grasped:
+        found = run(plan)
+        cell.put("red box", before[0] + 0.10, before[1], 0.09)  # between the camera and where the block stood
+        cell.world.step(50)
+        return found
+
+    monkeypatch.setattr(manipulator, "run_grasp", grasped)
+    stood = cell.grasp().facts["grasped"]
+    assert stood["stood"] is None
+    assert stood["stood_m"][:2] == pytest.approx(before[:2], abs=0.005)
+
+
 def test_a_pose_that_was_written_down_with_fewer_digits_is_the_same_grasp(cell: Cell) -> None:
     cell.grasp()
     T = np.round(cell.session.variables["grasp_pose"], 3)
@@ -285,4 +321,5 @@ def test_a_pose_made_by_code_is_proven_by_the_jaws_alone(cell: Cell) -> None:
     result = cell.call("robot.execute_grasp", grasp_pose=cell.down_at(0.45, 0.0, 0.025))
     assert result.ok, result.text
     assert result.facts["grasped"]["seen"] is False
+    assert result.facts["grasped"]["stood_m"] is result.facts["grasped"]["stood"] is None
     assert cell.session.grasps.held is None

@@ -32,6 +32,10 @@ from tool_nodes.types import FloatArray, Frame
 _LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING})
 """After these nothing is held."""
 
+_SHOWN_M = 0.02
+"""What a picture shows at the point of a place is that place if it is no farther from it [m]: what hides a place is
+farther before it, and the noise of depth is less."""
+
 UNSEEN = "Not verified: the new picture does not show the object in the container; it may be hidden in it. "
 """What a place into a container says where it was not seen to have worked; policies tell it on."""
 
@@ -138,7 +142,10 @@ class RobotTools(CameraTools):
     """Perception and manipulation on the robot itself.
 
     A grasp leaves the fact `grasped`: `opening_m`, the jaws that hold the thing; `check_s`, time of the robot that it
-    took to be sure; and `seen`, true where a picture was looked at too, because it is known what the grasp was for.
+    took to be sure; `seen`, true where a picture was looked at too, because it is known what the grasp was for;
+    `stood_m`, the middle of its base where it stood before, [x, y, z] in the base frame [m]: put there, it is back; and
+    `stood`, that place as a normalized point of the picture after the grasp. Each is None where it is not known: the
+    place may be hidden in the picture.
 
     A placement leaves the fact `placed`: `wanted_m`, where the thing should stand, and `found_m`, where the picture
     after it shows the middle of what is new (None if it shows nothing new there), both [x, y, z] in the base frame [m];
@@ -222,6 +229,7 @@ class RobotTools(CameraTools):
                     "opening_m": round(grasped.opening_m, 4),
                     "check_s": round(grasped.check_s, 3),
                     "seen": known is not None,
+                    **_stood(grasped.stood, after),
                 }
             },
         )
@@ -313,6 +321,21 @@ def _in_frame(T: FloatArray, known: GraspOf | None, frame: Frame) -> tuple[Float
     T = carried(invert(frame.T_base_camera) @ known.frame.T_base_camera @ T)
     target = carried_target(known.frame, known.target, frame)
     return T, None if target is None else GraspOf(T, frame, target)
+
+
+def _stood(middle: FloatArray | None, after: Frame) -> dict[str, Any]:
+    """Where what is held stood, of the fact `grasped`, see `RobotTools`."""
+    if middle is None:
+        return {"stood_m": None, "stood": None}
+    u, v = spot = (project(transform(invert(after.T_base_camera), middle[None]), after.K)[0] + 0.5) / after.size
+    shown: list[float] | None = [round(float(u), 4), round(float(v), 4)]
+    try:
+        inside = bool(((spot >= 0.0) & (spot <= 1.0)).all())
+        if not inside or np.linalg.norm(ray_to_base(after, spot) - middle) > _SHOWN_M:
+            shown = None
+    except ToolError:  # no depth is measured there
+        shown = None
+    return {"stood_m": [round(float(value), 4) for value in middle], "stood": shown}
 
 
 def _placed(wanted: FloatArray, before: Frame, after: Frame) -> dict[str, Any]:
