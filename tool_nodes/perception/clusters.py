@@ -8,7 +8,7 @@ what rises from that floor is grouped again, as clusters of their own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,14 @@ _RIM_CLEARANCE_M = 0.012
 _INNER_M, _OUTER_M = 0.020, 0.015
 """What is so far inside of the rim's outline, or so far outside of it, is no wall [m]: a wall is some 3 mm thick, and
 stereo widens it by as much again on either side."""
+_STRAIGHT = 0.9
+"""Least share of its rectangle that the outline of a container with straight sides fills [-]; a round one has 0.79."""
+_MIDDLE_SHARE = 0.7
+"""Share of a side, about its middle, that shows no other wall [-]; a round figure."""
+_WALL_PIXELS = 8
+"""Least pixels that say where a wall is; a round figure."""
+_THIN_M = 0.003
+"""Thickness of the walls of bins [m]; a round figure."""
 _OWN_SHARE = 0.25
 """Share of a part that stands free of a container's walls and floor, from which on it is a thing of its own [-]; a
 round figure, as most of what is seen of such a thing does."""
@@ -155,6 +163,30 @@ def find_clusters(frame: Frame, surface: Surface) -> list[Cluster]:
             for thing in things[1:]:
                 contents[thing.window] |= thing.mask[thing.window]
     return found
+
+
+def _between_walls(points: NDArray[np.floating], extents: Extents) -> Extents:
+    """The box of a container with its sides in the middle of what noise makes of its walls (N, 3), not on its outside.
+
+    A round one keeps its box.
+    """
+    if extents.fill < _STRAIGHT:
+        return extents
+    along = np.array([np.cos(extents.yaw), np.sin(extents.yaw)])
+    local = (points[:, :2] - extents.centre[:2]) @ np.column_stack([along, [-along[1], along[0]]])
+    half = extents.size[:2] / 2.0
+    sides = np.stack([-half, half])
+    for axis in (0, 1):
+        beside_corners = np.abs(local[:, 1 - axis]) < _MIDDLE_SHARE * half[1 - axis]
+        for side, sign in enumerate((-1.0, 1.0)):
+            away = sign * local[beside_corners, axis]
+            wall = away[away > half[axis] - _INNER_M]
+            if len(wall) >= _WALL_PIXELS:
+                sides[side, axis] = sign * (float(np.median(wall)) + _THIN_M / 2.0)
+    middle = sides.mean(axis=0)
+    centre = extents.centre.copy()
+    centre[:2] += middle[0] * along + middle[1] * np.array([-along[1], along[0]])
+    return replace(extents, centre=centre, size=np.array([*(sides[1] - sides[0]), extents.size[2]]))
 
 
 def shell_and_others(surface: Surface, container: Cluster, masks: Sequence[BoolArray]) -> tuple[list[int], list[int]]:
@@ -325,6 +357,8 @@ def _opened(
         # Where depth is noisy, walls are smeared on either side of them; the rim is level and seen best.
         walls = top
     extents = measure(points[walls], 0.0, picture.eye, surface.coarse, surface.rough)
+    if surface.rough > ROUGH_TABLE_M:
+        extents = _between_walls(points[walls], extents)
     container = Cluster(full, window_of(full), extents, rim=shell.rim)
     return [container, *contents]
 

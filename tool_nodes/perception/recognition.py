@@ -79,6 +79,7 @@ class Look:
         pixels: uint8 (N, 3), a sample of its colours.
         levels: (N,) height of those pixels over its foot, 0..1.
         cut: True if part of it may be out of sight, behind something or beyond the picture.
+        clear: True if it is an open container of which rim and floor are seen, but no walls.
     """
 
     extents: Extents
@@ -86,6 +87,7 @@ class Look:
     pixels: NDArray[np.uint8]
     levels: FloatArray
     cut: bool = False
+    clear: bool = False
 
 
 @dataclass(frozen=True)
@@ -283,6 +285,8 @@ def describe_unknown(
         shape, words = ("ball-shaped", "ball") if abs(height - width) < 0.15 * width else ("cylindrical", "cylinder")
     else:
         shape, words = "box-shaped", "box"
+    if look.clear:
+        colours = [("transparent", 1.0), *colours]
     colour = colours[0][0] if colours else "grey"
     others = tuple(word for word, share in colours[1:3] if share > 0.15)
     adjectives = [shape, "round" if round_outline else "rectangular"]

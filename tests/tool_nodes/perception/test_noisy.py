@@ -51,6 +51,17 @@ def test_a_colour_that_is_too_bright_for_a_channel_is_still_that_colour() -> Non
     assert abs(shade[0, 0] - 1.25) < 0.02
 
 
+def test_a_bin_with_clear_walls_is_known_by_its_rim_and_floor() -> None:
+    size = load_catalogue()["transparent bin"].size_m
+    for item in ("transparent bin", "black bin"):
+        placed = PlacedObject("bin", item, (0.5, 0.05, size[2] / 2), 0.3)
+        scene = replace(generate_scene(0, n_objects=1), objects=(placed,))
+        (view,) = PixelPerception([]).views(pictures(scene, "realsense_d435", 0)[1])
+        assert view.container
+        assert (view.colour == "transparent") == (item == "transparent bin")
+        np.testing.assert_allclose(np.sort(view.size_m[:2]), np.sort(size[:2]), atol=0.014)
+
+
 def test_a_bin_and_what_stands_in_it_are_two_things_to_a_noisy_camera() -> None:
     height = load_catalogue()["tomato soup"].size_m[2]
     bin_ = PlacedObject("bin", "black bin", (0.5, 0.05, load_catalogue()["black bin"].size_m[2] / 2), 0.3)
