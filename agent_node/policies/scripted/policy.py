@@ -445,14 +445,15 @@ class _Episode:
     def _put(self) -> Script:
         assert self._spot is not None
         spot = self._spot
-        point = [round(spot[0], 4), round(spot[1], 4)]
-        call = ToolCall("robot.place_object_at_2d_location", {"placement_point_2d": point})
+        call = ToolCall("robot.place_object_at_2d_location", {"placement_point_2d": [round(x, 4) for x in spot]})
         [response] = yield ScriptStep(f"There is room {self._where} at {at(spot)}; I place it there.", (call,))
+        if response.raised and self._failed_spots and self._command.relation not in ("in", "on"):
+            # What lies beside the place that was pointed at may be a thing.
+            self.holding, response = False, Response(response.raised, ErrorCode.PLACE_BLOCKED)
         if response.ok:
             doubt = f" {response.unverified}." if response.unverified else ""
             done = self._told(f"Placed {self._name} {self._where}.{doubt}")
-            thought = "I cannot see it there." if doubt else "The object is down."
-            raise Done(f"The gripper is open. {thought}", done)
+            raise Done("The gripper is open. " + ("I cannot see it there." if doubt else "The object is down."), done)
         self._failed_spots.append(spot)
         self._refusal = response
         self.holding = self.holding and response.error not in LOST

@@ -16,6 +16,7 @@ _RESPONSE = re.compile(r"<tool_response>(.*?)</tool_response>", re.DOTALL)
 _IMAGE = re.compile(r"<image (\d{1,9})>")
 _ERROR = re.compile(rf"^Error ({'|'.join(ErrorCode)}):\s*(.*)$", re.DOTALL)
 _UNVERIFIED = re.compile(r"\b(Not verified: [^.]*)\.")
+_RAISED = re.compile(r"\b(It stands [\d.]+ m above the table)\.")
 _HELD = re.compile(r"\bThe gripper holds an object(?: that was grasped as '(.*)')?\.")
 _POINT = re.compile(r"\(\s*([01]?\.\d+|[01](?:\.0*)?)\s*,\s*([01]?\.\d+|[01](?:\.0*)?)\s*\)")
 
@@ -43,6 +44,12 @@ class Response:
     def unverified(self) -> str:
         """What a successful call says that it could not verify, such as "Not verified: ...", or ""."""
         found = _UNVERIFIED.search(self.text) if self.ok else None
+        return found.group(1) if found else ""
+
+    @property
+    def raised(self) -> str:
+        """What a placement on something says of its height, such as "It stands 0.15 m above the table", or ""."""
+        found = _RAISED.search(self.text) if self.ok else None
         return found.group(1) if found else ""
 
     @property

@@ -400,6 +400,25 @@ def test_a_thing_is_put_into_the_container_of_that_colour_not_on_its_twin() -> N
     assert world.placed_at == [0.8, 0.5]
 
 
+def test_what_was_put_on_another_thing_beside_its_place_is_picked_up_again() -> None:
+    place = "robot.place_object_at_2d_location"
+
+    class Uneven(TextWorld):
+        def robot_place_object_at_2d_location(self, placement_point_2d: list[float]) -> str:
+            held = self.held
+            text = super().robot_place_object_at_2d_location(placement_point_2d)
+            if self.names().count(place) != 2 or held is None:
+                return text
+            self.views.append(held)
+            return text.replace("empty.", "empty. It stands 0.15 m above the table.")
+
+    views = [item("red box", 0.5, 0.4, "box"), item("can", 0.8, 0.7, "can")]
+    world = Uneven(views, {place: ["PLACE_BLOCKED: No collision-free way to set the object down."]})
+    assert run("put the can right of the red box", world)[0] == "Placed the can to the right of the red box."
+    assert world.names().count("robot.execute_grasp") == 2
+    assert world.names().count(place) == 3
+
+
 @pytest.mark.parametrize(("code", "picked"), [("OUT_OF_WORKSPACE", 0), ("PLACE_BLOCKED", 1)])
 def test_only_a_target_that_may_itself_be_in_the_way_is_lifted_from_a_blocked_place(code: str, picked: int) -> None:
     views = [item("red box", 0.5, 0.5, "box"), item("pony", 0.6, 0.5, "figurine")]

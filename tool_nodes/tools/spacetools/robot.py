@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tool_nodes import workspace
 from tool_nodes.drawing import colourize_depth
 from tool_nodes.geometry import backproject, carried, invert, project, transform
+from tool_nodes.motion.placing import STEP_TOLERANCE
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.targets import ray_to_base
 from tool_nodes.perception.carrying import carried_target
@@ -296,10 +298,12 @@ class RobotTools(CameraTools):
         w, h = after.size
         placed = _placed(point_base, frame, after)
         unseen = "" if placed["verified"] else UNSEEN
+        height = float(point_base[2]) - workspace.TABLE_Z
+        raised = f"It stands {height:.2f} m above the table. " if height > STEP_TOLERANCE else ""
         return ToolResult(
             value={"success": True, "execution_time_s": elapsed, "image": after.rgb},
             text=f"Object placed successfully in {elapsed:.2f} s. The gripper is open and empty. "
-            f"{unseen}Use $captured_image (image, {h}x{w}x3) to reference the view after the placement.",
+            f"{raised}{unseen}Use $captured_image (image, {h}x{w}x3) to reference the view after the placement.",
             image=after.rgb,
             variables={"captured_image": SessionImage(after.rgb, after)},
             facts={"placed": placed},
