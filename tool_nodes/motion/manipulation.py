@@ -24,7 +24,7 @@ from tool_nodes.motion.placing import MOST_IN_VAIN, PlaceCandidate, blocked, pla
 from tool_nodes.motion.plans import GraspPlan, Legs, ManipulatorState, ParkPlan, PlacePlan
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.scene_model import attached_opening
-from tool_nodes.motion.targets import HeldObject, cloud_in_base, held_object
+from tool_nodes.motion.targets import HeldObject, firm_points, held_object
 from tool_nodes.motion.trial import GuardedTrials
 from tool_nodes.perception.containers import is_cavity
 from tool_nodes.perception.heights import HeightMap, height_map
@@ -266,7 +266,7 @@ class Manipulator(GuardedLooks, GuardedTrials):
             return Grasped(grip.opening_m, grip.took_s)
         hand = self._kinematics.fk(self._arm.state().q)[:3, 3]
         lift = what_was_lifted(plan.frame, self._camera.capture(), plan.target, hand)
-        lifted = cloud_in_base(plan.frame)[lift.lifted.reshape(-1)]
+        lifted = firm_points(plan.frame, lift.lifted)
         if len(lifted):
             eye = plan.frame.T_base_camera[:3, 3]
             self.held = replace(
@@ -346,7 +346,8 @@ class Manipulator(GuardedLooks, GuardedTrials):
         with self.job(), self._permit(plan):
             self._place(plan)
         self._on_stage("the look at the place")
-        verify_placed(plan.candidate.point, plan.into, plan.frame, self._camera.capture())
+        around = max(float(box.half_extents[:2].max()) for box in plan.scene.attached)
+        verify_placed(plan.candidate.point, plan.into, plan.frame, self._camera.capture(), around)
 
     def _place(self, plan: PlacePlan) -> None:
         legs, scene = plan.legs, plan.scene

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -13,7 +13,8 @@ from tool_nodes.geometry import pose, rotation_z
 from tool_nodes.motion.robot_model import Reach
 from tool_nodes.motion.targets import HeldObject
 from tool_nodes.perception.containers import is_cavity, seen_inside
-from tool_nodes.perception.heights import HeightMap, height_map
+from tool_nodes.perception.heights import HeightMap
+from tool_nodes.perception.placed import rise, seen_heights
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
@@ -32,6 +33,8 @@ _NUDGE = 0.01
 
 _SEEN_M = 0.008
 """What was set down rises above its support by more than this [m]."""
+_NEAR_M = 0.03
+"""What was set down is looked for so far around the place at the least [m]; a round figure."""
 
 _DROPS = ((0.004, 0.015), (0.03,))
 """Heights of release [m]; every shift is tried with the first group before any with the next. A round figure."""
@@ -148,13 +151,14 @@ def blocked(point: FloatArray, tried: int, failure: ToolError | None) -> ToolErr
     )
 
 
-def verify_placed(point: FloatArray, into: bool, before: Frame, after: Frame) -> None:
-    """See that something higher than the support stands where it was set down, or is new in a container.
+def verify_placed(point: FloatArray, into: bool, before: Frame, after: Frame, around: float) -> None:
+    """See that something new stands on the support where it was set down, or is new in a container.
 
     Args:
         point: (3,) where the middle of its bottom should rest, base frame [m].
         into: It was let go inside of a container.
         before, after: Pictures without it and with it.
+        around: How far its base reaches from that middle [m].
 
     Raises:
         ToolError: OBJECT_DROPPED; see `seen_inside` for containers.
@@ -162,7 +166,8 @@ def verify_placed(point: FloatArray, into: bool, before: Frame, after: Frame) ->
     if into:
         seen_inside(before, after, point)
         return
-    if not height_map(after).support_height(point[:2], 0.03) > point[2] + _SEEN_M:
+    old, new = (seen_heights(frame, float(point[2]), _SEEN_M) for frame in (before, after))
+    if not replace(new, heights=rise(old, new)).support_height(point[:2], max(around, _NEAR_M)) > _SEEN_M:
         raise ToolError(
             ErrorCode.OBJECT_DROPPED,
             "The object was released, but the new picture does not show it at the place.",

@@ -11,6 +11,8 @@ from scipy import ndimage
 from tool_nodes import workspace
 from tool_nodes.geometry import backproject, invert, pose, rotation_z, transform
 from tool_nodes.motion.gripper import GripperModel
+from tool_nodes.perception.masks import window_of
+from tool_nodes.perception.surface import find_surface, firm_pixels
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, Box, FloatArray, Frame
 
@@ -41,6 +43,15 @@ _BEHIND_SHARE = 0.07
 def cloud_in_base(frame: Frame) -> NDArray[np.float32]:
     """Points (H*W, 3) in the base frame, float32, NaN where unknown."""
     return transform(frame.T_base_camera, backproject(frame.depth, frame.K))
+
+
+def firm_points(frame: Frame, mask: BoolArray) -> NDArray[np.float32]:
+    """Points (N, 3) in the base frame of what a mask (H, W) shows, without those in the air beside its edges."""
+    if not mask.any():
+        return np.empty((0, 3), np.float32)
+    window = window_of(mask)
+    firm = firm_pixels(find_surface(frame), window, mask[window])
+    return cloud_in_base(frame).reshape(*mask.shape, 3)[window][firm]
 
 
 def target_mask(

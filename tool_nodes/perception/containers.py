@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes.perception.heights import HeightMap, height_map
-from tool_nodes.perception.placed import CELL_M, risen, top_of
+from tool_nodes.perception.heights import HeightMap
+from tool_nodes.perception.placed import CELL_M, risen, seen_heights, top_of
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
@@ -22,6 +22,8 @@ _RIM_M = 0.015
 _DIRECTIONS = 32
 """Directions in which the walls around a point are looked for [-]."""
 
+_LEAST_CELLS = 9
+"""Cells of what lies beside a container at the least [-]: 15 x 15 mm, as the smallest thing has."""
 _APART = np.pi / 2
 """What lies on walls in directions further apart than this spans the opening [rad]; a thing that leans over one wall
 has them closer together."""
@@ -53,7 +55,7 @@ def seen_inside(before: Frame, after: Frame, point: FloatArray) -> FloatArray | 
         ToolError: OBJECT_DROPPED where the container is no longer there, or what is new lies elsewhere or across the
             rim; NO_DEPTH for a picture without depth.
     """
-    old, new = (height_map(frame, CELL_M) for frame in (before, after))
+    old, new = (seen_heights(frame) for frame in (before, after))
     xs, ys = old.centres()
     dx, dy = xs[:, None] - point[0], ys[None, :] - point[1]
     away = np.hypot(dx, dy)
@@ -80,7 +82,8 @@ def seen_inside(before: Frame, after: Frame, point: FloatArray) -> FloatArray | 
                     "It may be too long for the container: place it elsewhere.",
                 )
             return top
-        elsewhere = top if elsewhere is None else elsewhere
+        if elsewhere is None and np.count_nonzero(labels == label) >= _LEAST_CELLS:
+            elsewhere = top
     if elsewhere is not None:
         raise ToolError(
             ErrorCode.OBJECT_DROPPED,

@@ -20,7 +20,7 @@ from tool_nodes.geometry import invert, project, transform
 from tool_nodes.language.referring import FreeSpaceRequest
 from tool_nodes.perception.extents import distance_to_outline, outline, rectangle
 from tool_nodes.perception.masks import window_of
-from tool_nodes.perception.surface import SOLID_M, Surface, find_surface, solid_pixels
+from tool_nodes.perception.surface import SOLID_M, Surface, find_surface, firm_pixels, solid_pixels
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
@@ -183,8 +183,12 @@ def _footprint(surface: Surface, mask: BoolArray, phrase: str) -> _Footprint:
 
 def _corners(surface: Surface, mask: BoolArray) -> FloatArray:
     """Convex outline (K, 2) of what pixels (H, W) show, from above [m]; fewer than three corners if nothing."""
-    points = surface.points[solid_pixels(surface, mask)]
-    return outline(points[:, :2]) if len(points) >= 3 else np.empty((0, 2))
+    solid = solid_pixels(surface, mask)
+    if np.count_nonzero(solid) < 3:
+        return np.empty((0, 2))
+    window = window_of(solid)
+    # A point in the air behind a thing would take the place that is beside it along.
+    return outline(surface.points[window][firm_pixels(surface, window, solid[window])][:, :2])
 
 
 def _read_table(frame: Frame, surface: Surface) -> _Table:

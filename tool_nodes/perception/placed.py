@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import ndimage
 
-from tool_nodes.perception.heights import HeightMap, height_map
+from tool_nodes import workspace
+from tool_nodes.perception.heights import LEAST_POINTS, MIN_HEIGHT, HeightMap, SeenTable
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
 CELL_M = 0.005
@@ -29,7 +30,7 @@ def standing_at(before: Frame, after: Frame, point_base: FloatArray) -> FloatArr
     Raises:
         ToolError: NO_DEPTH for a picture without depth.
     """
-    old, new = (height_map(frame, CELL_M) for frame in (before, after))
+    old, new = (seen_heights(frame) for frame in (before, after))
     xs, ys = new.centres()
     away = np.hypot(xs[:, None] - point_base[0], ys[None, :] - point_base[1])
     labels, count = ndimage.label(risen(old, new) & (away <= _NEAR_M), structure=np.ones((3, 3)))
@@ -39,10 +40,19 @@ def standing_at(before: Frame, after: Frame, point_base: FloatArray) -> FloatArr
     return top_of(new, nearest)
 
 
+def seen_heights(frame: Frame, support_m: float = workspace.TABLE_Z, lowest: float = MIN_HEIGHT) -> HeightMap:
+    """Heights over a support [m] in which specks of noise are no things; what is lower than `lowest` is the support."""
+    return SeenTable(frame, CELL_M, support_m, lowest=lowest).heights(least=LEAST_POINTS)
+
+
+def rise(old: HeightMap, new: HeightMap) -> FloatArray:
+    """How much (nx, ny) higher the second map is [m], beyond edges that flicker by a cell; what is unseen is level."""
+    return np.nan_to_num(new.heights) - ndimage.maximum_filter(np.nan_to_num(old.heights), 3)
+
+
 def risen(old: HeightMap, new: HeightMap) -> BoolArray:
-    """Where (nx, ny) something stands now that did not before; what was not seen is taken to be the table."""
-    rise = np.nan_to_num(new.heights) - np.nan_to_num(old.heights)
-    return np.asarray(rise > _RISE_M, bool)
+    """Where (nx, ny) something stands now that did not before."""
+    return np.asarray(rise(old, new) > _RISE_M, bool)
 
 
 def top_of(heights: HeightMap, thing: BoolArray) -> FloatArray:

@@ -5,10 +5,11 @@ import pytest
 
 from tests.gen3 import GEN3, pad_depth
 from tool_nodes.geometry import pose, transform
-from tool_nodes.motion.placing import is_steady, place_candidates
+from tool_nodes.motion.placing import is_steady, place_candidates, verify_placed
 from tool_nodes.motion.targets import HeldObject, held_object, target_mask
 from tool_nodes.perception.heights import HeightMap
-from tool_nodes.types import Box, FloatArray
+from tool_nodes.results import ToolError
+from tool_nodes.types import Box, FloatArray, Frame
 
 TOP = 0.09
 HEIGHT = 0.10
@@ -154,3 +155,21 @@ def test_a_thing_that_is_held_from_the_side_is_set_down_as_it_stood(approach: tu
     assert (low[:2] + high[:2]) / 2 == pytest.approx(middle[:2], abs=0.006)
     assert 0.0 < low[2] < 0.005
     assert high[2] - low[2] == pytest.approx(0.16, abs=0.005)
+
+
+def test_noise_of_the_depth_is_not_what_was_set_down() -> None:
+    K, T = np.array([[300.0, 0.0, 160.0], [0.0, 300.0, 120.0], [0.0, 0.0, 1.0]]), np.eye(4)
+    T[:3, :3], T[:3, 3] = np.diag([1.0, -1.0, -1.0]), (*SPOT, 1.0)  # straight down, from 1 m
+
+    def frame(seed: int, block_m: float = 0.0) -> Frame:
+        depth = 1.0 + np.random.default_rng(seed).normal(0.0, 0.003, (240, 320)).astype(np.float32)
+        depth[110:130, 150:170] -= np.float32(block_m)
+        return Frame(np.zeros((240, 320, 3), np.uint8), depth, K, T, float(seed))
+
+    point = np.array([*SPOT, 0.0])
+    verify_placed(point, False, frame(0), frame(1, 0.05), 0.04)
+    for after in (frame(2), frame(3)):
+        with pytest.raises(ToolError, match="does not show it"):
+            verify_placed(point, False, frame(0), after, 0.04)
+    with pytest.raises(ToolError, match="does not show it"):  # what stood there before is not new
+        verify_placed(point, False, frame(0, 0.05), frame(1, 0.05), 0.04)
