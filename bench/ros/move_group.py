@@ -40,7 +40,10 @@ _JOIN_S = 20.0
 
 @contextlib.contextmanager
 def over_double(
-    robot: str, make: Callable[..., Node] = MoveGroupDouble, deadlines: Deadlines | None = None
+    robot: str,
+    make: Callable[..., Node] = MoveGroupDouble,
+    deadlines: Deadlines | None = None,
+    interrupted: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[Planner, Any]]:
     """The planner, checked as in the node motion, and the node that answers it, until the block ends.
 
@@ -48,12 +51,13 @@ def over_double(
         robot: Name of the robot.
         make: Class of the node that answers.
         deadlines: How long the planner waits.
+        interrupted: Polled meanwhile; see MoveItPlanner.
     """
     with start_router() as router:
         variables = {"RCLPY_ZENOH_ROUTER": router.endpoint}
         with _served(make, robot, variables) as double, RosLink(variables) as link:
             model = load_robot(robot)
-            yield checked(MoveItPlanner(link.node, model, deadlines=deadlines), model), double
+            yield checked(MoveItPlanner(link.node, model, deadlines=deadlines, interrupted=interrupted), model), double
 
 
 def pick_through_graph(planner: str, seeds: Iterable[int], robot: str) -> Iterator[tuple[int, str, str, bool]]:

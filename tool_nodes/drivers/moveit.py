@@ -42,6 +42,8 @@ class MoveItPlanner:
         planning_s: Time that one search for a path may take [s]; PLANNING_S where None.
         base_frame: Frame of the robot's base.
         deadlines: A `tool_nodes.ros.calling.Deadlines`; the usual ones where None.
+        interrupted: Polled while move_group is waited for; True, as after a stop, ends the question by
+            InterruptedPlanning. What move_group still answers is dropped.
 
     Raises:
         ToolError: INVALID_ARGUMENT without a node, or for a parameter; UNAVAILABLE where MoveIt's messages are missing.
@@ -54,6 +56,7 @@ class MoveItPlanner:
         planning_s: float | None = None,
         base_frame: str = "base_link",
         deadlines: Any = None,
+        interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
         if node is None:
             raise invalid(
@@ -74,7 +77,7 @@ class MoveItPlanner:
         self._kinematics = Kinematics(self._robot)
         self._models = SceneModels(robot=self._robot)
         limits = deadlines or Deadlines()
-        self._move_group = MoveGroup(node, self._robot, base_frame, limits, planning_s or PLANNING_S)
+        self._move_group = MoveGroup(node, self._robot, base_frame, limits, planning_s or PLANNING_S, interrupted)
         self._there: frozenset[str] = frozenset()
         self._applied = b""
 

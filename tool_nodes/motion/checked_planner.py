@@ -16,7 +16,7 @@ from tool_nodes.motion.collision import Checker
 from tool_nodes.motion.kinematics import Kinematics, check_pose
 from tool_nodes.motion.limits import between
 from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.planner_wrapper import PlannerWrapper
+from tool_nodes.motion.planner_wrapper import InterruptedPlanning, PlannerWrapper
 from tool_nodes.motion.reach import check_speed, check_start, joint_target
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.scene_model import SceneModels
@@ -78,7 +78,7 @@ class CheckedPlanner(PlannerWrapper):
         checker = Checker(self._models.of(scene), start)
         try:
             answer: Any = self._planner.plan(start.copy(), goal, scene, speed)
-        except ToolError:
+        except (ToolError, InterruptedPlanning):
             raise
         except Exception as error:  # whatever another package may raise
             raise self._failed(error) from error
@@ -96,7 +96,7 @@ class CheckedPlanner(PlannerWrapper):
         check_pose(T_base_gripper, "pose")
         try:
             answer: Any = self._planner.reachable(T_base_gripper, scene, back)
-        except ToolError:
+        except (ToolError, InterruptedPlanning):
             raise
         except Exception as error:  # likewise
             raise self._failed(error) from error

@@ -188,6 +188,7 @@ class MotionNode(Node):
             Setting(node=self, robot=robot, planning_s=None if lockstep else planning_s),
             base_frame=base_frame,
             deadlines=deadlines,
+            interrupted=lambda: self._halted,
         )
         self._planner = checked(planner, robot)
         self._busy = threading.Lock()

@@ -89,7 +89,13 @@ class Service:
             raise ToolError(ErrorCode.INTERNAL, message) from error
 
 
-def call(client: Client, request: Any, response_deadline_s: float, availability_deadline_s: float) -> Any:
+def call(
+    client: Client,
+    request: Any,
+    response_deadline_s: float,
+    availability_deadline_s: float,
+    given_up: Callable[[], bool] = lambda: False,
+) -> Any:
     """Call a service and wait for the response. A late one is dropped; it never reaches the next call.
 
     Args:
@@ -97,6 +103,7 @@ def call(client: Client, request: Any, response_deadline_s: float, availability_
         request: The request.
         response_deadline_s: Wall-clock seconds for the answer.
         availability_deadline_s: Wall-clock seconds for the server to be there.
+        given_up: Polled; True ends the waiting, and there is no response (None).
 
     Raises:
         ToolError: UNAVAILABLE without a server, or when it goes away meanwhile; TIMEOUT without an answer;
@@ -105,15 +112,20 @@ def call(client: Client, request: Any, response_deadline_s: float, availability_
     require_positive("response_deadline_s", response_deadline_s)
     require_positive("availability_deadline_s", availability_deadline_s)
     name = client.srv_name
-    if not client.wait_for_service(timeout_sec=availability_deadline_s):
-        raise server_absent(name, availability_deadline_s)
+    end = time.monotonic() + availability_deadline_s
+    while not client.wait_for_service(timeout_sec=max(0.0, min(_POLL_S, end - time.monotonic()))):
+        if given_up():
+            return None
+        if time.monotonic() >= end:
+            raise server_absent(name, availability_deadline_s)
     future = client.call_async(request)
+    answered = False
     try:
-        _wait(future, client.service_is_ready, name, response_deadline_s)
-    except ToolError:
-        client.remove_pending_request(future)
-        raise
-    return future.result()
+        answered = _wait(future, client.service_is_ready, name, response_deadline_s, given_up)
+    finally:
+        if not answered:
+            client.remove_pending_request(future)
+    return future.result() if answered else None
 
 
 def run_goal(

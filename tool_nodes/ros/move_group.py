@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from std_msgs.msg import Header
 
+from tool_nodes.motion.planner_wrapper import InterruptedPlanning
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.results import ErrorCode, ToolError, unavailable
 from tool_nodes.ros import parameters
@@ -58,12 +59,22 @@ class MoveGroup:
         base_frame: Frame of the robot's base, in which all poses are.
         deadlines: How long to wait for move_group.
         planning_s: How long move_group may search for one path [s].
+        interrupted: Polled while an answer is waited for; True ends the waiting by InterruptedPlanning.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a parameter.
     """
 
-    def __init__(self, node: Node, robot: RobotModel, base_frame: str, deadlines: Deadlines, planning_s: float) -> None:
+    def __init__(
+        self,
+        node: Node,
+        robot: RobotModel,
+        base_frame: str,
+        deadlines: Deadlines,
+        planning_s: float,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._interrupted = interrupted
         self._robot, self._frame, self._deadlines, self._planning_s = robot, base_frame, deadlines, planning_s
         self._group = parameters.text(node, "moveit_group", "manipulator", "Planning group of MoveIt that is the arm")
         self._pipeline = parameters.optional_text(node, "moveit_pipeline", "Planning pipeline; empty: MoveIt's own")
@@ -217,7 +228,9 @@ class MoveGroup:
 
     def _call(self, client: Any, request: Any, longer_s: float = 0.0) -> Any:
         limits = self._deadlines
-        answer = call(client, request, limits.response_s + longer_s, limits.availability_s)
+        answer = call(client, request, limits.response_s + longer_s, limits.availability_s, self._interrupted)
+        if answer is None and self._interrupted():
+            raise InterruptedPlanning
         if answer is None:
             raise unavailable(f"{client.srv_name} answered nothing.", "Look at the log of move_group.")
         return answer

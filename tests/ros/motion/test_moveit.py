@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,14 @@ def test_a_thing_is_picked_placed_and_picked_again_by_the_paths_of_move_group(ma
     assert isinstance(cell.motion._planner, CheckedPlanner)
     assert isinstance(cell.motion._planner._planner, MoveItPlanner)
     asked: list[str] = []
+    hold, held_back, released = threading.Event(), threading.Event(), threading.Event()
 
     class Counting(MoveGroupDouble):
         def _on_plan(self, request: Any, response: Any) -> Any:
             asked.append("path")
+            if hold.is_set():
+                held_back.set()
+                released.wait(120.0)
             return super()._on_plan(request, response)
 
         def _on_line(self, request: Any, response: Any) -> Any:
@@ -48,3 +53,12 @@ def test_a_thing_is_picked_placed_and_picked_again_by_the_paths_of_move_group(ma
     # To the pre-grasp, home, above the place, home, to the pre-grasp, home; down and up again each time.
     assert asked.count("path") >= 6
     assert asked.count("line") >= 6
+    # A stop does not wait for an answer that does not come.
+    hold.set()
+    waiting = cell.place(target.place)
+    cell.wait(held_back.is_set, "a question to move_group")
+    assert cell.stop().success
+    _, result = waiting.end()
+    released.set()
+    assert result.status.error_code == "STOPPED", result.status.message
+    cell.assert_still()

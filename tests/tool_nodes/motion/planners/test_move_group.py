@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,6 +22,7 @@ from tests.gen3 import ARM_JOINTS, GEN3, GRIPPER_JOINT, NAMED_STATES, TIP_FRAME
 from tool_nodes import registry
 from tool_nodes.geometry import pose
 from tool_nodes.motion.kinematics import Kinematics
+from tool_nodes.motion.planner_wrapper import InterruptedPlanning
 from tool_nodes.registry import Setting
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.bad_message import BadMessage
@@ -401,6 +403,27 @@ def test_an_answer_that_does_not_come_ends_in_time_and_a_late_one_is_dropped(ask
             planner.plan(PARK, JointGoal(ASIDE), CollisionScene())
     assert refused.value.code is ErrorCode.TIMEOUT
     released.append(True)
+    double.mischief = Hostile.mischief
+    np.testing.assert_array_equal(planner.plan(PARK, JointGoal(ASIDE), CollisionScene()).q[0], PARK)
+
+
+def test_a_stop_ends_the_waiting_for_an_answer(asked: tuple[Any, Any]) -> None:
+    planner, double = asked
+    planner.plan(PARK, JointGoal(ASIDE), CollisionScene())  # so that the scene is there
+    stopped, released = threading.Event(), threading.Event()
+
+    def held_back(response: Any) -> Any:
+        stopped.set()  # the stop comes while the answer is waited for
+        released.wait(PATIENT.response_s)
+        return response
+
+    double.mischief = held_back
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planner._planner._move_group, "_interrupted", stopped.is_set)
+        with pytest.raises(InterruptedPlanning):
+            planner.plan(PARK, JointGoal(ASIDE), CollisionScene())
+        assert not released.is_set()
+    released.set()
     double.mischief = Hostile.mischief
     np.testing.assert_array_equal(planner.plan(PARK, JointGoal(ASIDE), CollisionScene()).q[0], PARK)
 
