@@ -203,7 +203,11 @@ def _box_depth(origin: FloatArray, rays: FloatImage, half: FloatArray) -> tuple[
         inverse = np.float32(1.0) / rays
         middle = -origin.astype(np.float32) * inverse
         reach = half.astype(np.float32) * np.abs(inverse)
-    enter = middle - reach
+        enter, leave = middle - reach, middle + reach
+    along = rays == 0.0
+    if along.any():  # such a ray is between two faces from end to end, or never
+        within = np.where(np.abs(origin) <= half, np.float32(np.inf), np.float32(-np.inf))
+        enter, leave = np.where(along, -within, enter), np.where(along, within, leave)
     axis = np.argmax(enter, axis=1)
-    first, last = enter.max(axis=1), (middle + reach).min(axis=1)
+    first, last = enter.max(axis=1), leave.min(axis=1)
     return np.where((first > 0.0) & (first <= last), first, np.float32(np.inf)), axis

@@ -31,3 +31,20 @@ def test_what_is_seen_but_not_touched_is_seen_whole() -> None:
     assert np.array_equal(pixels, np.flatnonzero(seen))
     assert len(pixels) > 200
     assert set(hits.geom.tolist()) == {1}
+
+
+def test_a_ray_that_runs_along_a_face_meets_what_lies_across_it() -> None:
+    spec = mujoco.MjSpec()
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.3, 0.2, 0.1], rgba=[1, 1, 1, 1])
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    world = RayWorld(model)
+    world.refresh(data)
+    view = RayView(geometry.intrinsics(100.0, 9, 9), (9, 9))  # with a ray through the middle
+    for x, depth in ((0.1, 0.9), (-0.1, 0.9), (0.0, 0.9), (0.4, np.inf), (-0.4, np.inf)):
+        view.place(geometry.pose(np.diag([1.0, -1.0, -1.0]), np.array([x, 0.05, 1.0])))
+        middle = len(view.rays) // 2
+        assert np.count_nonzero(view.rays[middle]) == 1
+        with np.errstate(all="raise", under="ignore"):
+            hits = world.surface_hits(view)
+        np.testing.assert_allclose(hits.depth[middle], depth, rtol=1e-6)
