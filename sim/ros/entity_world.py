@@ -158,6 +158,7 @@ class EntityWorld:
         names = prims if simulator.entities else {name: name for name in prims}
         self._ids = {simulator.entities + name: object_id for object_id, name in names.items()}
         self._samples: list[_Sample] = []
+        self._logged: tuple[tuple[float, float] | None, list[tuple[float, FloatArray]]] = (None, [])
         self._started: dict[str, float] = {}
         self._moved_at: float | None = None
         self._lock = threading.Lock()
@@ -225,6 +226,7 @@ class EntityWorld:
         """Begin the log anew and forget the arm's first motion."""
         with self._lock:
             self._samples.clear()
+            self._logged = None, []
             self._started, self._moved_at = {}, None
         self.record()
 
@@ -262,6 +264,9 @@ class EntityWorld:
             samples = list(self._samples)
         if not samples:
             return []
+        seen = samples[0].time, samples[-1].time
+        if seen == self._logged[0]:  # nothing has moved on since the last time
+            return self._logged[1]
         found, later = [], 0
         count = int((samples[-1].time - samples[0].time) / LOG_PERIOD_S + 1e-6) + 1
         for at in (samples[0].time + index * LOG_PERIOD_S for index in range(count)):
@@ -269,6 +274,7 @@ class EntityWorld:
                 later += 1
             poses = _between(samples[max(later - 1, 0)], samples[later], at)
             found.append((at, self._posed.positions(poses, self._topics.joints_at(at))))
+        self._logged = seen, found
         return found
 
     @property

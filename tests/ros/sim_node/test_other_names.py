@@ -66,6 +66,9 @@ def test_things_of_a_scene_are_spawned_from_usd_after_a_reset_that_comes_late(
     times = [at for at, _ in world.log]
     np.testing.assert_allclose(np.diff(times), 0.04, atol=1e-9)
     assert [at for at, _ in world.contact_log] == times
+    assert world.log is world.log  # worked out once, as long as nothing is seen anew
+    world.mark()
+    assert len(world.log) == len(world.contact_log) == 1
     assert world.first_motion_at is None
     with pytest.raises(ToolError, match="no entity") as refused:
         EntityWorld(link, topics, ISAAC, named_scene("example"), ROBOT)
