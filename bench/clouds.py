@@ -21,7 +21,6 @@ from sim.station import Station, StationConfig
 from tool_nodes.clouds import alignment, boxes
 from tool_nodes.drivers import open3d
 from tool_nodes.geometry import backproject, invert, pose, transform
-from tool_nodes.perception.in_hand import moved_in_hand
 from tool_nodes.port_names import PortNames, require_sensor
 from tool_nodes.ports import BoxFitter
 from tool_nodes.results import ToolError
@@ -40,6 +39,14 @@ random scenes by 0.5 to 7.3 mm and 0.1 to 5.1 degrees."""
 
 CARRIED_TO_M = np.array([0.40, 0.0, 0.25])
 """Where the hand holds the thing up for its picture, base frame [m]: in the middle of the scene camera's view."""
+
+REACH_M = 0.02
+"""How far a thing may lie from where the hand should have taken it [m]: jaws of 85 mm push a thing by less than half of
+the room that they leave it."""
+
+LEAST_SHARE = 0.3
+"""Less of the thing than this was seen again: then its pose is not known better [-]. Fingers hide a third of most
+things, and a hand that turned shows another side."""
 
 FINGERS_M = 0.011
 """Half of the width of a finger, which hides the thing behind it [m]: that of the 2F-85."""
@@ -171,6 +178,45 @@ def _cloud(frame: Frame) -> FloatArray:
 def _seen(frame: Frame, mask: BoolArray) -> FloatArray:
     points = _cloud(frame)[mask.reshape(-1)]
     return points[np.isfinite(points).all(axis=1)]
+
+
+def moved_in_hand(
+    thing: FloatArray,
+    T_closed: FloatArray,
+    T_now: FloatArray,
+    frame: Frame,
+    align: Align = alignment.aligned,
+) -> FloatArray | None:
+    """How a held thing lies other than it was seen before the jaws closed.
+
+    Args:
+        thing: (N, 3) points of it as they were seen, base frame [m].
+        T_closed: (4, 4) pose of the robot's tip frame in the base frame when the jaws had closed.
+        T_now: (4, 4) the same at the time of the picture.
+        frame: Picture that shows it in the hand, with depth.
+        align: The function that moves one cloud onto another.
+
+    Returns:
+        (4, 4) its motion in the tip frame: a point that should be at p is at T p. None where too little of it is seen.
+
+    Raises:
+        ToolError: See `align`.
+    """
+    expected = transform(T_now @ invert(T_closed), thing[np.isfinite(thing).all(axis=1)].astype(float))
+    cloud = np.asarray(transform(frame.T_base_camera, backproject(frame.depth, frame.K)), float)
+    cloud = cloud[np.isfinite(cloud).all(axis=1)]
+    low, high = expected.min(axis=0) - REACH_M, expected.max(axis=0) + REACH_M
+    cloud = cloud[((cloud >= low) & (cloud <= high)).all(axis=1)]
+    if not len(cloud):
+        return None
+    near = cKDTree(expected).query(cloud, distance_upper_bound=REACH_M)[0]
+    cloud = cloud[np.isfinite(near)]
+    if len(cloud) < LEAST_SHARE * len(expected):
+        return None
+    found = align(expected, cloud, REACH_M)
+    if found.share < LEAST_SHARE:
+        return None
+    return np.asarray(invert(T_now) @ found.T @ T_now)
 
 
 def measure_held(seeds: Sequence[int], names: Sequence[str], sensor: str) -> list[dict[str, Any]]:

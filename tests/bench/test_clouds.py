@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.clouds import bench_clouds, held_thing, whole_cloud
+from bench.clouds import bench_clouds, held_thing, moved_in_hand, whole_cloud
 from tool_nodes.geometry import invert, transform
-from tool_nodes.perception.in_hand import moved_in_hand
 
 
 def test_a_held_thing_is_found_nearer_to_where_it_is() -> None:

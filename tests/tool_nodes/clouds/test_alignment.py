@@ -10,9 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from tool_nodes.clouds.alignment import aligned
 from tool_nodes.geometry import invert, pose, rotation_angle, transform
-from tool_nodes.perception.in_hand import moved_in_hand
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Frame
 
 
 def box_surface(seed: int, size: tuple[float, float, float] = (0.10, 0.06, 0.04)) -> np.ndarray:
@@ -69,33 +67,3 @@ def test_what_is_no_cloud_or_guess_is_refused(change: dict[str, Any], said: str)
         aligned(**given)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
     assert said in caught.value.message
-
-
-def picture_of(points: np.ndarray) -> Frame:
-    """What a camera one metre over the hand sees of points: the nearest one of each pixel."""
-    T = pose(np.diag([1.0, -1.0, -1.0]), [0.0, 0.0, 1.0])
-    K = np.array([[600.0, 0.0, 79.5], [0.0, 600.0, 59.5], [0.0, 0.0, 1.0]])
-    depth = np.full((120, 160), np.nan, np.float32)
-    local = transform(invert(T), points)
-    u, v = np.rint(local[:, :2] / local[:, 2:] * 600.0 + K[:2, 2]).astype(int).T
-    for x, y, z in zip(u, v, local[:, 2], strict=True):
-        depth[y, x] = np.fmin(depth[y, x], np.float32(z))
-    return Frame(np.zeros((120, 160, 3), np.uint8), depth, K, T, 0.0)
-
-
-def test_a_held_thing_that_has_slipped_is_found_in_the_hand() -> None:
-    stood = np.array([0.02, 0.01, 0.02])
-    thing = box_surface(3) + stood
-    T_closed = pose(np.eye(3), [0.0, 0.0, 0.1])
-    T_now = pose(Rotation.from_rotvec([0.0, 0.0, 0.4]).as_matrix(), [0.02, 0.0, 0.2])
-    slip = pose(Rotation.from_rotvec([0.0, 0.0, 0.06]).as_matrix(), [0.004, -0.003, 0.005])
-    whole = np.concatenate([box_surface(k) for k in range(3, 9)]) + stood
-    shown = transform(T_now @ slip @ invert(T_closed), whole)
-    upper = thing[thing[:, 2] > 0.02]  # what a camera sees of it
-    found = moved_in_hand(upper, T_closed, T_now, picture_of(shown))
-    assert found is not None
-    moved, truly = (transform(T @ invert(T_closed), upper) for T in (found, slip))
-    assert np.linalg.norm(moved - truly, axis=1).mean() < 0.0025
-    assert (
-        moved_in_hand(upper, T_closed, T_now, picture_of(shown - np.array([0.0, 0.0, 0.1]))) is None
-    )  # it is not there

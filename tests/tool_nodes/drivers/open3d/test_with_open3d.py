@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from bench.clouds import bench_clouds, held_thing, whole_cloud
+from bench.clouds import bench_clouds, held_thing, moved_in_hand, whole_cloud
 from tool_nodes import registry
 from tool_nodes.clouds import alignment, boxes, files
 from tool_nodes.drivers import open3d
 from tool_nodes.geometry import invert, pose, rotation_angle, transform
-from tool_nodes.perception.in_hand import moved_in_hand
 from tool_nodes.results import ErrorCode, ToolError
 
 LIBRARIES = (boxes.smallest_box, open3d.smallest_box)
