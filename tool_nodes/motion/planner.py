@@ -21,6 +21,7 @@ from tool_nodes.motion.kinematics import (
     Kinematics,
     check_pose,
 )
+from tool_nodes.motion.limits import between
 from tool_nodes.motion.reach import (
     check_poses,
     check_speed,
@@ -266,7 +267,7 @@ class EmbeddedPlanner:
                 free = checker.segment_free(start, goal)
             if free:
                 trajectory = time_waypoints(np.vstack([start, goal]), self.robot, speed)
-                if checker.path_free(trajectory.q):
+                if checker.path_free(between(trajectory)):
                     return trajectory
         return None
 
@@ -282,7 +283,7 @@ class EmbeddedPlanner:
                     raise blocked or _not_found(path, None if path == ITERATIONS else self._planning_s)
                 path = shortcut(path, checker, rng, resolution=resolution)
             trajectory = time_waypoints(path, self.robot, speed)
-            if checker.path_free(trajectory.q):
+            if checker.path_free(between(trajectory)):
                 return trajectory
             blocked = checker.error("The path that was found to the goal")
         assert blocked is not None
@@ -309,7 +310,7 @@ class EmbeddedPlanner:
         trajectory = time_path(s, path, self.robot, speed)
         if (self.robot.beyond(trajectory.q) > self.robot.beyond(start) + 1e-9).any():
             raise ToolError(ErrorCode.IK_FAILED, "The straight line runs into a joint's limit.")
-        if not checker.path_free(trajectory.q):
+        if not checker.path_free(between(trajectory)):
             raise checker.error("The straight line")
         return trajectory
 
