@@ -19,11 +19,16 @@ from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.msg import ToolStatus
 
 from agent_node.conversation_settings import TURN_BUDGET
+from agent_node.dialogue.acts import FollowUp
+from agent_node.dialogue.clauses import parses
+from agent_node.dialogue.conversing import say_and_ask
+from agent_node.dialogue.dialogue import Dialogue
+from agent_node.dialogue.memory import OperatorMemory, RobotMemory
+from agent_node.dialogue.memory_file import MemoryFile
+from agent_node.dialogue.reading import read
 from agent_node.dialogue.sessions import DialogueSessions
-from agent_node.episode import Episode
 from agent_node.events import ANSWER_DEADLINE_S
 from agent_node.policies import registry
-from agent_node.policy import Policy
 from agent_node.protocol import load_protocol
 from agent_node.ros.answers import AnswerDesk
 from agent_node.ros.record import GraphRecord
@@ -33,7 +38,7 @@ from tool_nodes.ros import parameters
 from tool_nodes.ros.calling import Deadlines, call
 from tool_nodes.ros.remote import remote_toolbox
 from tool_nodes.ros.spinning import run_node
-from tool_nodes.ros.status import failure
+from tool_nodes.ros.status import failure, success
 from tool_nodes.ros.stop_state import StopListener
 from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.toolbox.toolbox import Toolbox
@@ -43,6 +48,9 @@ from tool_nodes.version import version
 
 ACTION = "run_command"
 SCRIPTED = "scripted"
+HUSHED = "I begin nothing further of it."
+"""Answer to "stop" and "wait" while another goal is carried out."""
+
 PICTURES_KEPT = 8
 """Pictures that a slow viewer may be behind; about 0.1 MB each."""
 
@@ -94,7 +102,7 @@ def _park(node: Node, deadlines: Deadlines) -> None:
 
 
 class CommandNode(Node):
-    """Serves RunCommand, one goal at a time; a second one is answered "busy" at once.
+    """Serves RunCommand, one goal at a time; a second one is answered "busy" at once, unless it says "stop" or "wait".
 
     Parameters: `policy`, `protocol`, `suites`, `role`, `runs_dir`, `turns`, `answer_deadline_s`,
     `availability_deadline_s`, `response_deadline_s`, `motion_deadline_s`.
@@ -151,8 +159,9 @@ class CommandNode(Node):
             AnswerDesk(self, waits_s),
             self.create_publisher(CompressedImage, f"{ACTION}/pictures", QoSProfile(depth=PICTURES_KEPT)),
         )
-        self._sessions = DialogueSessions(self._carry_out_command)
+        self._sessions = DialogueSessions(self._begin, runs_dir)
         self._spoken: SpokenGoal | None = None
+        self._speaking: Dialogue | None = None
         self._working = threading.Lock()
         self._server = ActionServer(
             self,
@@ -168,6 +177,9 @@ class CommandNode(Node):
         """Run the command in a thread of its own: it blocks, and callbacks must not."""
         watch = self._latch.watch()
         if not self._working.acquire(blocking=False):
+            if self._is_hushed(goal.request.text):
+                goal.succeed()
+                return RunCommand.Result(status=success(HUSHED), answer=HUSHED)
             self.get_logger().warning(f"Refused, busy with another command: {goal.request.text[:200]!r}")
             goal.abort()
             busy = unavailable("busy: another command is being carried out.", "Wait for its end, or cancel it.")
@@ -206,22 +218,57 @@ class CommandNode(Node):
             raise invalid(f"mode must be {allowed}, got {mode[:80]!r}.")
         if watch.halted:
             raise watch.error
-        dialogue = self._sessions.of(request.session)
+        dialogue, forgotten = self._sessions.of(request.session)
+        if forgotten:
+            self.get_logger().info(f"Forgets the session {forgotten!r}, which was silent longest.")
         running = RunningCommand(goal, lambda: self.count_subscribers(self._feedback_topic))
         self._spoken = spoken = SpokenGoal(self._setup, mode, watch, running)
+        self._speaking = dialogue
         self.get_logger().info(f"Begins: {request.text[:200]!r}")
-        turn = dialogue.say(request.text)
-        if spoken.closed_question:
-            dialogue.operator.question = None
+        turn = say_and_ask(dialogue, request.text, spoken.ask) if spoken.asks else dialogue.say(request.text)
         self._end(goal, turn.success)
         code = "" if turn.error_code is None else str(turn.error_code)
-        status = ToolStatus(success=turn.success, error_code=code, message=turn.answer)
-        return RunCommand.Result(status=status, answer=turn.answer)
+        answer = f"{turn.answer} {spoken.told}".rstrip()
+        self.get_logger().info(f"Has answered: {answer[:200]!r}")
+        return RunCommand.Result(
+            status=ToolStatus(success=turn.success, error_code=code, message=answer), answer=answer
+        )
 
-    def _carry_out_command(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
-        """See `CarryOut`: the dialogue of whoever speaks carries out one command."""
+    def _begin(self, robot: RobotMemory, operator: OperatorMemory, kept: tuple[MemoryFile, ...]) -> Dialogue:
+        """A dialogue whose commands belong to the goal that is carried out when it speaks."""
+        return Dialogue(
+            lambda sentence, policy, memory: self._now.carry_out(sentence, policy, memory),
+            robot,
+            operator,
+            tell=lambda line: self._now.tell(line),
+            stopped=lambda: self._now.stopped(),
+            check=lambda sentence: parses(sentence) if self._now.mode == SCRIPTED else None,
+            kept=kept,
+            protocol=self._setup.protocol,
+        )
+
+    @property
+    def _now(self) -> SpokenGoal:
         assert self._spoken is not None  # dialogues speak within `_carry_out`
-        return self._spoken.carry_out(sentence, policy, memory)
+        return self._spoken
+
+    def _is_hushed(self, text: str) -> bool:
+        """Whether words that come while a goal is carried out end it, or keep its next step from beginning."""
+        said = [part.act for part in read(text)]
+        kind = said[0].kind if len(said) == 1 and isinstance(said[0], FollowUp) else ""
+        spoken, dialogue = self._spoken, self._speaking
+        if kind == "stop" and spoken is not None:
+            spoken.running.said_stop = True
+        elif kind == "wait" and dialogue is not None:
+            dialogue.pause()
+        else:
+            return False
+        return True
+
+    def destroy_node(self) -> Any:
+        """See `rclpy.node.Node`. What was said is forgotten."""
+        self._sessions.close()
+        return super().destroy_node()
 
     @staticmethod
     def _end(goal: Any, success: bool) -> None:

@@ -2,6 +2,7 @@
 
 | event | when |
 |---|---|
+| OperatorTold | the dialogue says something before the end: a plan, how a step of it has ended |
 | CommandBegan | a command begins that the operator's words became |
 | Thought | the policy has reasoned |
 | ToolCalled, ToolAnswered | a tool is called; it has answered |
@@ -38,6 +39,13 @@ later the table may be another one."""
 _NUMBER = r"(0?\.\d+|0|1(?:\.0+)?)"
 TYPED_POINT = re.compile(rf"(?<![\d.])\(?\s*{_NUMBER}\s*[,; ]\s*{_NUMBER}(?![\d.])\s*\)?")
 """A normalized point as people type it: "0.41 0.22", "(0.41, 0.22)". Numbers outside of 0..1 are words like others."""
+
+
+@dataclass(frozen=True)
+class OperatorTold:
+    """What the operator is told between two commands: a plan, or how a step of it has ended."""
+
+    text: str
 
 
 @dataclass(frozen=True)
@@ -155,7 +163,8 @@ class CommandEnded:
 
 
 Event = (
-    CommandBegan
+    OperatorTold
+    | CommandBegan
     | Thought
     | ToolCalled
     | ToolAnswered

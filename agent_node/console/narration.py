@@ -14,6 +14,7 @@ from agent_node.events import (
     NoteAdded,
     OperatorAnswer,
     OperatorQuestion,
+    OperatorTold,
     Thought,
     ToolAnswered,
     ToolCalled,
@@ -39,6 +40,8 @@ class Narrator:
     def hear(self, event: Event) -> None:
         """One event of a run; see `agent_node.events.Listener`. The summary tells the end."""
         match event:
+            case OperatorTold(text):
+                self.line(plain(text))
             case CommandBegan(text):
                 self.line(plain(f"  does    {text}"))
             case Thought(text):

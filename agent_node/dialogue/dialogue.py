@@ -320,7 +320,7 @@ class Dialogue:
             turn.answers.append("That was the last step; nothing is left.")
             return
         operator.left = steps
-        if operator.stopped_because in ("stopped", ErrorCode.STOPPED) and kind != "skip":
+        if operator.stopped_because in ("stopped", ErrorCode.STOPPED, ErrorCode.CANCELLED) and kind != "skip":
             text = f"The arm was stopped. Shall I go on with {_listed(steps)}?"
             operator.question = OpenQuestion(text, "", self._clock(), "", (), tuple(steps))
             turn.fail(ErrorCode.AMBIGUOUS, text)

@@ -14,7 +14,7 @@ from agent_node.runs.folder import encode, write_atomically
 from tool_nodes import plain_json
 from tool_nodes.files import read_file
 from tool_nodes.plain_json import PlainJsonError
-from tool_nodes.results import ToolError, invalid
+from tool_nodes.results import ToolError, invalid, unavailable
 
 FOLDER = "dialogue"
 """Folder of a folder of runs in which memories lie, one file each."""
@@ -58,7 +58,7 @@ class MemoryFile:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise invalid(f"Cannot make the folder {self._path.parent}: {error.strerror}.") from error
+            raise unavailable(f"Cannot write {self._path}: {error.strerror}.") from error
         document = {"format": FORMAT} | {name: asdict(memory) for name, memory in self._kept.items()}
         write_atomically(self._path, encode(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"))
         self._written = True

@@ -13,6 +13,11 @@ from typing import Any
 
 from agent_node.agent import Agent
 from agent_node.conversation_settings import AS_SPACETOOLS
+from agent_node.dialogue.acts import FollowUp
+from agent_node.dialogue.conversing import say_and_ask
+from agent_node.dialogue.dialogue import Dialogue, DialogueTurn
+from agent_node.dialogue.memory import OpenQuestion
+from agent_node.dialogue.reading import read
 from agent_node.episode import Episode
 from agent_node.events import (
     ANSWER_DEADLINE_S,
@@ -22,6 +27,7 @@ from agent_node.events import (
     Listener,
     OperatorAnswer,
     OperatorQuestion,
+    OperatorTold,
     Thought,
     nobody,
 )
@@ -43,6 +49,9 @@ SCHEMA = {
     "additionalProperties": False,
 }
 """JSON schema of its arguments."""
+
+HUSHED = "The arm was stopped, and I begin nothing further of it."
+"""Answer to "stop" while something that was said is carried out."""
 
 FORM = {
     "type": "object",
@@ -71,10 +80,16 @@ def words_of(arguments: Any) -> str:
     return words
 
 
+def asks_to_stop(words: str) -> bool:
+    """Whether words want what is going on to end."""
+    said = [part.act for part in read(words)]
+    return len(said) == 1 and isinstance(said[0], FollowUp) and said[0].kind in ("stop", "wait")
+
+
 def spoken(event: Event) -> str:
     """What a client hears of an event; empty for most."""
     match event:
-        case CommandBegan(text) | Thought(text):
+        case OperatorTold(text) | CommandBegan(text) | Thought(text):
             return text
         case OperatorQuestion(text):
             return f"Question: {text}"
@@ -141,6 +156,18 @@ class Saying:
     ask: Ask = nobody
     episodes: list[Episode] = field(default_factory=list)
 
+    def hold(self, dialogue: Dialogue) -> DialogueTurn:
+        """Say the words in a dialogue, and answer its questions where somebody can. Raises as `say_and_ask`."""
+        if self.ask is nobody:
+            return dialogue.say(self.words)
+        return say_and_ask(dialogue, self.words, self._answer)
+
+    def _answer(self, question: OpenQuestion) -> str | None:
+        if self.closed:  # it was put before, in vain
+            return None
+        answer = self.ask(OperatorQuestion(question.text))
+        return None if answer is None else answer.words
+
     @property
     def closed(self) -> str:
         """Why the question is closed that waited for an answer; empty where none is."""
@@ -153,7 +180,5 @@ class Saying:
         settings = AS_SPACETOOLS
         agent = Agent(policy or ScriptedPolicy(), toolbox, settings, stopped, self.hear, self.ask)
         episode = agent.run(sentence)
-        if self.closed and episode.error_code is ErrorCode.AMBIGUOUS:
-            episode.answer += f" {self.closed}"
         self.episodes.append(episode)
         return episode

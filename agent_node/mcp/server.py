@@ -120,6 +120,8 @@ async def _say(
         words = saying.words_of(arguments)
     except ToolError as error:
         return refused(error)
+    if saying.asks_to_stop(words) and robot.hush():
+        return ToolResponse(saying.HUSHED)
 
     async def ask(question: str) -> str | None:
         answer = await ctx.session.elicit_form(question, saying.FORM, related_request_id=ctx.request_id)

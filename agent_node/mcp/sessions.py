@@ -23,6 +23,7 @@ from agent_node.context_window import Memory
 from agent_node.dialogue.dialogue import Dialogue
 from agent_node.dialogue.memory import RobotMemory
 from agent_node.episode import Episode
+from agent_node.events import OperatorTold
 from agent_node.mcp.saying import Saying
 from agent_node.policy import Policy
 from tool_nodes.results import ErrorCode, ToolError
@@ -307,10 +308,12 @@ class SharedRobot:
         self._check_stops(job)
         conversation = job.conversation
         if conversation.dialogue is None:
-            conversation.dialogue = Dialogue(self._carry_out, self._memory)
+            conversation.dialogue = Dialogue(
+                self._carry_out, self._memory, tell=self._tell, stopped=lambda: self.interrupted
+            )
         try:
             with self.toolbox.job():  # a stop ends all that was said
-                turn = conversation.dialogue.say(saying.words)
+                turn = saying.hold(conversation.dialogue)
         finally:
             for record in (record for episode in saying.episodes for record in episode.records if record.motion):
                 error = record.result.error
@@ -318,19 +321,33 @@ class SharedRobot:
                 if error is not None and error.code is ErrorCode.STOPPED and not job.cancelled:
                     conversation.stops += 1
                     conversation.looked_after = _STOPPED
-        if saying.closed:
-            conversation.dialogue.operator.question = None
         if turn.error_code is None:
             return ToolResponse(turn.answer)
-        open_question = turn.error_code is ErrorCode.AMBIGUOUS and not saying.closed
-        return refused(ToolError(turn.error_code, turn.answer, _TO_ANSWER if open_question else ""))
+        open_question = conversation.dialogue.operator.question is not None
+        return refused(ToolError(turn.error_code, turn.answer, _TO_ANSWER if open_question else saying.closed))
 
     def _carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
         """See `agent_node.dialogue.dialogue.CarryOut`: in the robot's thread, for the words that are being said."""
-        job = self._running
-        assert job is not None  # it is this thread's
-        assert job.saying is not None
-        return job.saying.carry_out(self.toolbox, lambda: self.interrupted, sentence, policy)
+        return self._said.carry_out(self.toolbox, lambda: self.interrupted, sentence, policy)
+
+    def _tell(self, line: str) -> None:
+        self._said.hear(OperatorTold(line))
+
+    @property
+    def _said(self) -> Saying:
+        """What is being said, in the robot's thread."""
+        assert self._running is not None
+        assert self._running.saying is not None
+        return self._running.saying
+
+    def hush(self) -> bool:
+        """Stop what is being said, whoever says it; False where nothing is."""
+        with self._lock:
+            job = self._running
+        if job is None or job.saying is None:
+            return False
+        self.cancel(job)
+        return True
 
     def _note(self, job: QueuedCall, record: CallRecord) -> None:
         """Keep up with who has seen which state of the table."""

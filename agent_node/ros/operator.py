@@ -24,6 +24,7 @@ from agent_node.events import (
     NoteAdded,
     OperatorAnswer,
     OperatorQuestion,
+    OperatorTold,
     Thought,
     ToolAnswered,
     ToolCalled,
@@ -75,6 +76,8 @@ class StepNarrator:
     def _tell(self, step: Any) -> None:
         self._told = step.number
         call = _call_of(step)
+        if step.told:
+            self._listener(OperatorTold(step.told))
         if step.sentence:
             self._listener(CommandBegan(step.sentence))
         if step.thought:

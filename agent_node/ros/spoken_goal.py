@@ -22,6 +22,7 @@ from toolhand_interfaces.msg import CommandStep
 
 from agent_node.agent import Agent
 from agent_node.conversation_settings import ConversationSettings
+from agent_node.dialogue.memory import OpenQuestion
 from agent_node.episode import Episode
 from agent_node.events import Ask, OperatorAnswer, nobody
 from agent_node.policies.options import PolicyOptions
@@ -134,18 +135,21 @@ class SpokenGoal:
         running: The goal, and why it should stop.
 
     Attributes:
+        mode, running: The same.
         steps: Every step so far.
         episodes: The commands that have ended.
         run_dirs: Their folders.
-        closed_question: The last question was left open for too long.
+        unanswered: The last question got no answer and is closed.
+        told: Sentence about that for the operator; empty where they have closed it themselves.
     """
 
     def __init__(self, setup: CommandSetup, mode: str, watch: StopWatch, running: RunningCommand) -> None:
         self.steps: list[CommandStep] = []
         self.episodes: list[Episode] = []
         self.run_dirs: list[Path] = []
-        self.closed_question = False
-        self._setup, self._mode, self._watch, self._running = setup, mode, watch, running
+        self.unanswered, self.told = False, ""
+        self.mode, self.running = mode, running
+        self._setup, self._watch = setup, watch
         self._request = running.goal.request
 
     def carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
@@ -156,17 +160,17 @@ class SpokenGoal:
         """
         setup = self._setup
         run_dir = new_run_dir(setup.runs_dir)
-        about = {**setup.about, "policy": self._mode if policy is None else policy.name, "began": time_now()}
+        about = {**setup.about, "policy": self.mode if policy is None else policy.name, "began": time_now()}
         attempted = setup.others.attempts()
         try:
             with self._tools_node() as node:
                 joints = JointLog(node, setup.now, robot=setup.robot)
                 make = setup.make_toolbox if policy is None else setup.make_fixed_toolbox
-                toolbox = make(node, setup.deadlines, self._running.stopped)
-                options = PolicyOptions(turns=setup.turns, stopped=self._stopped)
-                chosen = policy or setup.make_policy(self._mode, setup.protocol, toolbox.schemas(), options)
+                toolbox = make(node, setup.deadlines, self.running.stopped)
+                options = PolicyOptions(turns=setup.turns, stopped=self.stopped)
+                chosen = policy or setup.make_policy(self.mode, setup.protocol, toolbox.schemas(), options)
                 number = len(self.episodes) + 1
-                progress = TurnProgress(chosen, self._tell, number, len(self.steps))
+                progress = TurnProgress(chosen, self._publish, number, len(self.steps))
                 if number > 1 or sentence != self._request.text:
                     progress.begin(sentence)
                 recorder = Recorder(sentence, setup.now, progress.hear)
@@ -177,9 +181,7 @@ class SpokenGoal:
             if error.code is not ErrorCode.STOPPED:
                 raise
             return Episode(sentence, [], [], Session(), answer=str(error), error_code=error.code)
-        _tell_why_it_stopped(episode, self._running.stop_reason())
-        if self.closed_question and episode.error_code is ErrorCode.AMBIGUOUS:
-            episode.answer += f" Nobody answered within {setup.answers.deadline_s:g} s; the question is closed."
+        _tell_why_it_stopped(episode, self.running.stop_reason())
         self.episodes.append(episode)
         self.run_dirs.append(run_dir)
         lines = safety_lines(attempted, setup.others.attempts())
@@ -225,19 +227,47 @@ class SpokenGoal:
     def _agent(self, progress: TurnProgress, toolbox: Toolbox, recorder: Recorder) -> Agent:
         settings = ConversationSettings(self._setup.turns, self._setup.protocol)
         ask: Ask = nobody
-        if self._request.answers and takes_answers(progress):
-            ask = lambda question: self._ask(progress.published)  # noqa: E731
-        return Agent(progress, toolbox, settings, self._stopped, recorder.hear, ask)
+        if self.asks and takes_answers(progress):
+            ask = lambda question: self._answer_to(progress.published)  # noqa: E731
+        return Agent(progress, toolbox, settings, self.stopped, recorder.hear, ask)
 
-    def _stopped(self) -> bool:
-        return self._watch.halted or self._running.stopped()
+    def stopped(self) -> bool:
+        """It should not go on: the arm was stopped since it came, or its operator wants no more of it."""
+        return self._watch.halted or self.running.stopped()
 
-    def _ask(self, step: int) -> OperatorAnswer | None:
+    @property
+    def asks(self) -> bool:
+        """Answers are waited for."""
+        return bool(self._request.answers)
+
+    def ask(self, question: OpenQuestion) -> str | None:
+        """See `AskOperator`: put a question of the dialogue, as a step; None also where it was put in vain before."""
+        if self.unanswered or self.stopped():
+            return None
+        self._send(CommandStep(question=question.text))
+        answer = self._answer_to(len(self.steps))
+        if answer is None:
+            return None
+        self._send(CommandStep(answer=answer.words))
+        return answer.words
+
+    def tell(self, line: str) -> None:
+        """Tell the operator something between two commands, as a step."""
+        self._send(CommandStep(told=line))
+
+    def _send(self, step: CommandStep) -> None:
+        step.number, step.command = len(self.steps) + 1, len(self.episodes)
+        self._publish(step, None)
+
+    def _answer_to(self, step: int) -> OperatorAnswer | None:
         """The answer of this goal's own session to the question of a step; None without one in time."""
-        answer, self.closed_question = self._setup.answers.wait(step, self._request.session, self._stopped)
+        desk = self._setup.answers
+        answer, too_late = desk.wait(step, self._request.session, self.stopped)
+        self.unanswered = answer is None
+        self.told = f"Nobody answered within {desk.deadline_s:g} s; the question is closed." if too_late else ""
         return answer
 
-    def _tell(self, step: CommandStep, picture: NDArray[np.uint8] | None) -> None:
+    def _publish(self, step: CommandStep, picture: NDArray[np.uint8] | None) -> None:
         """Publish a step for the operator, and its picture for viewers."""
         self.steps.append(step)
         pictures = self._setup.pictures
@@ -245,7 +275,7 @@ class SpokenGoal:
             header = Header(stamp=self._setup.node.get_clock().now().to_msg(), frame_id=step.picture)
             data = array.array("B", jpeg_bytes(picture))
             pictures.publish(CompressedImage(header=header, format="jpeg", data=data))
-        self._running.goal.publish_feedback(RunCommand.Feedback(step=step))
+        self.running.goal.publish_feedback(RunCommand.Feedback(step=step))
 
 
 def _tell_why_it_stopped(episode: Episode, reason: str) -> None:

@@ -121,7 +121,7 @@ def test_a_second_command_is_refused_as_busy(agent: Agent, operator: Operators, 
     slow.let_go.set()
     status, result = one.result(first)
     assert (status, result.answer) == (SUCCEEDED, "Done.")
-    assert two.run("again")[0] == SUCCEEDED
+    assert two.run("move")[0] == SUCCEEDED
 
 
 def test_cancel_stops_the_motion_and_names_it(agent: Agent, operator: Operators, slow: Slow) -> None:

@@ -1,0 +1,35 @@
+"""A dialogue whose operator is asked at once, where answers can be waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agent_node.conversation import MOST_QUESTIONS
+from agent_node.dialogue.dialogue import Dialogue, DialogueTurn
+from agent_node.dialogue.memory import OpenQuestion
+
+AskOperator = Callable[[OpenQuestion], str | None]
+"""Puts a question to the operator and waits; their words, None where none came and the question is closed."""
+
+
+def say_and_ask(dialogue: Dialogue, words: str, ask: AskOperator) -> DialogueTurn:
+    """Say words, and then every answer to a question that they have led to; what came of the last.
+
+    Args:
+        dialogue: Hears them.
+        words: What the operator says.
+        ask: Puts the questions.
+
+    Raises:
+        ToolError: As `Dialogue.say`, and whatever `ask` raises.
+    """
+    turn = dialogue.say(words)
+    for _ in range(MOST_QUESTIONS):
+        if turn.question is None:
+            break
+        answer = ask(turn.question)
+        if answer is None:
+            dialogue.operator.question = None
+            break
+        turn = dialogue.say(answer)
+    return turn

@@ -1,0 +1,189 @@
+"""What operators say to a graph goes on with what each has said before, over any number of commands."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from action_msgs.msg import GoalStatus
+from toolhand_interfaces.action import RunCommand
+
+from agent_node.policy import Message, Reply
+from tests.ros.agent.conftest import PATIENCE_S, Operator, wait_until
+from tests.ros.agent.test_command_node import Slow
+from tool_nodes.results import ToolResult
+from tool_nodes.toolbox.toolbox import Toolbox, tool
+
+Agent = Callable[..., Any]
+Operators = Callable[[], Operator]
+SUCCEEDED, CANCELED, ABORTED = GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_CANCELED, GoalStatus.STATUS_ABORTED
+WHICH = "Which can do you mean: the left one at (0.20, 0.50) or the right one at (0.80, 0.50)?"
+CAN, LEMON = "put the can in the bowl", "put the lemon in the box"
+SEQUENCE = "put the can in the bowl, then put the lemon in the box"
+
+
+class Carrier:
+    """A policy that moves once a command, and asks which can where none is said. It keeps what it was given."""
+
+    name = "script"
+
+    def __init__(self) -> None:
+        self.given: list[str] = []
+
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        if conversation[-1].role == "tool":
+            failed = "Error" in conversation[-1].text
+            return Reply(f"<answer>{'EXECUTION_FAILED: it failed' if failed else 'Done.'}</answer>")
+        task = conversation[1].words
+        self.given.append(task)
+        if task == "pick up the can":
+            return Reply(f"<answer>AMBIGUOUS: {WHICH}</answer>")
+        return Reply('<tool_call>{"name": "test.move", "arguments": {}}</tool_call>')
+
+
+class Quick:
+    """A motion that is over at once."""
+
+    @tool("test.move", motion=True)
+    def move(self) -> ToolResult:
+        """Move."""
+        return ToolResult(text="moved")
+
+
+@pytest.fixture
+def carrier() -> Carrier:
+    """The policy."""
+    return Carrier()
+
+
+def say(person: Operator, text: str, session: str = "") -> tuple[int, Any]:
+    """(status, result) of words."""
+    return person.result(person.send_goal(RunCommand.Goal(text=text, session=session)))
+
+
+def test_a_sequence_is_one_goal_with_a_report_a_command(agent: Agent, operator: Operators, carrier: Carrier) -> None:
+    agent(lambda *_: Toolbox([Quick()]), {"script": carrier}, policy="script")
+    status, result = say(operator(), SEQUENCE)
+    assert (status, result.turns, result.tool_calls) == (SUCCEEDED, 4, 2)
+    assert carrier.given == [CAN, LEMON]
+    assert len(result.run_dirs) == 2
+    assert result.run_dir == result.run_dirs[-1]
+    assert all((Path(folder) / "report.html").is_file() for folder in result.run_dirs)
+    assert [step.number for step in result.steps] == list(range(1, len(result.steps) + 1))
+    assert [step.sentence for step in result.steps if step.sentence] == carrier.given
+    assert {step.command for step in result.steps if step.tool_call} == {1, 2}
+    assert any(LEMON in step.told for step in result.steps), "the plan is shown first"
+
+
+def test_an_answer_of_the_same_session_is_understood_and_that_of_another_is_not(
+    agent: Agent, operator: Operators, carrier: Carrier
+) -> None:
+    agent(lambda *_: Toolbox([Quick()]), {"script": carrier}, policy="script")
+    one, two = operator(), operator()
+    assert say(one, "pick up the can", "one")[1].status.error_code == "AMBIGUOUS"
+    assert say(two, "number 2", "two")[0] == ABORTED
+    assert say(two, "number 2")[0] == ABORTED
+    asked = len(carrier.given)
+    status, _ = say(one, "number 2", "one")
+    assert (status, asked, len(carrier.given)) == (SUCCEEDED, 1, 2)
+    assert "right can" in carrier.given[-1]
+
+
+@pytest.mark.parametrize("how", ["cancel", "words"])
+def test_after_a_stop_in_a_sequence_nothing_moves_and_go_on_asks_first(
+    agent: Agent, operator: Operators, carrier: Carrier, how: str
+) -> None:
+    slow = Slow()
+    agent(slow.toolbox, {"script": carrier}, policy="script")
+    one, two = operator(), operator()
+    goal = one.send_goal(RunCommand.Goal(text=SEQUENCE, session="one"))
+    assert slow.running.wait(PATIENCE_S)
+    if how == "cancel":
+        goal.cancel_goal_async()
+    else:
+        assert say(two, "Stop!", "two")[0] == SUCCEEDED
+    status, result = one.result(goal)
+    assert (status, result.status.error_code) == (CANCELED if how == "cancel" else ABORTED, "CANCELLED")
+    slow.running.clear()
+    assert say(two, "go on", "two")[0] == ABORTED, "the plan is another operator's"
+    status, result = say(one, "go on", "one")
+    assert (status, result.status.error_code) == (ABORTED, "AMBIGUOUS")
+    assert not slow.running.is_set()
+    slow.let_go.set()
+    assert say(one, "yes", "one")[0] == SUCCEEDED
+    assert carrier.given == [CAN, CAN, LEMON]
+
+
+def test_wait_keeps_the_next_step_from_beginning(agent: Agent, operator: Operators, carrier: Carrier) -> None:
+    slow = Slow()
+    agent(slow.toolbox, {"script": carrier}, policy="script")
+    one = operator()
+    goal = one.send_goal(RunCommand.Goal(text=SEQUENCE, session="one"))
+    assert slow.running.wait(PATIENCE_S)
+    assert say(one, "wait", "one")[0] == SUCCEEDED
+    slow.let_go.set()
+    assert one.result(goal)[0] == ABORTED
+    assert carrier.given == [CAN]
+    assert say(one, "go on", "one")[0] == SUCCEEDED
+
+
+def test_memories_lie_in_the_folder_of_runs_until_the_node_ends(
+    agent: Agent, operator: Operators, carrier: Carrier, tmp_path: Path
+) -> None:
+    node = agent(lambda *_: Toolbox([Quick()]), {"script": carrier}, policy="script")
+    person = operator()
+    assert say(person, "pick up the lemon", "a/../b")[0] == SUCCEEDED
+    kept = sorted(file.name.rsplit("-", 1)[0].split("-", 2)[2] for file in (tmp_path / "runs" / "dialogue").iterdir())
+    assert kept == ["robot", "session-a-b"]
+    name = "x" * 201
+    assert say(person, "pick up the can", name)[1].status.error_code == "INVALID_ARGUMENT"
+    node._sessions.close()
+    assert not list((tmp_path / "runs" / "dialogue").iterdir())
+
+
+def test_the_session_that_is_silent_longest_is_forgotten(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from agent_node.dialogue import sessions
+    from agent_node.dialogue.dialogue import Dialogue
+
+    def never(*command: Any) -> Any:
+        raise AssertionError(command)
+
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 2)
+    several = sessions.DialogueSessions(lambda *memories: Dialogue(never, *memories[:2]), tmp_path)
+    first, _ = several.of("one")
+    assert several.of("two")[1] == ""
+    assert several.of("one") == (first, "")
+    assert several.of("")[1] == ""
+    assert several.of("three")[1] == "two"
+    assert several.of("one")[0] is first
+    assert several.of("one")[0].robot is several.of("three")[0].robot
+
+
+def test_a_question_of_the_dialogue_waits_for_its_answer(agent: Agent, operator: Operators, carrier: Carrier) -> None:
+    from toolhand_interfaces.srv import AnswerQuestion
+
+    slow = Slow()
+    agent(slow.toolbox, {"script": carrier}, policy="script")
+    one = operator()
+    goal = one.send_goal(RunCommand.Goal(text=SEQUENCE, session="one"))
+    assert slow.running.wait(PATIENCE_S)
+    goal.cancel_goal_async()
+    one.result(goal)
+    slow.let_go.set()
+    one.feedback.clear()
+    answering = one.spun.node.create_client(AnswerQuestion, "run_command/answer")
+    assert answering.wait_for_service(10.0)
+
+    def answer() -> None:
+        asked = wait_until(lambda: [m.feedback.step for m in one.feedback if m.feedback.step.question])
+        request = AnswerQuestion.Request(step=asked[0].number, session="one", text="yes")
+        wait_until(answering.call_async(request).done)
+
+    typing = threading.Thread(target=answer)
+    typing.start()
+    status, result = one.result(one.send_goal(RunCommand.Goal(text="go on", session="one", answers=True)))
+    typing.join()
+    assert (status, result.status.error_code) == (SUCCEEDED, "")
