@@ -44,14 +44,15 @@ class Agent:
             asks=ask is not nobody,
         )
 
-    def run(self, task: str, pictures: Sequence[SessionImage] = ()) -> Episode:
+    def run(self, task: str, pictures: Sequence[SessionImage] = (), memory: str = "") -> Episode:
         """Carry out one command, or answer a question about pictures. Never raises for what a policy or a tool does.
 
         Args:
             task: The operator's sentence.
             pictures: Pictures that the operator shows with it, images 0, 1 ... of the conversation.
+            memory: What is remembered of commands before, in a few sentences.
         """
-        return converse(self._begin(task, pictures=pictures), self._policy, self._ask)
+        return converse(self._begin(task, pictures=pictures, memory=memory), self._policy, self._ask)
 
 
 def converse(conversation: Conversation, policy: Policy, ask: Ask = nobody) -> Episode:

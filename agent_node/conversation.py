@@ -78,6 +78,7 @@ class Conversation:
         pictures: Pictures that the operator shows with the sentence: the policy sees them before its words, and calls
             name them by the indices 0, 1 ...
         asks: A question to the operator waits for its answer.
+        memory: What is remembered of commands before, in a few sentences; the policy reads it after the operator's own.
 
     Attributes:
         episode: The record so far; complete when the conversation is done.
@@ -94,6 +95,7 @@ class Conversation:
         listener: Listener = ignore,
         pictures: Sequence[SessionImage] = (),
         asks: bool = False,
+        memory: str = "",
     ) -> None:
         self._began = self._asked = time.monotonic()
         self._toolbox = toolbox
@@ -104,7 +106,7 @@ class Conversation:
         protocol = settings.protocol
         messages = [Message("system", protocol.system_prompt(toolbox.schemas()))]
         messages += [Message("user", f"<image {k}>", "", k, picture.rgb) for k, picture in enumerate(pictures[:-1])]
-        asked = Message("user", protocol.user_prompt(task), words=task)
+        asked = Message("user", protocol.user_prompt(task, memory), words=task)
         if pictures:
             last = len(pictures) - 1
             asked = replace(asked, text=f"<image {last}>\n{asked.text}", image_index=last, picture=pictures[last].rgb)
