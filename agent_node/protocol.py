@@ -118,7 +118,7 @@ class Protocol:
         ]
 
     def user_prompt(self, task: str, memory: str = "") -> str:
-        """The operator's sentence as the policy reads it, with what is remembered of commands before, if anything is."""
+        """The operator's sentence as the policy reads it, and what is remembered of commands before, if anything is."""
         filled = {"task": task, "task_type": self.task_type, "output_format": self.output_format}
         asked = _BLANKS.sub(lambda blank: filled[blank[1]], self.user)
         return f"{asked}\n\n{REMEMBERED}{as_data(memory)}" if memory else asked

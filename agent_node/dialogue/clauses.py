@@ -6,19 +6,13 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent_node.dialogue.wordings import FOLDER, is_place, is_thing
+from agent_node.dialogue.wordings import is_place, is_thing, joints
 from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.reading import OBJECT, PLACE, REFERENCE
 from agent_node.policies.scripted.verbs import PRONOUNS, VERBS
-from rclpy_zenoh.plain_yaml import load
 from tool_nodes.language.traced import Token, origin, spoken_words
 from tool_nodes.language.words import DETERMINERS, tokenize
 from tool_nodes.results import ToolError
-
-_JOINTS = {key: tuple(words) for key, words in load((FOLDER / "joints.yaml").read_bytes()).items()}
-"""What joins clauses, by its kind; see the file."""
-_MARKS = (*_JOINTS["corrects"], *_JOINTS["may correct"])
-"""What begins a second thought, the longer ones first."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +58,7 @@ def clauses_of(text: str, tokens: Sequence[Token]) -> list[SpokenClause]:
 
 
 def _without_lead(part: list[Token]) -> list[Token]:
-    while part and (part[0] in ",.?!" or (part[0] in _JOINTS["leads"] and len(part) > 1)):
+    while part and (part[0] in ",.?!" or (part[0] in joints()["leads"] and len(part) > 1)):
         part = part[1:]
     while part and part[-1] in (*",.?!", "and"):
         part = part[:-1]
@@ -74,9 +68,11 @@ def _without_lead(part: list[Token]) -> list[Token]:
 def _separator(tokens: Sequence[Token], i: int) -> int:
     """How many tokens from a position on part two clauses; 0 where none do."""
     k = i
+    if 0 < i < len(tokens) - 1 and tokens[i - 1][-1].isdigit() and tokens[i + 1][0].isdigit():
+        return 0  # "0.41, 0.22" is a point
     while k < len(tokens) and tokens[k] in ",.?!":
         k += 1
-    for words in _JOINTS["then"]:
+    for words in joints()["then"]:
         parts = words.split()
         if list(tokens[k : k + len(parts)]) == parts:
             return k + len(parts) - i
@@ -95,7 +91,7 @@ def _begins(tokens: Sequence[Token], at: int) -> bool:
     if at >= len(tokens):
         return False
     word, after = tokens[at], tokens[at + 1] if at + 1 < len(tokens) else ""
-    if word in _JOINTS["begins a question"] and after:
+    if word in joints()["begins a question"] and after:
         return True
     return word in VERBS and VERBS[word][0] == word and after not in ("of", "is", "and", "are")
 
@@ -173,7 +169,7 @@ def corrected(text: str, tokens: Sequence[Token]) -> str | tuple[str, ...] | Non
 def _second_thought(tokens: Sequence[Token]) -> tuple[int, int] | None:
     """(where the last second thought begins, where what it says begins); None without one."""
     for at in range(len(tokens) - 2, 1, -1):
-        for mark in _MARKS:
+        for mark in (*joints()["corrects"], *joints()["may correct"]):
             parts = mark.split()
             end = at + len(parts)
             if list(tokens[at:end]) != parts or end >= len(tokens):
@@ -184,12 +180,17 @@ def _second_thought(tokens: Sequence[Token]) -> tuple[int, int] | None:
             follows = end < len(tokens) and (
                 tokens[end] in DETERMINERS or is_place(tokens[end:]) or tokens[end] in VERBS
             )
-            if end < len(tokens) and (set_off or mark in _JOINTS["corrects"] or follows) and follows:
+            if end < len(tokens) and (set_off or mark in joints()["corrects"] or follows) and follows:
                 begins = at
                 while begins > 0 and tokens[begins - 1] in ",.!?":
                     begins -= 1
                 longer = next(
-                    (m for m in _MARKS if m.endswith(f" {mark}") and _ends_with(tokens[:begins], m, mark)), ""
+                    (
+                        m
+                        for m in (*joints()["corrects"], *joints()["may correct"])
+                        if m.endswith(f" {mark}") and _ends_with(tokens[:begins], m, mark)
+                    ),
+                    "",
                 )
                 return begins - (len(longer.split()) - len(parts) if longer else 0), end
     return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent_node.dialogue.acts import (
@@ -28,10 +28,12 @@ from agent_node.dialogue.answering import answered, question_of, which_command
 from agent_node.dialogue.clauses import parses
 from agent_node.dialogue.follow_ups import FollowUps
 from agent_node.dialogue.learning import learn, named_thing
+from agent_node.dialogue.looking import LookPolicy, found
 from agent_node.dialogue.memory import ANSWER_WITHIN_S, OpenQuestion, OperatorMemory, RobotMemory
 from agent_node.dialogue.memory_file import MemoryFile
 from agent_node.dialogue.naming import named_again, resolved
 from agent_node.dialogue.reading import read
+from agent_node.dialogue.sequences import steps_of
 from agent_node.dialogue.wordings import table
 from agent_node.episode import Episode
 from agent_node.policy import Policy
@@ -356,12 +358,26 @@ class Dialogue:
             case FollowUp():
                 return self._follow_up(act, turn)
             case GroupAct():
-                raise ToolError(ErrorCode.NOT_UNDERSTOOD, "I cannot yet do several things at once.")
+                return self._group(act, said, turn)
             case SkillAct() | QuestionAct():
                 raise ToolError(ErrorCode.NOT_UNDERSTOOD, "That is not there yet.")
             case Deed(text):
                 self._deed(text, turn)
         return None
+
+    def _group(self, act: GroupAct, said: str, turn: _Turn) -> list[str]:
+        """The steps of what a look has to come before."""
+
+        def look(phrases: Sequence[str]) -> Mapping[str, list[tuple[float, float]]]:
+            turn.episodes.append(self._run(said, LookPolicy(phrases, self._protocol), ""))
+            return found(turn.episodes[-1])
+
+        steps = steps_of(act, look)
+        for step in steps:
+            problem = self._check(step)
+            if problem is not None:
+                raise problem
+        return steps
 
     def _follow_up(self, act: FollowUp, turn: _Turn) -> list[str] | None:
         if act.kind in ("undo", "put_back"):

@@ -128,8 +128,8 @@ def _act(found: WordingMatch, clause: SpokenClause) -> Act:
         case "skills":
             return SkillAct(name, next(iter(things), ""), bool(_SLOW.intersection(clause.tokens)))
         case "groups":
-            listed = found.get("things")
-            return GroupAct(name, (listed, *things) if listed else things, found.get("place"))
+            named = [words for slot, words in found.slots if slot in ("thing", "things", "plural", "count")]
+            return GroupAct(name, tuple(named), found.get("place"))
         case "smalltalk":
             return SmallTalk(name)
         case "limits":

@@ -9,7 +9,10 @@
 | `{things}` | several noun phrases, joined by commas and "and" |
 | `{place}` | the words of a place: they begin with one such as "in", "next to" or "to" |
 | `{number}` | a number from 1 on: "2", "two", "second" |
+| `{count}` | a number from 2 on, of things: "2", "two" |
+| `{plural}` | a noun phrase of several things: "the cans" |
 | `{words}` | any words |
+| `PUT` | one of the verbs of that name in joints.yaml |
 
 The pattern with most literal words wins, then the one whose slots take fewest words. Two entries that are equal there
 for one of their examples are an error of the tables, which a test finds.
@@ -25,6 +28,7 @@ from pathlib import Path
 
 from agent_node.policies.scripted.verbs import VERBS
 from rclpy_zenoh.plain_yaml import load
+from tool_nodes.catalogue import load_catalogue
 from tool_nodes.language.phrases import parse_noun_phrase
 from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, NUMBERS, ORDINALS, is_slip, word_set
 from tool_nodes.results import ErrorCode, ToolError
@@ -43,6 +47,8 @@ PLACE_WORDS = word_set(
     "opposite atop"
 )
 """Words that the words of a place may begin with; a measure begins with a number."""
+_OF_A_NUMBER = 0.5
+"""What a number counts beside a literal word [words]: it is more specific than a noun phrase, which may hold one."""
 _Slots = tuple[tuple[str, str], ...]
 
 
@@ -70,9 +76,15 @@ class Wording:
     pattern: str
 
     @functools.cached_property
+    def parts(self) -> list[str]:
+        """The words and signs of the pattern."""
+        spelt = re.sub(r"\b[A-Z]{2,}\b", lambda name: f"({'|'.join(joints()[name[0]])})", self.pattern)
+        return _ELEMENT.findall(spelt)
+
+    @functools.cached_property
     def nodes(self) -> tuple[_Node, ...]:
         """The pattern, read. Raises ToolError INTERNAL for one that is wrong."""
-        parts = _ELEMENT.findall(self.pattern)
+        parts = self.parts
         nodes, rest = _sequence(parts, 0)
         if rest != len(parts):
             raise ToolError(
@@ -83,7 +95,7 @@ class Wording:
     @functools.cached_property
     def words(self) -> frozenset[str]:
         """Every literal word in it."""
-        return frozenset(part for part in _ELEMENT.findall(self.pattern) if part[0] not in "()[]|{")
+        return frozenset(part for part in self.parts if part[0] not in "()[]|{")
 
 
 @dataclass(frozen=True)
@@ -135,6 +147,12 @@ class TableEntry:
     unlike: tuple[str, ...] = ()
     answer: str = ""
     code: str = ""
+
+
+@functools.cache
+def joints() -> dict[str, tuple[str, ...]]:
+    """What joins clauses, and verbs that patterns name, by their kind; see tables/joints.yaml."""
+    return {key: tuple(words) for key, words in load((FOLDER / "joints.yaml").read_bytes()).items()}
 
 
 @functools.cache
@@ -226,7 +244,11 @@ def _match_one(node: _Node, words: Sequence[str], at: int) -> Iterator[tuple[int
     if node.slot:
         for end in range(at + 1, min(len(words), at + _LONGEST_SLOT) + 1):
             if words[end - 1] != "," and _fits(node.slot, words[at:end]):
-                yield end, 0.0, ((node.slot, " ".join(words[at:end])),)
+                yield (
+                    end,
+                    _OF_A_NUMBER if node.slot in ("number", "count") else 0.0,
+                    ((node.slot, " ".join(words[at:end])),),
+                )
     elif at < len(words):
         said = words[at]
         if said == node.word:
@@ -246,15 +268,27 @@ def _fits(slot: str, words: Sequence[str]) -> bool:
         return True
     if slot == "number":
         return number_of(text) is not None
+    if slot == "count":
+        return text not in ORDINALS and (number_of(text) or 1) > 1
     if slot == "place":
         return is_place(words)
+    if slot == "plural":
+        return is_several(text.replace(" ,", ""))
     parts = listed_things(text) if slot == "things" else [text.replace(" ,", "")]
-    return bool(parts) and (slot == "thing" or len(parts) > 1) and all(is_thing(part) for part in parts)
+    if slot == "things" and (
+        len(parts) < 2 or any(parse_noun_phrase(part).relation for part in parts if is_thing(part))
+    ):
+        return False  # "the lemon in the bowl and the pear" are a thing and its place, and another
+    return bool(parts) and all(is_thing(part) for part in parts)
 
 
 def is_place(words: Sequence[str]) -> bool:
-    """Whether words may say where: they begin as a place does, or with a measure."""
-    return len(words) > 1 and (words[0] in PLACE_WORDS or words[0] in NUMBERS or words[0].isdigit())
+    """Whether words may say where: they begin as a place does, or with a measure, and no other clause follows."""
+    begins = len(words) > 1 and (words[0] in PLACE_WORDS or words[0] in NUMBERS or words[0].isdigit())
+    return begins and not any(
+        word in ("then", "except", "afterwards") or (words[k] in ("and", ",") and VERBS.get(word, ("",))[0] == word)
+        for k, word in enumerate(words[1:])
+    )
 
 
 @functools.lru_cache(maxsize=4096)
@@ -273,6 +307,21 @@ def is_thing(text: str) -> bool:
     if phrase.unread or phrase.empty or phrase.setting:
         return False
     return bool(phrase.words or phrase.generic or phrase.selectors or phrase.plural)
+
+
+@functools.lru_cache(maxsize=4096)
+def is_several(text: str) -> bool:
+    """Whether words are one noun phrase of several things; "crackers", the name of a product, is none."""
+    if not is_thing(text) or set(text.split()) & {"it", "them", "both", "all", "one"}:
+        return False
+    phrase = parse_noun_phrase(text)
+    return phrase.plural and (phrase.head or "things") not in _names_in_plural()
+
+
+@functools.cache
+def _names_in_plural() -> frozenset[str]:
+    names = (text for item in load_catalogue().values() for text in (item.name, item.kind, *item.synonyms))
+    return frozenset(name.split()[-1] for name in names)
 
 
 def listed_things(text: str) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from agent_node.calls import ToolCall
 from agent_node.dialogue.dialogue import Dialogue
 from agent_node.dialogue.learning import named_thing
+from agent_node.dialogue.looking import LookPolicy
 from agent_node.episode import Episode, Exchange, Turn
 from agent_node.policy import Policy, Reply
 from agent_node.protocol import ParsedTurn
@@ -37,7 +38,8 @@ class TextRobot:
     """Carries out commands, each with the records and the answer that its words call for.
 
     Attributes:
-        said: Commands that it was given, in order.
+        said: Commands that it was given, in order, looks included; deeds are those without them.
+        sees: What a look finds: points of phrases.
         endings: Endings of the next commands: an error's code and its sentence, or None for success.
     """
 
@@ -47,10 +49,25 @@ class TextRobot:
     points: Mapping[str, list[list[float]]] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     holding: bool = False
+    sees: Mapping[str, list[tuple[float, float]]] = field(default_factory=dict)
+    deeds: list[str] = field(default_factory=list)
+
+    def _look(self, sentence: str, policy: LookPolicy) -> Episode:
+        nothing = ToolError(ErrorCode.OBJECT_NOT_FOUND, "nothing of that name")
+        looked = [
+            record("roborefer.detect_all", {"points": self.sees[phrase]}, obj_name=phrase)
+            if self.sees.get(phrase)
+            else record("roborefer.detect_all", {}, nothing, obj_name=phrase)
+            for phrase in policy.phrases
+        ]
+        return episode_of(sentence, looked)
 
     def __call__(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
         self.said.append(sentence)
         self.memories.append(memory)
+        if isinstance(policy, LookPolicy):
+            return self._look(sentence, policy)
+        self.deeds.append(sentence)
         ending = self.endings.pop(0) if self.endings else None
         records = [record("roborefer.detect_all", {"points": p}, obj_name=n) for n, p in self.points.items()]
         episode = Episode(sentence, [], [], Session())
@@ -65,10 +82,16 @@ class TextRobot:
             episode.success = True
         else:
             episode.error_code, episode.answer = ending
-        turn = Turn(Reply(""), ParsedTurn("", (), None))
-        turn.exchanges = [Exchange(ToolCall(each.name, dict(each.arguments)), "", each) for each in records]
-        episode.turns.append(turn)
+        episode.turns = episode_of(sentence, records).turns
         return episode
+
+
+def episode_of(sentence: str, records: list[CallRecord]) -> Episode:
+    episode = Episode(sentence, [], [], Session())
+    turn = Turn(Reply(""), ParsedTurn("", (), None))
+    turn.exchanges = [Exchange(ToolCall(each.name, dict(each.arguments)), "", each) for each in records]
+    episode.turns.append(turn)
+    return episode
 
 
 @dataclass

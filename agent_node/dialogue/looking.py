@@ -1,0 +1,77 @@
+"""A look at the table by fixed calls: where things of some words stand, for plans that only a picture can make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent_node.calls import ToolCall
+from agent_node.episode import Episode
+from agent_node.policies.scripted.steps import Done, Script, ScriptStep, next_calls
+from agent_node.policies.scripted.transcript import read_episode
+from agent_node.policies.scripted.wording import untagged
+from agent_node.policy import Message, Reply
+from agent_node.protocol import Protocol
+from tool_nodes.results import ErrorCode, ToolError
+
+_NOT_THERE = (ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED)
+FREE_TABLE = "free table"
+"""Words by which a pointer is asked for room on the table."""
+
+
+class LookPolicy:
+    """Takes a picture and points at everything that some words name. Nothing moves.
+
+    Args:
+        phrases: Noun phrases, or `FREE_TABLE`.
+        protocol: Protocol that it writes.
+    """
+
+    name = "look"
+
+    def __init__(self, phrases: Sequence[str], protocol: Protocol) -> None:
+        self.phrases, self._protocol = tuple(phrases), protocol
+
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        """See `agent_node.policy.Policy`."""
+        _, turns = read_episode(conversation)
+        try:
+            thought, calls = next_calls(self._script(), turns, self._protocol.calls_in_a_turn != "all")
+        except Done as end:
+            return Reply(self._protocol.render_turn(untagged(end.thought), (), untagged(end.answer)))
+        return Reply(self._protocol.render_turn(untagged(thought), calls))
+
+    def _script(self) -> Script:
+        look = (ToolCall("robot.capture_image", {}), ToolCall("robot.get_depth_with_pointcloud", {}))
+        responses = yield ScriptStep("I need to see what stands there: a picture with depth.", look)
+        failed = next((response for response in responses if response.error is not None), None)
+        if failed is not None:
+            raise Done("I cannot see the table.", f"{failed.error}: I could not look at the table: {failed.text}")
+        image = responses[0].image_index or 0
+        yield ScriptStep(
+            f"Where are {' and '.join(self.phrases)}?", tuple(_detect(each, image) for each in self.phrases)
+        )
+        raise Done("I have seen what I need for a plan.", "I have looked at the table.")
+
+
+def _detect(phrase: str, image: int) -> ToolCall:
+    which = "one" if phrase == FREE_TABLE else "all"
+    return ToolCall(f"roborefer.detect_{which}", {"obj_name": phrase, "image_index": image})
+
+
+def found(episode: Episode) -> dict[str, list[tuple[float, float]]]:
+    """Normalized points of each phrase of a look, from left to right; none for a phrase that nothing fits.
+
+    Raises:
+        ToolError: The error with which the look ended, or that of a phrase that could not be looked for.
+    """
+    points: dict[str, list[tuple[float, float]]] = {}
+    for record in episode.records:
+        result = record.result
+        if result.error is not None and result.error.code not in _NOT_THERE:
+            raise result.error
+        if record.name.startswith("roborefer."):
+            facts = result.facts.get("points") if result.ok else None
+            points[str(record.arguments["obj_name"])] = sorted((float(x), float(y)) for x, y in facts or ())
+    if not points:
+        raise ToolError(episode.error_code or ErrorCode.INTERNAL, episode.answer or "I could not look at the table.")
+    return points

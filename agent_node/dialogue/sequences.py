@@ -1,0 +1,261 @@
+"""Plans for several things: what a group of things means after a look, as single commands in order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from agent_node.dialogue.acts import GroupAct
+from agent_node.dialogue.clauses import parses
+from agent_node.dialogue.looking import FREE_TABLE
+from agent_node.dialogue.memory import at_point
+from agent_node.dialogue.wordings import listed_things, number_of
+from agent_node.policies.scripted.commands import parse_command
+from agent_node.policies.scripted.points import SAME_POINT
+from agent_node.policies.scripted.transcript import PicturePoint
+from tool_nodes.language.phrases import parse_noun_phrase
+from tool_nodes.language.words import COLOURS, NUMBERS, singular
+from tool_nodes.results import ErrorCode, ToolError
+
+FindThings = Callable[[Sequence[str]], Mapping[str, list[PicturePoint]]]
+"""Looks for all that some phrases name: points of each, from left to right. Raises ToolError as `looking.found`."""
+
+_ALL = "object"
+"""Words that everything on the table fits."""
+_BINS = ("bin", "basket", "bowl")
+"""Containers into which a table is cleared where no place is said, the first that is there."""
+MOST_STEPS = 12
+"""Most steps of a plan [-]: as many things as stand on the table of the fullest scenes that come along."""
+_SORTED = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "black", "white", "grey")
+"""Colours by which things are sorted, a thing by the first that fits it."""
+
+
+def steps_of(act: GroupAct, look: FindThings) -> list[str]:
+    """The single commands that a group stands for, in order.
+
+    Raises:
+        ToolError: OBJECT_NOT_FOUND where there is none of the things, AMBIGUOUS where there is another number of them
+            than was said, NOT_UNDERSTOOD for a place that cannot be read, INVALID_ARGUMENT for too many.
+    """
+    form = {
+        "swap": _swap,
+        "stack": _stack,
+        "clear": _clear,
+        "empty": _empty,
+        "sort": _sort,
+        "several": _several,
+    }.get(act.form, _group)
+    steps = form(act, look)
+    if len(steps) > MOST_STEPS:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"That would be {len(steps)} steps, and a plan may have {MOST_STEPS}.",
+            "Name fewer things at once.",
+        )
+    return steps
+
+
+def _group(act: GroupAct, look: FindThings) -> list[str]:
+    """Both, all, two of, everything but: each thing goes to the place."""
+    words = act.things[0] if act.things else _ALL
+    count = None
+    if act.form == "number":
+        count, words = number_of(act.things[0]), act.things[1]
+    excluded = ""
+    if act.form == "everything_but":
+        words, excluded = (act.things[0], act.things[1]) if len(act.things) > 1 else (_ALL, act.things[0])
+    excluded = _plain(excluded) if excluded else ""
+    name = _one_of(words)
+    targets = _references(act.place)
+    inside = _inside(act.place, name)
+    asked = [name, *([excluded] if excluded else []), *targets, *inside]
+    points = look(list(dict.fromkeys(asked)))
+    left_out = [*targets, *inside, *([excluded] if excluded else [])]
+    if excluded and not points[excluded]:
+        raise _none_here(excluded)
+    there = _without(points[name], [point for phrase in left_out for point in points[phrase]])
+    if not points[name]:
+        raise _none_here(words)
+    if not there:
+        raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"Of {_the(words)} nothing is left to be moved.")
+    wanted = 2 if act.form == "both" else count
+    if wanted is not None and act.form == "both" and len(there) != wanted:
+        raise ToolError(
+            ErrorCode.AMBIGUOUS,
+            f"You speak of two, and I see {len(there)} that are called {name!r}.",
+            f'Say "all", or which, such as "the left {name}".',
+        )
+    if wanted is not None and len(there) < wanted:
+        raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"I see only {len(there)} that are called {name!r}.")
+    return [f"put the {name} at {at_point(point)} {act.place}" for point in there[:wanted]]
+
+
+def _several(act: GroupAct, look: FindThings) -> list[str]:
+    return [f"put {_the(each)} {act.place}" for each in _listed(act)]
+
+
+def _swap(act: GroupAct, look: FindThings) -> list[str]:
+    """The first makes room on the free table, the second takes its place, the first takes that of the second."""
+    named = list(act.things)
+    if len(named) == 4 and (named[0], named[1]) != (named[3], named[2]):
+        raise ToolError(ErrorCode.NOT_UNDERSTOOD, "I cannot tell which two things are to change places.")
+    if len(named) == 1:
+        name = _one_of(named[0])
+        points = look([name, FREE_TABLE])
+        if len(points[name]) != 2:
+            raise ToolError(
+                ErrorCode.AMBIGUOUS if points[name] else ErrorCode.OBJECT_NOT_FOUND,
+                f"Two things change places, and I see {len(points[name])} that are called {name!r}.",
+            )
+        first, second = ((name, point) for point in points[name])
+    else:
+        one, other = (_plain(each) for each in named[:2])
+        points = look(list(dict.fromkeys([one, other, FREE_TABLE])))
+        first, second = _only(one, points), _only(other, points)
+    if not points[FREE_TABLE]:
+        raise ToolError(ErrorCode.PLACE_BLOCKED, "There is no free room on the table for one of them meanwhile.")
+    room = points[FREE_TABLE][0]
+    return [
+        f"put the {first[0]} at {at_point(first[1])} on the free spot at {at_point(room)}",
+        f"put the {second[0]} at {at_point(second[1])} on the free spot at {at_point(first[1])}",
+        f"put the {first[0]} at {at_point(room)} on the free spot at {at_point(second[1])}",
+    ]
+
+
+def _stack(act: GroupAct, look: FindThings) -> list[str]:
+    """The last of the things that are named stays, and each before it goes on top; of one kind, the left one stays."""
+    named = _listed(act)
+    if len(named) > 1:
+        points = look([_plain(each) for each in named])
+        things = [_only(_plain(each), points) for each in reversed(named)]
+    else:
+        name = _one_of(named[0])
+        things = [(name, point) for point in look([name])[name]]
+        if len(things) < 2:
+            raise (
+                _none_here(named[0])
+                if not things
+                else ToolError(
+                    ErrorCode.OBJECT_NOT_FOUND, f"A stack needs two things, and I see one that is called {name!r}."
+                )
+            )
+    below = things[0]
+    steps = []
+    for thing in things[1:]:
+        steps.append(f"put the {thing[0]} at {at_point(thing[1])} on top of the {below[0]} at {at_point(below[1])}")
+        below = (thing[0], below[1])
+    return steps
+
+
+def _clear(act: GroupAct, look: FindThings) -> list[str]:
+    if act.place:
+        return _group(GroupAct("all", (), act.place), look)
+    points = look(list(_BINS))
+    bin_there = next((name for name in _BINS if len(points[name]) == 1), None)
+    if bin_there is None:
+        raise ToolError(
+            ErrorCode.AMBIGUOUS,
+            "I see no single container to clear the table into.",
+            'Say where to, such as "clear the table into the bin".',
+        )
+    return _group(GroupAct("all", (), f"in the {bin_there}"), look)
+
+
+def _empty(act: GroupAct, look: FindThings) -> list[str]:
+    container = _plain(act.things[0])
+    inside = f"{_ALL} in the {container}"
+    points = look([container, inside])
+    if not points[container]:
+        raise _none_here(container)
+    things = _without(points[inside], points[container])
+    if not things:
+        raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"I see nothing in the {container}.")
+    return [f"put the {_ALL} at {at_point(point)} on the table" for point in things]
+
+
+def _sort(act: GroupAct, look: FindThings) -> list[str]:
+    """Things of a colour go next to the first of them from the left."""
+    noun = _one_of(act.things[0]) if act.things else _ALL
+    named = {colour: f"{colour} {noun}" for colour in _SORTED}
+    points = look(list(named.values()))
+    taken: list[PicturePoint] = []
+    steps = []
+    for phrase in named.values():
+        own = _without(points[phrase], taken)
+        taken += own
+        steps += [
+            f"put the {phrase} at {at_point(point)} next to the {phrase} at {at_point(own[0])}" for point in own[1:]
+        ]
+    if not taken:
+        raise _none_here(noun)
+    if not steps:
+        raise ToolError(
+            ErrorCode.OBJECT_NOT_FOUND, "No two things here have the same colour, so nothing is to be sorted."
+        )
+    return steps
+
+
+def _listed(act: GroupAct) -> list[str]:
+    return [part for words in act.things for part in listed_things(words)]
+
+
+def _references(place: str) -> list[str]:
+    """Plain words of the things that a place refers to, which stay where they are.
+
+    Raises:
+        ToolError: As the grammar refuses the place.
+    """
+    text = f"put it {place}"
+    problem = parses(text)
+    if problem is not None:
+        raise problem
+    return list(dict.fromkeys(reference.text for reference in parse_command(text).references))
+
+
+def _inside(place: str, name: str) -> list[str]:
+    """The things that are where they are to go."""
+    command = parse_command(f"put it {place}")
+    return [f"{name} in the {reference.text}" for reference in command.references if command.relation == "in"]
+
+
+def _one_of(words: str) -> str:
+    """The name of one of several things: "red box" for "the red boxes", "red object" for "red things"."""
+    phrase = parse_noun_phrase(words)
+    if not phrase.words and not phrase.selectors:
+        return _ALL
+    kept = [word for word in phrase.text.split() if word not in ("all", "both", "of", "the", "every", "each", *NUMBERS)]
+    name = " ".join(
+        singular(word) if k == len(kept) - 1 or word == phrase.head else word for k, word in enumerate(kept)
+    )
+    named = parse_noun_phrase(name)
+    return named.plain if named.generic or not named.head or named.head in COLOURS else name
+
+
+def _plain(words: str) -> str:
+    return parse_noun_phrase(words).text
+
+
+def _the(words: str) -> str:
+    first = words.split()[0]
+    return words if first in ("the", "a", "an", "my", "this", "that", "these", "those") else f"the {words}"
+
+
+def _only(name: str, points: Mapping[str, list[PicturePoint]]) -> tuple[str, PicturePoint]:
+    """The name and the point of the only thing of a name."""
+    if len(points[name]) == 1:
+        return parse_noun_phrase(name).plain, points[name][0]
+    if not points[name]:
+        raise _none_here(name)
+    raise ToolError(
+        ErrorCode.AMBIGUOUS,
+        f"I see {len(points[name])} that are called {name!r}.",
+        f'Say which, such as "the left {name}".',
+    )
+
+
+def _without(points: Sequence[PicturePoint], others: Sequence[PicturePoint]) -> list[PicturePoint]:
+    return [point for point in points if all(math.dist(point, other) > SAME_POINT for other in others)]
+
+
+def _none_here(words: str) -> ToolError:
+    return ToolError(ErrorCode.OBJECT_NOT_FOUND, f"I see nothing that is called {words.removeprefix('the ')!r}.")

@@ -1,0 +1,197 @@
+"""Several things and several steps: plans, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from agent_node.dialogue.dialogue import Dialogue
+from tests.agent_node.dialogue.operators import Clock, TextRobot
+from tool_nodes.results import ErrorCode
+
+CANS = {
+    "can": [(0.2, 0.5), (0.6, 0.4)],
+    "bin": [(0.9, 0.5)],
+    "object": [(0.2, 0.5), (0.4, 0.3), (0.6, 0.4), (0.9, 0.5)],
+    "bunny": [(0.4, 0.3)],
+    "free table": [(0.5, 0.8)],
+}
+
+
+def talk(robot: TextRobot, **options: object) -> tuple[Dialogue, list[str]]:
+    told: list[str] = []
+    made = Dialogue(robot, tell=told.append, check=lambda text: None, clock=Clock(), **options)  # type: ignore[arg-type]
+    return made, told
+
+
+@pytest.mark.parametrize(
+    ("words", "deeds"),
+    [
+        (
+            "put both cans in the bin",
+            ["put the can at (0.200, 0.500) in the bin", "put the can at (0.600, 0.400) in the bin"],
+        ),
+        (
+            "put the cans in the bin",
+            ["put the can at (0.200, 0.500) in the bin", "put the can at (0.600, 0.400) in the bin"],
+        ),
+        (
+            "put everything but the bunny in the bin",
+            ["put the object at (0.200, 0.500) in the bin", "put the object at (0.600, 0.400) in the bin"],
+        ),
+        (
+            "clear the table",
+            [
+                "put the object at (0.200, 0.500) in the bin",
+                "put the object at (0.400, 0.300) in the bin",
+                "put the object at (0.600, 0.400) in the bin",
+            ],
+        ),
+        (
+            "swap the bunny and the bin",
+            [
+                "put the bunny at (0.400, 0.300) on the free spot at (0.500, 0.800)",
+                "put the bin at (0.900, 0.500) on the free spot at (0.400, 0.300)",
+                "put the bunny at (0.500, 0.800) on the free spot at (0.900, 0.500)",
+            ],
+        ),
+        ("stack the cans", ["put the can at (0.600, 0.400) on top of the can at (0.200, 0.500)"]),
+        (
+            "build a tower of the bunny and the bin",
+            ["put the bunny at (0.400, 0.300) on top of the bin at (0.900, 0.500)"],
+        ),
+        ("put the bunny and the can in the bin", ["put the bunny in the bin", "put the can in the bin"]),
+    ],
+)
+def test_a_group_becomes_commands_after_a_look(words: str, deeds: list[str]) -> None:
+    robot = TextRobot(sees=CANS)
+    dialogue, told = talk(robot)
+    turn = dialogue.say(words)
+    assert robot.deeds == deeds
+    assert turn.success
+    assert turn.left == ()
+    assert (len(deeds) < 2) or told[0].startswith("My plan: 1. put the ")
+
+
+def test_things_of_a_colour_go_together() -> None:
+    robot = TextRobot(sees={"red object": [(0.2, 0.5), (0.7, 0.5)], "blue object": [(0.4, 0.4)]})
+    dialogue, _ = talk(robot)
+    assert dialogue.say("sort the things by colour").success
+    assert robot.deeds == ["put the red object at (0.700, 0.500) next to the red object at (0.200, 0.500)"]
+
+
+def test_what_is_in_the_bin_stays_there() -> None:
+    robot = TextRobot(sees=CANS | {"object in the bin": [(0.9, 0.48), (0.2, 0.5)]})
+    dialogue, _ = talk(robot)
+    dialogue.say("put everything in the bin")
+    assert [deed[14:31] for deed in robot.deeds] == [" at (0.400, 0.300", " at (0.600, 0.400"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "quoted"),
+    [
+        ("put both boxes in the bin", ErrorCode.OBJECT_NOT_FOUND, "'boxes'"),
+        ("put both objects in the bin", ErrorCode.AMBIGUOUS, "I see 3"),
+        ("put three cans in the bin", ErrorCode.OBJECT_NOT_FOUND, "only 2"),
+        ("swap the can and the bunny", ErrorCode.AMBIGUOUS, "I see 2"),
+        ("empty the bin", ErrorCode.OBJECT_NOT_FOUND, "nothing in the bin"),
+        ("put everything but the lemon in the bin", ErrorCode.OBJECT_NOT_FOUND, "'lemon'"),
+    ],
+)
+def test_a_group_that_is_not_there_moves_nothing(words: str, code: ErrorCode, quoted: str) -> None:
+    robot = TextRobot(sees=CANS)
+    dialogue, _ = talk(robot)
+    turn = dialogue.say(words)
+    assert (turn.error_code, robot.deeds) == (code, [])
+    assert quoted in turn.answer
+
+
+def test_a_plan_is_shown_first_and_each_step_is_a_command() -> None:
+    robot = TextRobot()
+    dialogue, told = talk(robot)
+    turn = dialogue.say("put the lemon in the bowl, then pick up the pear")
+    assert told[0] == "My plan: 1. put the lemon in the bowl; 2. pick up the pear."
+    assert robot.deeds == ["put the lemon in the bowl", "pick up the pear"]
+    assert turn.answer == "Placed the lemon. Picked up the pear."
+    assert len(turn.episodes) == 2
+
+
+def test_a_plan_with_a_step_that_cannot_be_read_moves_nothing() -> None:
+    robot = TextRobot()
+    turn = Dialogue(robot).say("put the lemon in the bowl, then flibber the pear")
+    assert robot.deeds == []
+    assert turn.error_code is ErrorCode.NOT_UNDERSTOOD
+    assert "flibber" in turn.answer
+
+
+def test_a_plan_stops_at_the_first_failure_and_goes_on_with_it() -> None:
+    robot = TextRobot(endings=[None, (ErrorCode.PLACE_BLOCKED, "No room.")])
+    dialogue, _ = talk(robot)
+    turn = dialogue.say("put the lemon in the bowl, then put the pear in the bin, then pick up the can")
+    assert turn.error_code is ErrorCode.PLACE_BLOCKED
+    assert turn.done == ("put the lemon in the bowl",)
+    assert turn.left == ("put the pear in the bin", "pick up the can")
+    assert 'Done: "put the lemon in the bowl". Left: "put the pear in the bin"; "pick up the can".' in turn.answer
+    assert dialogue.say("go on").success
+    assert robot.deeds[2:] == ["put the pear in the bin", "pick up the can"]
+
+
+def test_a_step_may_be_left_out() -> None:
+    robot = TextRobot(endings=[(ErrorCode.PLACE_BLOCKED, "No room.")])
+    dialogue, _ = talk(robot)
+    dialogue.say("put the lemon in the bowl, then pick up the can")
+    assert dialogue.say("skip it").success
+    assert robot.deeds[1:] == ["pick up the can"]
+
+
+def test_another_command_drops_the_plan() -> None:
+    robot = TextRobot(endings=[(ErrorCode.PLACE_BLOCKED, "No room.")])
+    dialogue, _ = talk(robot)
+    dialogue.say("put the lemon in the bowl, then pick up the can")
+    dialogue.say("pick up the pear")
+    assert not dialogue.say("go on").success
+
+
+@pytest.mark.parametrize(("answer", "deeds"), [("yes", 2), ("no", 1), ("go on", 2)])
+def test_after_a_stop_going_on_asks_first(answer: str, deeds: int) -> None:
+    robot, stopped = TextRobot(), [False]
+    stop: Callable[[], bool] = lambda: stopped[0]  # noqa: E731
+    dialogue, told = talk(robot, stopped=stop)
+    told_first = told.append
+
+    def stop_now(line: str) -> None:
+        told_first(line)
+        stopped[0] = line.startswith("Placed")
+
+    dialogue._tell = stop_now
+    turn = dialogue.say("put the lemon in the bowl, then put the pear in the bin")
+    assert turn.error_code is ErrorCode.STOPPED
+    assert len(robot.deeds) == 1
+    stopped[0] = False
+    asked = dialogue.say("go on")
+    assert asked.question is not None
+    assert len(robot.deeds) == 1
+    dialogue.say(answer)
+    assert len(robot.deeds) == deeds
+
+
+def test_a_pause_ends_the_plan_before_its_next_step() -> None:
+    robot = TextRobot()
+    dialogue, _ = talk(robot)
+    dialogue._tell = lambda line: dialogue.pause() if line.startswith("Placed") else None
+    turn = dialogue.say("put the lemon in the bowl, then put the pear in the bin")
+    assert (turn.error_code, len(robot.deeds)) == (ErrorCode.STOPPED, 1)
+    assert dialogue.say("go on").success
+    assert len(robot.deeds) == 2
+
+
+def test_a_question_in_a_plan_keeps_what_is_left_for_its_answer() -> None:
+    which = "Which can do you mean: the left one at (0.21, 0.53) or the right one at (0.48, 0.42)?"
+    robot = TextRobot(endings=[(ErrorCode.AMBIGUOUS, which)])
+    dialogue, _ = talk(robot)
+    turn = dialogue.say("put the can in the bowl, then pick up the pear")
+    assert turn.question is not None
+    assert dialogue.say("the left one").success
+    assert len(robot.deeds) == 3
+    assert robot.deeds[2] == "pick up the pear"
