@@ -8,14 +8,16 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent_node.console.ask import operator_at_terminal
 from agent_node.console.narration import Narrator, say_missing
 from agent_node.console.terminal import Interrupt, say, terminal_session
 from agent_node.episode import summarize as summarize_episode
+from agent_node.events import Ask, Listener, nobody
 from agent_node.runs.folder import Unwritten, write_json
 from agent_node.runs.report import complete_report
 from sim.animation import animate
@@ -30,36 +32,47 @@ from toolhand.run_command import RunCommand
 from training.env.episode import summarize
 from training.env.goal_from_text import judged_sentence
 
+if TYPE_CHECKING:
+    from agent_node.ros.operator import Operator
+    from tool_nodes.ros.link import RosLink
+
 _OF_THE_CLIENT = ("animation", "began", "version")
 """Options and facts that are the client's own; the rest comes from the graph, where one runs already."""
 
 
-def run_over_ros(
-    command: RunCommand, narrator: Narrator, about: Mapping[str, Any], interrupt: Interrupt
-) -> dict[str, Any]:
-    """Send the sentence of a command to the agent's node, judge what came of it, complete its report; its result.
+@dataclass(frozen=True)
+class FoundGraph:
+    """A graph that takes commands.
 
-    A graph that serves run_command on this domain is used as it is; else one is started, in lockstep, and ended.
+    Attributes:
+        link: This process's place in it.
+        joined: It ran before.
+        simulated: It has the facts of Toolhand's own simulator, and they are wanted.
+    """
+
+    link: RosLink
+    joined: bool
+    simulated: bool
+
+
+@contextlib.contextmanager
+def found_graph(command: RunCommand) -> Iterator[FoundGraph]:
+    """The graph that runs on this domain, or one that is started in lockstep and ended with the block.
 
     Args:
         command: The options.
-        narrator: Reporter of every event and of the end.
-        about: Further entries of the result; a graph that runs already reports its own.
-        interrupt: Is bound to the command, which it cancels.
 
     Raises:
         ToolError: UNAVAILABLE where there is no graph and none can be started; INVALID_ARGUMENT where one runs that is
             not what was asked for.
     """
-    scene = stations.named_scene(command.scene, command.objects)
+    stations.named_scene(command.scene, command.objects)
     command.ports.require_known(command.perception)
-    robot = load_robot(command.robot)
+    load_robot(command.robot)
     asked = command.asked_of_a_graph
     pip_client = use_client()
-    from agent_node.ros.operator import Operator
-    from sim.ros.entity_world import followed_world
     from sim.ros.running import RunningGraph, domain
-    from sim.ros.station import RosStation, has_simulator
+    from sim.ros.station import has_simulator
     from tool_nodes.ros.link import RosLink
 
     arguments = {
@@ -94,9 +107,39 @@ def run_over_ros(
             running = RunningGraph(link, simulated)
             running.require(asked or {})
             say(f"Using the graph that runs on ROS domain {domain()}, as it was started: {running}.")
+        yield FoundGraph(link, joined, simulated)
+
+
+def run_over_ros(
+    command: RunCommand, narrator: Narrator, about: Mapping[str, Any], interrupt: Interrupt
+) -> dict[str, Any]:
+    """Send the sentence of a command to the agent's node, judge what came of it, complete its report; its result.
+
+    A graph that serves run_command on this domain is used as it is; else one is started, in lockstep, and ended.
+
+    Args:
+        command: The options.
+        narrator: Reporter of every event and of the end.
+        about: Further entries of the result; a graph that runs already reports its own.
+        interrupt: Is bound to the command, which it cancels.
+
+    Raises:
+        ToolError: UNAVAILABLE where there is no graph and none can be started; INVALID_ARGUMENT where one runs that is
+            not what was asked for.
+    """
+    scene = stations.named_scene(command.scene, command.objects)
+    robot = load_robot(command.robot)
+    with contextlib.ExitStack() as stack:
+        graph = stack.enter_context(found_graph(command))
+        from agent_node.ros.operator import Operator
+        from sim.ros.entity_world import followed_world
+        from sim.ros.station import RosStation
+
+        link = graph.link
+        if graph.joined:
             about = {key: value for key, value in about.items() if key in _OF_THE_CLIENT}
         operator = Operator(link, narrator.hear, operator_at_terminal(interrupted=interrupt.is_hit), terminal_session())
-        station = RosStation(link, StationConfig(seed=command.seed)) if simulated else None
+        station = RosStation(link, StationConfig(seed=command.seed)) if graph.simulated else None
         if command.judged_by_entities:
             world = followed_world(link, command.simulator, scene, robot)
             stack.callback(world.close)
@@ -111,8 +154,12 @@ def run_over_ros(
             if station is not None and outcome is not None:
                 known = summarize(outcome, station)
             judgement = {key: known[key] for key in ("truth", "judged_against") if key in known}
+            if not operator.as_said:  # the judge knows what the words ask for, and not what they have become
+                judgement = {"truth": None}
             result = known | operator.result() | judgement | dict(about)
             narrator.summary(result)
+            for folder in operator.run_dirs[:-1]:
+                narrator.line(f"  report: {os.path.relpath(folder / 'report.html')}")
             if operator.run_dir is not None:
                 film = animate(station, interrupt.is_hit) if command.animation and station is not None else ([], [])
                 missing = Unwritten()
@@ -121,6 +168,24 @@ def run_over_ros(
                 say_missing(missing.reasons)
                 result = missing.beside(result)
     return result
+
+
+@contextlib.contextmanager
+def operator_of_a_graph(command: RunCommand, listener: Listener, ask: Ask = nobody) -> Iterator[Operator]:
+    """Somebody who speaks to a graph for as long as the block lasts, in the dialogue of this terminal.
+
+    Args:
+        command: The options; their sentence is not said.
+        listener: Hears every event.
+        ask: Answers questions while they wait; with `nobody` the next words do.
+
+    Raises:
+        ToolError: As `found_graph`.
+    """
+    with found_graph(command) as graph:
+        from agent_node.ros.operator import Operator
+
+        yield Operator(graph.link, listener, ask, terminal_session())
 
 
 def _complete(run_dir: Path, result: Mapping[str, Any], film: Any, narrator: Narrator) -> None:
