@@ -117,6 +117,10 @@ BENCHMARKS = {
         "bench.ros.latency:bench_ros",
         "Time the ROS 2 client that needs no ROS 2 install: calls, pictures and goals between two processes.",
     ),
+    "spoken": CliCommand(
+        "bench.ros.spoken_command:bench_spoken",
+        "Time a graph's answers to an operator and stop sequences; exit status 1 where anything moves after a stop.",
+    ),
     "driver": CliCommand(
         "bench.ros.driver:bench_driver",
         "Let the arm's driver fail at every leg of grasp, place and look, and cross the ends of its wrapped joints.",
