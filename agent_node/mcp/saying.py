@@ -173,12 +173,14 @@ class Saying:
         """Why the question is closed that waited for an answer; empty where none is."""
         return self.ask.closed if isinstance(self.ask, ElicitedAnswers) else ""
 
-    def carry_out(self, toolbox: Toolbox, stopped: Callable[[], bool], sentence: str, policy: Policy | None) -> Episode:
+    def carry_out(
+        self, toolbox: Toolbox, stopped: Callable[[], bool], sentence: str, policy: Policy | None, memory: str
+    ) -> Episode:
         """One command of it; arguments as of `agent_node.agent.Agent`."""
         if sentence != self.words or self.episodes:
             self.hear(CommandBegan(sentence))
         settings = AS_SPACETOOLS
         agent = Agent(policy or ScriptedPolicy(), toolbox, settings, stopped, self.hear, self.ask)
-        episode = agent.run(sentence)
+        episode = agent.run(sentence, memory=memory)
         self.episodes.append(episode)
         return episode

@@ -328,7 +328,7 @@ class SharedRobot:
 
     def _carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
         """See `agent_node.dialogue.dialogue.CarryOut`: in the robot's thread, for the words that are being said."""
-        return self._said.carry_out(self.toolbox, lambda: self.interrupted, sentence, policy)
+        return self._said.carry_out(self.toolbox, lambda: self.interrupted, sentence, policy, memory)
 
     def _tell(self, line: str) -> None:
         self._said.hear(OperatorTold(line))

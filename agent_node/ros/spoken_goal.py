@@ -174,7 +174,7 @@ class SpokenGoal:
                 if number > 1 or sentence != self._request.text:
                     progress.begin(sentence)
                 recorder = Recorder(sentence, setup.now, progress.hear)
-                episode = self._agent(progress, toolbox, recorder).run(sentence)
+                episode = self._agent(progress, toolbox, recorder).run(sentence, memory=memory)
         except ToolError as error:  # nothing is left of a command that could not begin
             with contextlib.suppress(OSError):
                 run_dir.rmdir()
