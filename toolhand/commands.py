@@ -145,6 +145,10 @@ BENCHMARKS = {
         "bench.sentences:bench_sentences",
         "Say sentences that are easily half understood; each is to be done as meant or refused in the right words.",
     ),
+    "dialogue": CliCommand(
+        "bench.dialogue.command:bench_dialogue",
+        "Hold conversations of 2 to 6 utterances in physics; each is judged by the goal that its maker means.",
+    ),
 }
 
 DATA = {

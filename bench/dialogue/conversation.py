@@ -1,0 +1,210 @@
+"""Holds a conversation with the scripted robot on a simulated station, and judges it after every utterance."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from agent_node.agent import Agent
+from agent_node.console.options import BackendOptions
+from agent_node.dialogue.dialogue import Dialogue
+from agent_node.episode import Episode
+from agent_node.policies.scripted.policy import ScriptedPolicy
+from agent_node.policy import Policy
+from bench.dialogue.expected import Uttered
+from bench.dialogue.outcomes import DialogueOutcome, Judged, RobotsTurn, judge_said
+from bench.dialogue.saying_asked import QUESTIONS, REFUSED, SKILLS, TALK
+from bench.dialogue.saying_more import FOLLOWING, SEVERAL, put_down
+from bench.dialogue.saying_places import PLACES, UtteranceMaker
+from bench.dialogue.saying_ways import WAYS
+from bench.dialogue.tabletop import Tabletop, conversation_scene
+from sim.scene.scenes import Scene
+from sim.station import Station, StationConfig
+from sim.tasks.judge import Judge
+from sim.tasks.predicates import THRESHOLDS
+from tool_nodes.results import ErrorCode, ToolError
+
+KINDS: dict[str, UtteranceMaker] = {**PLACES, **FOLLOWING, **SEVERAL, **QUESTIONS, **SKILLS, **WAYS, **REFUSED, **TALK}
+"""Makers of utterances; the first of a conversation is that of its seed, in turn."""
+LENGTHS = (2, 6)
+"""Least and greatest number of utterances of a conversation."""
+SUITES = ("spacetools",)
+"""Tools of the robot."""
+_SCENES = 40
+"""Scenes that are tried for a conversation that begins with a certain kind."""
+_HOLDS_S = (THRESHOLDS.hold_s, THRESHOLDS.still_s)
+"""How long the world is let alone after each utterance [s], as `sim.tasks.arranged.ArrangedTask` asks for."""
+
+
+@dataclass(frozen=True)
+class ConversationJob:
+    """One conversation of a seed."""
+
+    seed: int
+    backends: BackendOptions
+
+    @property
+    def key(self) -> str:
+        """Name under which it is kept."""
+        return f"conversation_{self.seed}"
+
+
+@dataclass(frozen=True)
+class UtteranceRecord:
+    """What one utterance gave.
+
+    Attributes:
+        seed: Seed of the conversation.
+        kind: Kind of utterance.
+        words: What the operator said.
+        goal: What was meant, in a line of the scene's ids.
+        outcome: One of `bench.dialogue.outcomes.OUTCOMES`.
+        reasons: What was not as it should be.
+        unasked: Something moved that nobody asked for.
+        answer: What the robot said.
+        error_code: Code of what went wrong.
+        processor_s: Processor time until the answer, the simulation included [s].
+        first_motion_s: Wall time until the first motion [s]; None without one.
+        closed: An able person would ask, refuse or do nothing.
+        off_mm: Distance of a thing from where it was to come back to [mm]; None where none was.
+    """
+
+    seed: int
+    kind: str
+    words: str
+    goal: str
+    outcome: DialogueOutcome
+    reasons: tuple[str, ...] = ()
+    unasked: bool = False
+    answer: str = ""
+    error_code: str = ""
+    processor_s: float = 0.0
+    first_motion_s: float | None = None
+    closed: bool = False
+    off_mm: float | None = None
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+def record_from(document: Mapping[str, Any]) -> UtteranceRecord:
+    """The record of a document. Raises TypeError for another one."""
+    return UtteranceRecord(**{**document, "reasons": tuple(document["reasons"])})
+
+
+@dataclass
+class TalkedTo:
+    """A robot on a station that is talked to.
+
+    Attributes:
+        station: Where it works.
+        dialogue: Its dialogue.
+    """
+
+    station: Station
+    dialogue: Dialogue = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.dialogue = Dialogue(self._carry_out)
+
+    def _carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
+        return Agent(policy or ScriptedPolicy(), self.station.toolbox).run(sentence)
+
+    def say(self, words: str) -> RobotsTurn:
+        """One utterance, to its end."""
+        try:
+            turn = self.dialogue.say(words)
+        except ToolError as error:
+            return RobotsTurn(words, str(error), False, error.code)
+        return RobotsTurn(words, turn.answer, turn.success, turn.error_code, turn.question is not None)
+
+    def judged(self, seed: int, said: Uttered) -> UtteranceRecord:
+        """Say it, and judge what came of it."""
+        judge, station = Judge(self.station), self.station
+        station.arm.first_motion_at = None
+        began, processor = time.monotonic(), time.process_time()
+        turn = self.say(said.words)
+        processor = time.process_time() - processor
+        moved_at = station.arm.first_motion_at
+        try:
+            found = judge_said(said, turn, judge.history(_HOLDS_S))
+        except ToolError as error:
+            if error.code != ErrorCode.INTERNAL:
+                raise
+            found = Judged("unscored", (error.message,))
+        return UtteranceRecord(
+            seed,
+            said.kind,
+            said.words,
+            said.goal,
+            found.outcome,
+            found.reasons,
+            found.unasked,
+            turn.answer,
+            turn.error_code or "",
+            round(processor, 3),
+            None if moved_at is None else round(moved_at - began, 3),
+        )
+
+
+def station_of(scene: Scene, seed: int, backends: BackendOptions) -> Station:
+    """A station of its own for a conversation."""
+    return Station(scene, StationConfig(**vars(backends), seed=seed % 1000, suites=SUITES))
+
+
+def hold_conversation(job: ConversationJob) -> list[UtteranceRecord]:
+    """Every utterance of a seed's conversation, up to the first that is not as meant: what follows rests upon it."""
+    rng = np.random.default_rng([job.seed, 0xD1A])
+    names = list(KINDS)
+    first = KINDS[names[job.seed % len(names)]]
+    length = int(rng.integers(LENGTHS[0], LENGTHS[1] + 1))
+    for _ in range(_SCENES):
+        robot = TalkedTo(station_of(conversation_scene(rng, few=first is KINDS["clear"]), job.seed, job.backends))
+        table = tabletop_of(rng, robot.station)
+        chain = first(table)
+        if (said := next(chain, None)) is not None:
+            return _go_on(job.seed, robot, table, said, chain, length)
+    return []
+
+
+def _go_on(
+    seed: int, robot: TalkedTo, table: Tabletop, said: Uttered | None, chain: Iterator[Uttered], length: int
+) -> list[UtteranceRecord]:
+    records: list[UtteranceRecord] = []
+    while said is not None and len(records) < LENGTHS[1]:
+        record = robot.judged(seed, said)
+        records.append(record)
+        table.now = robot.station.world.snapshot()
+        if record.outcome != "as meant":
+            break
+        said = next(chain, None)
+        if said is None and len(records) < length:
+            chain = put_down(table) if table.held is not None else _another(table)
+            said = next(chain, None)
+    return records
+
+
+def _another(table: Tabletop) -> Iterator[Uttered]:
+    """Utterances of the first kind, in random order, that the table allows."""
+    names = list(KINDS)
+    for k in table.rng.permutation(len(names)):
+        chain = KINDS[names[k]](table)
+        if (said := next(chain, None)) is not None:
+            yield said
+            yield from chain
+            return
+
+
+def tabletop_of(rng: np.random.Generator, station: Station) -> Tabletop:
+    """The true table of a station."""
+    return Tabletop(rng, station.scene, station.scene_camera().T_base_camera, station.world.snapshot())
+
+
+def crashed(job: ConversationJob, why: str) -> list[UtteranceRecord]:
+    """The record of a conversation that gave none: counted, never scored."""
+    return [UtteranceRecord(job.seed, "none", "", "", "unscored", (why,), error_code=ErrorCode.INTERNAL)]

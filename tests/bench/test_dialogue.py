@@ -1,0 +1,212 @@
+"""`bench dialogue`: its makers know no reader, its judge tells wrong deeds and refusals apart, and a sample is held."""
+
+from __future__ import annotations
+
+import ast
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bench.dialogue
+from agent_node.console.options import BackendOptions
+from bench.dialogue.command import bench_dialogue, rows_of
+from bench.dialogue.conversation import (
+    KINDS,
+    ConversationJob,
+    TalkedTo,
+    hold_conversation,
+    record_from,
+    station_of,
+    tabletop_of,
+)
+from bench.dialogue.expected import (
+    Expected,
+    Uttered,
+    answered,
+    asked,
+    counts,
+    gives_length,
+    names,
+    quiet,
+    refused,
+    says_no,
+    says_yes,
+)
+from bench.dialogue.outcomes import RobotsTurn, judge_said
+from bench.dialogue.said import load_lines, said_of
+from bench.dialogue.tabletop import Tabletop, conversation_scene
+from bench.dialogue.undoing import UNDONE
+from sim.station import Station
+from sim.tasks.arranged import ArrangedTask
+from sim.tasks.judge import Judge
+from sim.tasks.task import History
+from tool_nodes.results import ErrorCode, ToolError
+
+MAKERS = ("expected", "tabletop", "saying_places", "saying_more", "saying_asked", "saying_ways", "said", "outcomes")
+JUDGES = ("regions", "places", "arranged", "gestures")
+FORBIDDEN = ("agent_node", "tool_nodes.language", "tool_nodes.perception", "training")
+BACKENDS = BackendOptions()
+
+
+@pytest.fixture(scope="module")
+def station() -> Station:
+    return station_of(conversation_scene(np.random.default_rng(3)), 3, BACKENDS)
+
+
+@pytest.fixture(scope="module")
+def untouched(station: Station) -> History:
+    """What happened while nothing was done."""
+    return Judge(station).history((2.0, 0.5))
+
+
+def table_of(station: Station, seed: int = 0) -> Tabletop:
+    return tabletop_of(np.random.default_rng(seed), station)
+
+
+def test_makers_and_judges_share_nothing_with_the_robot() -> None:
+    dialogue, tasks = Path(bench.dialogue.__file__).parent, Path("sim/tasks")
+    for path in [*(dialogue / f"{name}.py" for name in MAKERS), *(tasks / f"{name}.py" for name in JUDGES)]:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        assert not {name for name in imported if name.startswith(FORBIDDEN)}, path
+
+
+def test_nearly_every_kind_has_something_to_say_on_some_table(station: Station) -> None:
+    other = station_of(conversation_scene(np.random.default_rng(8)), 8, BACKENDS)
+    few = station_of(conversation_scene(np.random.default_rng(1), few=True), 1, BACKENDS)
+    silent = {
+        kind
+        for kind, saying in KINDS.items()
+        if all(next(saying(table_of(where, 1)), None) is None for where in (station, other, few))
+    }
+    assert len(silent) <= 6, silent
+    assert set(UNDONE) <= set(KINDS)
+
+
+def test_the_same_seed_says_the_same(station: Station) -> None:
+    for kind in ("plain place", "measure", "tie and answer", "polite"):
+        first, again = (next(KINDS[kind](table_of(station, 5)), None) for _ in range(2))
+        assert first is not None
+        assert again is not None
+        assert (first.words, first.goal) == (again.words, again.goal)
+
+
+@pytest.mark.parametrize(
+    ("answer", "success", "code", "outcome"),
+    [
+        ("Picked up the salt.", True, None, "false success"),
+        ('I do not understand "carefully".', False, ErrorCode.NOT_UNDERSTOOD, "refused usefully"),
+        ("I find no action.", False, ErrorCode.NOT_UNDERSTOOD, "refused misleadingly"),
+        ("Nothing can be put in salt_1.", False, ErrorCode.INVALID_ARGUMENT, "refused misleadingly"),
+        ("Which one do you mean?", False, ErrorCode.AMBIGUOUS, "asked though clear"),
+        ("The node died.", False, ErrorCode.UNAVAILABLE, "unscored"),
+    ],
+)
+def test_a_deed_that_is_not_done_is_claimed_or_refused(
+    untouched: History, answer: str, success: bool, code: ErrorCode | None, outcome: str
+) -> None:
+    words = "carefully lift the big box"
+    task = ArrangedTask(words, untouched.scene, held=(untouched.scene.objects[1].id,))
+    said = Uttered("deed", words, (Expected("deed", task),))
+    assert judge_said(said, RobotsTurn(words, answer, success, code), untouched).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("answer", "success", "code", "outcome"),
+    [
+        ('I cannot wait: "tomorrow" is a time.', False, ErrorCode.NOT_UNDERSTOOD, "as meant"),
+        ("I cannot do that.", False, ErrorCode.NOT_UNDERSTOOD, "refused misleadingly"),
+        ('I do not understand "tomorrow"; leave it out.', False, ErrorCode.NOT_UNDERSTOOD, "refused misleadingly"),
+        ("Picked up the salt.", True, None, "false success"),
+    ],
+)
+def test_a_refusal_quotes_and_does_not_advise_another_deed(
+    untouched: History, answer: str, success: bool, code: ErrorCode | None, outcome: str
+) -> None:
+    words = "pick up the salt tomorrow"
+    said = Uttered("time", words, (refused(words, untouched.scene, "tomorrow", kept=True),))
+    assert judge_said(said, RobotsTurn(words, answer, success, code), untouched).outcome == outcome
+
+
+def test_questions_are_asked_or_answered(untouched: History) -> None:
+    scene = untouched.scene
+    ask, answer = Uttered("tie", "a", (asked("a", scene),)), Uttered("many", "b", (answered("b", scene, counts(2)),))
+    assert judge_said(ask, RobotsTurn("a", "Which?", False, ErrorCode.AMBIGUOUS), untouched).outcome == "as meant"
+    assert judge_said(ask, RobotsTurn("a", "Which?", False, None, asking=True), untouched).outcome == "as meant"
+    assert judge_said(ask, RobotsTurn("a", "Done.", True), untouched).outcome == "wrong answer"
+    assert judge_said(answer, RobotsTurn("b", "I see 2 of them.", True), untouched).outcome == "as meant"
+    assert judge_said(answer, RobotsTurn("b", "I see 3 of them.", True), untouched).outcome == "wrong answer"
+
+
+def test_what_was_touched_without_being_asked_for_is_told_apart(untouched: History) -> None:
+    name = untouched.scene.objects[0].id
+    moved = {**untouched.after.objects}
+    moved[name] = replace(moved[name], position_m=moved[name].position_m + np.array([0.03, 0.0, 0.0]))
+    after = replace(untouched, after=replace(untouched.after, objects=moved))
+    said = Uttered("tie", "a", (asked("a", after.scene),))
+    assert judge_said(said, RobotsTurn("a", "Which?", False, ErrorCode.AMBIGUOUS), after).outcome == "moved unasked"
+    assert judge_said(said, RobotsTurn("a", "Done.", True), after).outcome == "guessed at a tie"
+    still = Uttered("talk", "a", (quiet("a", after.scene),))
+    assert judge_said(still, RobotsTurn("a", "Done.", True), after).outcome == "false success"
+
+
+def test_answers_are_read() -> None:
+    assert counts(2)("There are two ketchups at (0.3, 0.4) and (0.5, 0.1).")
+    assert not counts(2)("There are three ketchups.")
+    assert counts(0)("I see none.")
+    assert gives_length(0.17)("It is about 17.2 cm tall.")
+    assert gives_length(0.06)("It is 6.1 x 5.8 x 12 cm.")
+    assert not gives_length(0.17)("It is about 12 cm tall, 3 of them.")
+    assert names("red box", "I see a red box.")
+    assert names("ketchup", "Two ketchups.")
+    assert not names("tea", "I see a steak.")
+    assert says_yes("Yes, at (0.3, 0.2).")
+    assert not says_yes("No, I see none.")
+    assert says_no("No, I see none.")
+
+
+def test_every_line_written_by_hand_has_a_meaning_in_its_scene() -> None:
+    lines = load_lines("tuned")
+    assert len(lines) >= 150
+    assert 0.5 < np.mean([line.open for line in lines]) < 0.9
+    for seed in {line.scene_seed for line in lines}:
+        chosen = [line for line in lines if line.scene_seed == seed]
+        now = Station(chosen[0].scene).world.snapshot()
+        for line in chosen:
+            assert said_of(line, now, now).options
+    with pytest.raises(ToolError, match="is no meaning"):
+        said_of(replace(lines[0], meaning="lemon_9 @ left side"), now, now)
+
+
+def test_a_conversation_is_judged_utterance_by_utterance() -> None:
+    (seed,) = (index for index, kind in enumerate(KINDS) if kind == "tie and answer")
+    records = hold_conversation(ConversationJob(seed, BACKENDS))
+    assert [record.kind for record in records[:2]] == ["tie", "answer"]
+    assert [record.outcome for record in records[:2]] == ["as meant", "as meant"]
+    assert record_from(json.loads(json.dumps(records[0].document()))) == records[0]
+    rows = {row["name"]: row for row in rows_of(records)}
+    assert rows["tie"]["success"] == 1
+    assert rows["utterances: false success"]["success"] == 0
+
+
+def test_a_robot_that_cannot_begin_is_answered_for(station: Station) -> None:
+    robot = TalkedTo(station)
+    robot.dialogue.say = lambda words: (_ for _ in ()).throw(ToolError(ErrorCode.INVALID_ARGUMENT, "No."))  # type: ignore[method-assign]
+    assert robot.say("x").error_code == ErrorCode.INVALID_ARGUMENT
+
+
+def test_the_command_goes_on_where_it_was_interrupted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (seed,) = (index for index, kind in enumerate(KINDS) if kind == "another language")
+    options = {"n": 1, "first_seed": seed, "out": tmp_path / "run", "as_json": True}
+    status = bench_dialogue(**options)  # type: ignore[arg-type]
+    first = json.loads(capsys.readouterr().out)
+    assert bench_dialogue(**options) == status  # type: ignore[arg-type]
+    captured = capsys.readouterr()
+    again = json.loads(captured.out)
+    assert "1 of 1 are in" in captured.err
+    assert first["rows"] == again["rows"]
+    assert json.loads((tmp_path / "run/report.json").read_text())["utterances"]
