@@ -187,6 +187,23 @@ TRAIN = {
 
 COMMANDS: Mapping[str, CliCommand | Group] = {
     "run": CliCommand("toolhand.run:run", "Carry out one sentence on the simulated robot and write a report."),
+    "talk": CliCommand(
+        "toolhand.talk:talk",
+        'Speak with the simulated robot at a prompt that stays, until "exit", the end of the input, or Ctrl-C twice.',
+    ),
+    "dialogue": Group(
+        "Show and forget what robots remember of their dialogues.",
+        {
+            "show": CliCommand(
+                "toolhand.dialogue:dialogue_show",
+                "Show what is remembered of the dialogues that go on: what is held, done, asked and planned.",
+            ),
+            "forget": CliCommand(
+                "toolhand.dialogue:dialogue_forget",
+                "Forget what is remembered of dialogues: whoever speaks next is understood as at the beginning.",
+            ),
+        },
+    ),
     "runs": CliCommand("toolhand.runs:runs", "List the runs of a folder, oldest first; every option narrows the list."),
     "replay": CliCommand(
         "toolhand.replay:replay", "Print a recorded run once more, as `toolhand run` printed it, with the same result."

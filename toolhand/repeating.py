@@ -6,7 +6,7 @@ import shlex
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
-from toolhand.run_command import RunCommand
+from toolhand.run_command import RunCommand, TalkCommand
 
 RECORDED_AS = {"text": "task", "turns": "turn_budget", "runs_dir": "run_dir", "truth": "truth_source"}
 """Options that have another name in `result.json`, where `turns` counts those that were taken, and `truth` is what the
@@ -29,7 +29,7 @@ def recorded(command: RunCommand) -> dict[str, Any]:
 
 def command_line(command: RunCommand) -> str:
     """The command line, for a shell, that gives these options again without those that have their default value."""
-    words = ["toolhand", "run", command.text]
+    words = ["toolhand", "talk"] if isinstance(command, TalkCommand) else ["toolhand", "run", command.text]
     for option in fields(command):
         name, default, value = option.name, option.default, getattr(command, option.name)
         if name in ("text", "as_json") or value == default:

@@ -13,6 +13,8 @@ from toolhand.run_command import RunCommand
 def run(command: Unprefixed[RunCommand]) -> int:
     """Carry out one sentence on the simulated robot and write a report.
 
+    A sentence that asks for several things has a report for each of them, and a question moves nothing.
+
     The run's folder holds report.html, result.json, trajectory.jsonl, the pictures, run.mcap, and
     safety.jsonl with every attempt to move. Ctrl-C stops the arm. A question of the policy is asked at the terminal.
     """
@@ -26,7 +28,7 @@ def run(command: Unprefixed[RunCommand]) -> int:
     if command.transport == "ros":
         from toolhand.run_over_ros import run_over_ros as carry_out
     else:
-        from toolhand.run_in_process import run_in_process as carry_out
+        from toolhand.talk import run_in_process as carry_out
     result = carry_out(command, narrator, about, interrupt)
     if command.as_json:
         emit(result)

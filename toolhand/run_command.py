@@ -137,3 +137,11 @@ class RunCommand:
             asked.pop("scene", None)
             asked.pop("objects", None)
         return asked if self.runs_dir == RUNS_DIR else asked | {"runs_dir": str(self.runs_dir)}
+
+
+@dataclass(frozen=True)
+class TalkCommand(RunCommand):
+    """The options of `toolhand talk`: those of `toolhand run`, without a sentence."""
+
+    text: Annotated[str, tyro.conf.Suppress] = ""
+    as_json: Annotated[bool, tyro.conf.Suppress] = False

@@ -1,4 +1,4 @@
-"""`toolhand run` with the tools in this process, and the folder that it leaves."""
+"""Commands with the tools in this process, and the folder that each leaves."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ from agent_node.console.ask import operator_at_terminal
 from agent_node.console.narration import Narrator, say_missing
 from agent_node.console.terminal import Interrupt, chosen_by_the_user
 from agent_node.conversation_settings import ConversationSettings
+from agent_node.episode import Episode
+from agent_node.episode import summarize as summarize_episode
+from agent_node.events import Listener, ignore, nobody
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.registry import make_policy
+from agent_node.policy import Policy
 from agent_node.protocol import load_protocol
 from agent_node.runs.folder import SAFETY_FILE, Unwritten, new_run_dir, write_json, write_trajectory
 from agent_node.runs.mcap.recorder import Recorder
@@ -33,6 +37,110 @@ from training.env.goal_from_text import judged_sentence
 from training.env.recorded import motion_log, truth_log
 
 
+class ProcessSession:
+    """A simulated station of this process, and a policy that carries out commands on it one after the other.
+
+    Args:
+        command: The options.
+        narrator: Reporter of the end of each command.
+        listener: Hears every event.
+        asks: Questions of the policy are put to the person at the terminal, and wait.
+        summarizes: The narrator tells how each command ended; else only where its report is.
+
+    Attributes:
+        interrupt: Ctrl-C, of the command that is carried out.
+        station: The station.
+    """
+
+    def __init__(
+        self,
+        command: RunCommand,
+        narrator: Narrator,
+        interrupt: Interrupt,
+        listener: Listener = ignore,
+        asks: bool = False,
+        summarizes: bool = True,
+    ) -> None:
+        self.interrupt, self._summarizes = interrupt, summarizes
+        self._command, self._narrator, self._listener = command, narrator, listener
+        self._guard = MotionGuard(
+            Mode(command.approval),
+            TerminalApprover(interrupted=self._is_hit),
+            MotionLimits(robot=load_robot(command.robot)),
+        )
+        self.station = stations.named_station(
+            command.scene,
+            command.perception,
+            command.seed,
+            suite=command.suite,
+            guard=self._guard,
+            role=command.role,
+            ports=command.ports,
+            robot=command.robot,
+            objects=command.objects,
+        )
+        self.protocol = load_protocol(command.protocol)
+        options = PolicyOptions(**asdict(command.model), seed=command.seed, turns=command.turns, stopped=self._is_hit)
+        self._policy = make_policy(command.policy, self.protocol, self.station.toolbox.schemas(), options)
+        self._ask = operator_at_terminal(self._policy, self._is_hit) if asks else nobody
+        self._began = False
+
+    def _is_hit(self) -> bool:
+        return self.interrupt.is_hit()
+
+    def carry_out(
+        self, text: str, about: Mapping[str, Any], policy: Policy | None = None, memory: str = ""
+    ) -> tuple[Episode, dict[str, Any]]:
+        """Carry out one sentence within `interrupt`, and write the folder of its run; the record and the result.
+
+        Args:
+            text: The sentence.
+            about: Further entries of the result.
+            policy: Policy that does it; the session's own where None, whose deed is then judged.
+            memory: What is remembered of commands before, for a policy that reads.
+        """
+        command, station = self._command, self.station
+        with chosen_by_the_user():
+            run_dir = new_run_dir(command.runs_dir)
+        if self._began:
+            station.world.clear_log()
+        self._began = True
+        recorder = Recorder(text, lambda: station.world.time, self._listener, depth=command.record_depth)
+        settings = ConversationSettings(command.turns, self.protocol)
+        agent = Agent(policy or self._policy, station.toolbox, settings, self._is_hit, recorder.hear, self._ask)
+        result, missing = None, Unwritten()
+        try:
+            with _attempts_logged(run_dir / SAFETY_FILE, missing):
+                self.interrupt.bind(station.arm.stop)
+                self._guard.begin_command()
+                if policy is None:
+                    outcome = judged_sentence(station, lambda: agent.run(text, memory=memory))
+                    episode, known = outcome.episode, summarize(outcome, station)
+                else:
+                    episode = agent.run(text, memory=memory)
+                    known = summarize_episode(episode)
+                result = known | dict(about) | {"run_dir": str(run_dir)}
+                if self._summarizes:
+                    self._narrator.summary(result)
+                # The outcome first, and each file by itself: what is left of a disk may hold one and not the other.
+                with missing.noted():
+                    write_json(run_dir / "result.json", result)
+                with missing.noted():
+                    write_trajectory(run_dir, episode, station.toolbox.schemas())
+                frames, times = animate(station, cancelled=self._is_hit) if command.animation else ([], [])
+                with missing.noted():
+                    write_report(run_dir / "report.html", episode, result, frames, times)
+                    self._narrator.line(f"  report: {run_dir / 'report.html'}")
+        finally:
+            if recorder.heard:  # also of a run that a second Ctrl-C has ended
+                with missing.noted():
+                    recorder.write(run_dir, motion_log(station), result, truth=truth_log(station))
+            say_missing(missing.reasons)
+            with contextlib.suppress(OSError):
+                run_dir.rmdir()  # which only an empty folder allows: nothing is left of a run that never began
+        return episode, missing.beside(result)
+
+
 def run_in_process(
     command: RunCommand, narrator: Narrator, about: Mapping[str, Any], interrupt: Interrupt
 ) -> dict[str, Any]:
@@ -44,57 +152,10 @@ def run_in_process(
         about: Further entries of the result.
         interrupt: Is bound to the arm.
     """
-    guard = MotionGuard(
-        Mode(command.approval),
-        TerminalApprover(interrupted=interrupt.is_hit),
-        MotionLimits(robot=load_robot(command.robot)),
-    )
-    station = stations.named_station(
-        command.scene,
-        command.perception,
-        command.seed,
-        suite=command.suite,
-        guard=guard,
-        role=command.role,
-        ports=command.ports,
-        robot=command.robot,
-        objects=command.objects,
-    )
-    form = load_protocol(command.protocol)
-    options = PolicyOptions(**asdict(command.model), seed=command.seed, turns=command.turns, stopped=interrupt.is_hit)
-    policy = make_policy(command.policy, form, station.toolbox.schemas(), options)
-    with chosen_by_the_user():
-        run_dir = new_run_dir(command.runs_dir)
-    recorder = Recorder(command.text, lambda: station.world.time, narrator.hear, depth=command.record_depth)
-    settings = ConversationSettings(command.turns, form)
-    ask = operator_at_terminal(policy, interrupt.is_hit)
-    agent = Agent(policy, station.toolbox, settings, interrupt.is_hit, recorder.hear, ask)
-    result, missing = None, Unwritten()
-    try:
-        with _attempts_logged(run_dir / SAFETY_FILE, missing), interrupt:
-            interrupt.bind(station.arm.stop)
-            narrator.header(command.text, about)
-            guard.begin_command()
-            outcome = judged_sentence(station, lambda: agent.run(command.text))
-            result = summarize(outcome, station) | dict(about) | {"run_dir": str(run_dir)}
-            narrator.summary(result)
-            # The outcome first, and each file by itself: what is left of a disk may hold one and not the other.
-            with missing.noted():
-                write_json(run_dir / "result.json", result)
-            with missing.noted():
-                write_trajectory(run_dir, outcome.episode, station.toolbox.schemas())
-            frames, times = animate(station, cancelled=interrupt.is_hit) if command.animation else ([], [])
-            with missing.noted():
-                write_report(run_dir / "report.html", outcome.episode, result, frames, times)
-                narrator.line(f"  report: {run_dir / 'report.html'}")
-    finally:
-        if recorder.heard:  # also of a run that a second Ctrl-C has ended
-            with missing.noted():
-                recorder.write(run_dir, motion_log(station), result, truth=truth_log(station))
-        say_missing(missing.reasons)
-        with contextlib.suppress(OSError):
-            run_dir.rmdir()  # which only an empty folder allows: nothing is left of a run that never began
-    return missing.beside(result)
+    session = ProcessSession(command, narrator, interrupt, narrator.hear, asks=True)
+    with interrupt:
+        narrator.header(command.text, about)
+        return session.carry_out(command.text, about)[1]
 
 
 class _LinesOfAttempts(logging.FileHandler):

@@ -273,7 +273,7 @@ WRONG = [
     (("runs", "gone"), "Cannot list the runs in gone"),
     (
         ("fly",),
-        "The commands are run, runs, replay, view, scene, tools, call, mock, mcp, approve, calibrate, "
+        "The commands are run, talk, dialogue, runs, replay, view, scene, tools, call, mock, mcp, approve, calibrate, "
         "doctor, completion, rollouts, robot, data, bench, train, engines, serve, up, stop, ros.",
     ),
 ]

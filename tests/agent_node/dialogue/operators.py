@@ -104,5 +104,5 @@ class Clock:
         return self.now_s
 
 
-def dialogue(robot: TextRobot, **options: Any) -> Dialogue:
-    return Dialogue(robot, clock=options.pop("clock", Clock()), **options)
+def dialogue(carries_out: TextRobot, **options: Any) -> Dialogue:
+    return Dialogue(carries_out, clock=options.pop("clock", Clock()), **options)

@@ -1,0 +1,128 @@
+"""`toolhand talk`, `toolhand dialogue`, and sentences of `toolhand run` that are more than one command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent_node.dialogue.memory import DoneDeed, OperatorMemory, RobotMemory, SeenThing, Spot
+from agent_node.dialogue.memory_file import FOLDER, MemoryFile
+from tests.toolhand.test_cli import Cli
+from toolhand import talk as talking
+from toolhand.run_command import TalkCommand
+
+
+def types(lines: list[str | type[BaseException]], monkeypatch: pytest.MonkeyPatch) -> None:
+    left: Iterator[str | type[BaseException]] = iter(lines)
+
+    def typed(prompt: str = "") -> str:
+        line = next(left, EOFError)
+        if isinstance(line, str):
+            return line
+        raise line
+
+    monkeypatch.setattr("builtins.input", typed)
+
+
+def speak(
+    lines: list[str | type[BaseException]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    runs: Path,
+) -> tuple[int, str]:
+    types(lines, monkeypatch)
+    status = talking.talk(TalkCommand(scene="3", runs_dir=runs, animation=False, approval="dry-run"))  # type: ignore[arg-type]
+    return status, capsys.readouterr().out
+
+
+def test_a_prompt_asks_hears_the_answer_and_leaves(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    status, shown = speak(
+        ["hello", "pick up the box", "number 2", "undo", "exit", "never read"], monkeypatch, capsys, tmp_path
+    )
+    assert status == 0
+    assert "Hello." in shown
+    assert "1. the leftmost one at (0.341, 0.334), 2. the second one from the left" in shown
+    assert "Dry run" in shown
+    assert "I remember nothing that I have done" in shown
+    assert len(list(tmp_path.glob("*/report.html"))) == 2
+    results = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("*/result.json"))]
+    assert [result["error_code"] for result in results] == ["AMBIGUOUS", "NOT_APPROVED"]
+    assert results[0]["command"].startswith("toolhand talk --scene 3")
+    assert not (tmp_path / FOLDER).exists()  # kept as long as the session
+
+
+def test_ctrl_c_twice_leaves_and_the_end_of_the_input_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert (
+        speak([KeyboardInterrupt, "thanks", KeyboardInterrupt, KeyboardInterrupt], monkeypatch, capsys, tmp_path)[0]
+        == 130
+    )
+    assert speak(["thanks"], monkeypatch, capsys, tmp_path) == (
+        0,
+        'Speaking with the robot of scene 3. "help" says what it can do, "exit" leaves.\nYou are welcome.\n',
+    )
+
+
+def test_a_sentence_of_several_commands_has_a_report_for_each(cli: Cli, tmp_path: Path) -> None:
+    options = ("--scene", "3", "--no-animation", "--approval", "dry-run", "--runs-dir", str(tmp_path), "--json")
+    status, out, _ = cli("run", "put the honey next to the tea box, then pick up the baseball", *options)
+    result = json.loads(out)
+    assert status == 0  # a dry run that came to its first motion
+    assert result["error_code"] == "NOT_APPROVED"
+    assert 'Left: "put the honey next to the tea box"; "pick up the baseball".' in result["answer"]
+    assert [run["task"] for run in result["runs"]] == ["put the honey next to the tea box"]
+    assert (Path(result["runs"][0]["run_dir"]) / "report.html").is_file()
+
+
+def test_another_language_is_refused_in_that_language(cli: Cli, tmp_path: Path) -> None:
+    status, out, _ = cli("run", "nimm die Banane", "--runs-dir", str(tmp_path), "--json")
+    assert status == 2
+    assert json.loads(out)["answer"].startswith("Ich verstehe nur Englisch.")
+    assert list(tmp_path.iterdir()) == []
+
+
+def kept(folder: Path) -> Path:
+    spot = Spot((0.48, 0.42), (0.4, 0.1, 0.0))
+    robot = RobotMemory([DoneDeed("pick up the lemon", "pick", "lemon", spot)], [SeenThing("bowl", (0.2, 0.3), 5.0)])
+    path = folder / FOLDER / "talk-1.json"
+    MemoryFile(
+        path, robot, OperatorMemory(last_thing="lemon", left=["pick up the can"], stopped_because="stopped")
+    ).write()
+    return path
+
+
+def test_what_is_remembered_is_shown_and_forgotten(cli: Cli, tmp_path: Path) -> None:
+    path = kept(tmp_path)
+    status, out, _ = cli("dialogue", "show", "--runs-dir", str(tmp_path))
+    assert status == 0
+    assert "holds: the lemon, which stood (0.480, 0.420)" in out
+    assert "plan: done 0, left pick up the can (stopped)" in out
+    status, out, _ = cli("dialogue", "show", "talk-1", "--runs-dir", str(tmp_path), "--json")
+    assert json.loads(out)["talk-1"]["robot"]["deeds"][0]["thing"] == "lemon"
+    assert cli("dialogue", "forget", "talk-1", "--runs-dir", str(tmp_path))[0] == 0
+    assert not path.exists()
+    assert "No dialogue goes on." in cli("dialogue", "show", "--runs-dir", str(tmp_path))[1]
+
+
+def test_an_unknown_dialogue_and_a_damaged_memory_are_one_sentence(cli: Cli, tmp_path: Path) -> None:
+    path = kept(tmp_path)
+    status, _, err = cli("dialogue", "show", "other", "--runs-dir", str(tmp_path))
+    assert status == 2
+    assert "There is no dialogue 'other'" in err
+    path.write_bytes(path.read_bytes()[:-40])
+    status, out, _ = cli("dialogue", "show", "--runs-dir", str(tmp_path))
+    assert status == 1
+    assert "is damaged: it is no JSON document" in out
+
+
+def test_tab_completes_words_that_mean_something() -> None:
+    complete = talking._completer()
+    assert complete("und", 0) == "undo "
+    assert complete("lem", 0) == "lemon "
+    assert complete("xyzzy", 0) is None

@@ -1,0 +1,225 @@
+"""`toolhand talk`: a prompt at the terminal that stays, for one dialogue with one robot."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from agent_node.console.keyboard import is_terminal
+from agent_node.console.narration import Narrator
+from agent_node.console.options import Unprefixed
+from agent_node.console.terminal import INTERRUPTED, Interrupt, plain, say, tell
+from agent_node.dialogue.acts import Deed, FollowUp
+from agent_node.dialogue.clauses import parses
+from agent_node.dialogue.dialogue import Dialogue, DialogueTurn
+from agent_node.dialogue.memory import ANSWER_WITHIN_S, OperatorMemory, RobotMemory
+from agent_node.dialogue.memory_file import FOLDER, MemoryFile
+from agent_node.dialogue.reading import read
+from agent_node.dialogue.wordings import TABLES, table
+from agent_node.episode import Episode
+from agent_node.events import ignore
+from agent_node.policy import Policy
+from tool_nodes.results import ToolError, invalid
+from tool_nodes.version import version
+from toolhand.repeating import command_line, recorded
+from toolhand.run_command import RunCommand, TalkCommand
+
+LEAVING = frozenset({"exit", "quit", "leave"})
+"""Words that end the program, beside the end of the input."""
+_LATE_S = 0.5
+"""So much after a question is too old the prompt says that it is closed [s]."""
+
+
+def talk(command: Unprefixed[TalkCommand]) -> int:
+    """Speak with the simulated robot at a prompt that stays, until "exit", the end of the input, or Ctrl-C twice.
+
+    It remembers what it asked, holds and did, so that "the left one", "put it back" and "undo" mean something. Each
+    command that moves the arm has a folder and a report as with `toolhand run`. Ctrl-C stops the arm.
+    """
+    from tool_nodes.motion.packages import use_packages
+
+    command.require_fit()
+    if command.transport != "process":
+        raise invalid("toolhand talk has the tools in this process.", "Over ROS use toolhand run --transport ros.")
+    use_packages(command.package_path)
+    narrator = Narrator()
+    robot, operator = RobotMemory(), OperatorMemory()
+    path = command.runs_dir / FOLDER / f"talk-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.json"
+    session = _Talk(command, narrator, robot, operator, (MemoryFile(path, robot, operator),))
+    tell(plain(f'Speaking with the robot of scene {command.scene}. "help" says what it can do, "exit" leaves.'))
+    try:
+        return session.listen()
+    finally:
+        path.unlink(missing_ok=True)  # kept as long as the session
+        with contextlib.suppress(OSError):
+            path.parent.rmdir()
+
+
+def run_in_process(
+    command: RunCommand, narrator: Narrator, about: Mapping[str, Any], interrupt: Interrupt
+) -> dict[str, Any]:
+    """Carry out one sentence, and what it becomes where it asks for several things or for none.
+
+    Args:
+        command: The options.
+        narrator: Reporter of every event and of the end.
+        about: Further entries of the result.
+        interrupt: Is bound to the arm.
+
+    Returns:
+        The result of the only command; of several, the outcome, and their results as `runs`.
+    """
+    from toolhand.run_in_process import run_in_process as run_one
+
+    parts = read(command.text)
+    if len(parts) == 1 and isinstance(parts[0].act, Deed | FollowUp):
+        return run_one(command, narrator, about, interrupt)
+    session = _Talk(command, narrator, RobotMemory(), OperatorMemory(), (), about, interrupt)
+    narrator.header(command.text, about)
+    turn = session.hear(command.text)
+    result = {
+        "task": command.text,
+        "answer": turn.answer,
+        "success": turn.success,
+        "truth": None,
+        "error_code": turn.error_code,
+        "tool_calls": sum(episode.tool_calls for episode in turn.episodes),
+        "turns": sum(len(episode.turns) for episode in turn.episodes),
+    }
+    if not (len(turn.episodes) == 1 and turn.answer == turn.episodes[0].answer):
+        narrator.line(plain(f"\n{turn.answer}"))
+    return result | dict(about) | {"runs": session.results}
+
+
+class _Talk:
+    """One dialogue with a simulated station, at the terminal.
+
+    Attributes:
+        results: Result of every command of the last utterance.
+    """
+
+    def __init__(
+        self,
+        command: RunCommand,
+        narrator: Narrator,
+        robot: RobotMemory,
+        operator: OperatorMemory,
+        kept: tuple[MemoryFile, ...],
+        about: Mapping[str, Any] | None = None,
+        interrupt: Interrupt | None = None,
+    ) -> None:
+        from toolhand.run_in_process import ProcessSession
+
+        self._command, self._narrator, self._about = command, narrator, about
+        self._interrupt = interrupt
+        told = about is not None  # at the prompt answers are shown, and the steps that lead to them are in the report
+        listener = narrator.hear if told else ignore
+        self._session = ProcessSession(command, narrator, interrupt or Interrupt(), listener, summarizes=told)
+        self._dialogue = Dialogue(
+            self._carry_out,
+            robot,
+            operator,
+            tell=lambda line: narrator.line(plain(line)),
+            stopped=lambda: self._session.interrupt.is_hit(),
+            check=parses if command.policy == "scripted" else lambda text: None,
+            kept=kept,
+            protocol=self._session.protocol,
+        )
+        self.results: list[dict[str, Any]] = []
+
+    def hear(self, words: str) -> DialogueTurn:
+        """What comes of an utterance; Ctrl-C stops the arm meanwhile."""
+        self.results = []
+        self._session.interrupt = interrupt = self._interrupt or Interrupt()
+        arm = self._session.station.arm
+        if self._interrupt is None:
+            arm.reset_stop()  # of the utterance before: the person who stopped it speaks again
+        with interrupt:
+            interrupt.bind(arm.stop)
+            return self._dialogue.say(words)
+
+    def listen(self) -> int:
+        """Hear what is typed, a line at a time, to the end; the exit status."""
+        known = is_terminal(sys.stdin, sys.stderr)
+        interrupted = False
+        with _completed() if known else contextlib.nullcontext():
+            while True:
+                try:
+                    line = input("> " if known else "").strip()
+                    interrupted = False
+                    if line.casefold() in LEAVING:
+                        return 0
+                    if line:
+                        self._answer(line)
+                except EOFError:
+                    return 0
+                except KeyboardInterrupt:
+                    if interrupted or self._session.interrupt.is_hit():
+                        return INTERRUPTED
+                    interrupted = True
+                    say("\nNothing is moving. (Ctrl-C again leaves.)")
+
+    def _answer(self, line: str) -> None:
+        """Say what comes of a line, and what goes wrong in one sentence."""
+        try:
+            turn = self.hear(line)
+        except ToolError as error:
+            tell(plain(f"{error.code}: {error}"))
+            return
+        tell(plain(turn.answer))
+        if turn.question is not None:
+            timer = threading.Timer(ANSWER_WITHIN_S + _LATE_S, self._close_question)
+            timer.daemon = True
+            timer.start()
+
+    def _close_question(self) -> None:
+        closed = self._dialogue.close_old_question()
+        if closed:
+            tell(f"\n{closed}")
+
+    def _carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
+        from agent_node.runs.folder import time_now
+
+        own = {"began": time_now(), "version": version(), "command": command_line(self._command)}
+        about = self._about if self._about is not None else recorded(self._command) | own
+        episode, result = self._session.carry_out(sentence, about, policy, memory)
+        self.results.append(result)
+        return episode
+
+
+@contextlib.contextmanager
+def _completed() -> Iterator[None]:
+    """While entered, lines have a history, and Tab completes words that mean something."""
+    try:
+        import readline
+    except ImportError:  # a Python without it
+        yield
+        return
+    before = readline.get_completer()
+    readline.set_completer(_completer())
+    readline.set_completer_delims(" ")
+    readline.parse_and_bind("tab: complete")
+    try:
+        yield
+    finally:
+        readline.set_completer(before)
+
+
+def _completer() -> Callable[[str, int], str | None]:
+    """Completes the word that is typed to one of the examples of the tables, or of the names of things."""
+    from tool_nodes.catalogue import load_catalogue
+
+    examples = (example for name in TABLES for entry in table(name).values() for example in entry.examples)
+    texts = [*examples, *(item.name for item in load_catalogue().values()), "pick up the", "put the", "next to", "exit"]
+    words = sorted({word.strip(",.?!").lower() for text in texts for word in text.split() if word.isascii()})
+
+    def complete(begun: str, state: int) -> str | None:
+        fitting = [f"{word} " for word in words if word.startswith(begun.lower())]
+        return fitting[state] if state < len(fitting) else None
+
+    return complete
