@@ -9,7 +9,7 @@ from agent_node.conversation import Conversation
 from agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
 from agent_node.episode import Episode
 from agent_node.events import Ask, Listener, OperatorAnswer, ignore, nobody
-from agent_node.policy import Message, Policy, Reply, reply_problem
+from agent_node.policy import Message, Policy, Reply, only_answers, reply_problem
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Tools
@@ -42,6 +42,7 @@ class Agent:
             stopped=stopped,
             listener=listener,
             asks=ask is not nobody,
+            answers=only_answers(policy),
         )
 
     def run(self, task: str, pictures: Sequence[SessionImage] = (), memory: str = "") -> Episode:

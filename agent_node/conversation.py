@@ -79,6 +79,7 @@ class Conversation:
             name them by the indices 0, 1 ...
         asks: A question to the operator waits for its answer.
         memory: What is remembered of commands before, in a few sentences; the policy reads it after the operator's own.
+        answers: An answer is all that is asked for: the command succeeds with one that admits no failure.
 
     Attributes:
         episode: The record so far; complete when the conversation is done.
@@ -96,6 +97,7 @@ class Conversation:
         pictures: Sequence[SessionImage] = (),
         asks: bool = False,
         memory: str = "",
+        answers: bool = False,
     ) -> None:
         self._began = self._asked = time.monotonic()
         self._toolbox = toolbox
@@ -115,6 +117,7 @@ class Conversation:
         self.done = False
         self.question: OperatorQuestion | None = None
         self._questions_left = MOST_QUESTIONS if asks else 0
+        self._answers = answers
         self._stepping = threading.Lock()
         self._watch = RecoveryState(self._recovery, toolbox, self.episode.session)
         self._guarded(self._begin)
@@ -372,7 +375,7 @@ class Conversation:
             episode.answer = said
         else:
             episode.answer = answer
-            episode.success = bool(motions) and motions[-1].result.ok
+            episode.success = motions[-1].result.ok if motions else self._answers
             if not episode.success:
                 episode.error_code = errors[-1] if errors else None
         self._listener(CommandEnded(answer, episode.error_code))

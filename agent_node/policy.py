@@ -90,6 +90,11 @@ def takes_answers(policy: Policy) -> bool:
     return bool(getattr(policy, "takes_answers", True))
 
 
+def only_answers(policy: Policy) -> bool:
+    """Whether a policy moves nothing, and is done when it has answered; such a one has `only_answers = True`."""
+    return bool(getattr(policy, "only_answers", False))
+
+
 class Policy(Protocol):
     """Decides the next turn from the conversation alone."""
 

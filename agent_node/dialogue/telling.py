@@ -1,0 +1,78 @@
+"""Sentences for people about what pictures show: numbers, sides, names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agent_node.policies.scripted.transcript import PicturePoint
+from tool_nodes.language.words import plural, singular
+
+_LEFT, _RIGHT = 0.4, 0.6
+"""Normalized limits of what is called the middle of a picture from left to right [-]; round figures."""
+_BACK, _FRONT = 0.35, 0.6
+"""The same from top to bottom [-]: the table is seen from 0.15 to 0.9."""
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_SEEN = re.compile(r"I see: ([^;]*)")
+_SEVERAL = re.compile(rf"({'|'.join(_NUMBERS[2:])}|\d+) (.+)")
+_MORE = re.compile(r"and \d+ more|nothing on the table")
+
+
+def counted(number: int, name: str) -> str:
+    """ "two cans"; the name may be singular or plural already."""
+    word = _NUMBERS[number] if number < len(_NUMBERS) else str(number)
+    one = one_of(name)
+    return f"{word} {one if number == 1 else plural(one)}"
+
+
+def one_of(name: str) -> str:
+    """A name in the singular: "red box" of "red boxes"."""
+    *words, last = name.split()
+    return " ".join([*words, singular(last)])
+
+
+def joined(words: Sequence[str]) -> str:
+    """ "a, b and c"."""
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def side_words(point: PicturePoint) -> str:
+    """Where a normalized point is, as the camera sees it: "on the left at the back"."""
+    x, y = point
+    across = "on the left" if x < _LEFT else "on the right" if x > _RIGHT else "in the middle"
+    along = " at the back" if y < _BACK else " at the front" if y > _FRONT else ""
+    return across + along
+
+
+def sides(found: Sequence[tuple[str, PicturePoint]]) -> str:
+    """ "On the left: red box and two cans. On the right: honey." of names and their points."""
+    told = []
+    groups = (("On the left", 0.0, _LEFT), ("In the middle", _LEFT, _RIGHT), ("On the right", _RIGHT, 1.01))
+    for words, low, high in groups:
+        names = [name for name, (x, _) in sorted(found, key=lambda each: each[1]) if low <= x < high]
+        kinds = list(dict.fromkeys(names))
+        if kinds:
+            listed = [kind if names.count(kind) == 1 else counted(names.count(kind), kind) for kind in kinds]
+            told.append(f"{words}: {joined(listed)}.")
+    return " ".join(told)
+
+
+def names_seen(text: str) -> list[tuple[str, str, int]]:
+    """The things that a pointing tool says it sees: each one's name, the words to ask for it, and how many there are.
+
+    Args:
+        text: What it answered, e.g. "no 'unicorn' here; I see: honey, two cans".
+    """
+    found = _SEEN.search(text)
+    listed = [] if found is None else [part.strip().rstrip(".") for part in found[1].split(",")]
+    names: list[tuple[str, str, int]] = []
+    for part in listed:
+        if not part or _MORE.fullmatch(part):
+            continue
+        several = _SEVERAL.fullmatch(part)
+        if several is None:
+            names.append((part, part, 1))
+            continue
+        number = _NUMBERS.index(several[1]) if several[1] in _NUMBERS else int(several[1])
+        names.append((one_of(several[2]), several[2], number))
+    return names

@@ -1,0 +1,181 @@
+"""Questions: answered by what the tools measure, with numbers and their uncertainty; nothing moves."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from agent_node.agent import Agent
+from agent_node.conversation_settings import AS_SPACETOOLS
+from agent_node.dialogue.acts import QuestionAct
+from agent_node.dialogue.measured import SeenBox, read_box
+from agent_node.dialogue.memory import DoneDeed, RobotMemory, Spot
+from agent_node.dialogue.questions import question_policy
+from agent_node.dialogue.telling import counted, names_seen, side_words, sides
+from agent_node.dialogue.wordings import table
+from agent_node.episode import Episode
+from agent_node.policy import Message
+from agent_node.protocol import load_protocol
+from sim.scene.files import parse_scene
+from sim.station import Station, StationConfig
+from tool_nodes.results import ErrorCode
+
+SCENE = """
+objects:
+  - {name: cereal box, position: [0.40, -0.25], yaw_deg: 0}
+  - {name: tuna can, position: [0.50, 0.20]}
+  - {name: tomato soup, position: [0.60, 0.0]}
+"""
+LEMON = DoneDeed("pick up the lemon", "pick", "lemon", Spot((0.3, 0.7), (0.5, -0.2, 0.0)), time_s=3.0)
+LOST = DoneDeed("put it in the bin", "place", "lemon", success=False, error_code="OBJECT_DROPPED")
+KINDS = tuple(table("questions"))
+
+
+@pytest.fixture(scope="module", params=["sim", "pixels"])
+def station(request: pytest.FixtureRequest) -> Station:
+    return Station(parse_scene(SCENE), StationConfig(perception=request.param))
+
+
+def asked(
+    station: Station, kind: str, *things: str, memory: RobotMemory | None = None, by: str = "spacetools"
+) -> Episode:
+    protocol = load_protocol(by)
+    policy = question_policy(QuestionAct(kind, things), memory or RobotMemory(), protocol)
+    return Agent(policy, station.toolbox, replace(AS_SPACETOOLS, protocol=protocol)).run("a question")
+
+
+def numbers(answer: str) -> list[float]:
+    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", answer)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_question_is_answered_and_nothing_moves(station: Station, kind: str) -> None:
+    before = station.world.snapshot().time
+    memory = RobotMemory([LEMON, LOST])
+    episode = asked(station, kind, "the tuna can", "the tomato soup", memory=memory)
+    assert episode.success
+    assert episode.error_code is None
+    assert episode.answer
+    assert not any(record.motion for record in episode.records)
+    assert station.world.snapshot().time == before
+    assert asked(station, kind, "the tuna can", "the tomato soup", memory=memory).answer == episode.answer
+
+
+def test_what_is_seen_is_told_by_sides(station: Station) -> None:
+    answer = asked(station, "see").answer
+    assert answer.startswith("I see three things. On the left: cereal box.")
+    assert "In the middle: tomato soup." in answer
+    assert "On the right: tuna can." in answer
+
+
+def test_things_of_a_kind_are_counted_with_their_places(station: Station) -> None:
+    answer = asked(station, "how_many", "cans").answer
+    assert answer.startswith("Two cans: one ")
+    assert "hides" in answer
+    none = asked(station, "how_many", "lemons")
+    assert none.success
+    assert none.answer.startswith("None: no 'lemons' here; I see: ")
+
+
+def test_a_thing_is_there_or_not(station: Station) -> None:
+    assert asked(station, "is_there", "a can").answer.startswith("Yes: two cans: one ")
+    missing = asked(station, "is_there", "a lemon")
+    assert missing.success
+    assert missing.answer.startswith("No: ")
+
+
+def test_a_place_is_told_in_words_and_as_a_point(station: Station) -> None:
+    answer = asked(station, "where_is", "the tuna can").answer
+    x, y, error = numbers(answer)[:3]
+    frame = station.camera.capture()
+    u, v, w = frame.K @ (np.linalg.inv(frame.T_base_camera) @ (0.50, 0.20, 0.02, 1.0))[:3]
+    assert (x, y) == pytest.approx((u / w / 640, v / w / 480), abs=0.03)
+    assert error == 1
+    assert "on the right" in answer
+
+
+def test_a_size_has_its_uncertainty(station: Station) -> None:
+    high, long, wide, *errors = numbers(asked(station, "size", "the cereal box").answer)
+    true = 100 * np.asarray(station.scene.objects[0].asset.size_m)
+    assert high == pytest.approx(true[2], abs=errors[0])
+    assert (long, wide) == pytest.approx(sorted(true[:2], reverse=True), abs=errors[1])
+
+
+def test_a_distance_has_its_uncertainty(station: Station) -> None:
+    answer = asked(station, "apart", "the tuna can", "the tomato soup").answer
+    apart, room, error = numbers(answer)
+    assert apart == pytest.approx(100 * np.hypot(0.10, 0.20), abs=error + 0.5)
+    assert 10 < room < apart
+
+
+def test_the_nearest_is_the_nearest_to_whom_was_asked(station: Station) -> None:
+    assert "tomato soup is nearest to you" in asked(station, "nearest_to_me").answer
+    assert "cereal box is nearest to me" in asked(station, "nearest_to_you").answer
+    assert "tomato soup is nearest to the tuna can" in asked(station, "nearest", "the tuna can").answer
+
+
+def test_what_cannot_be_told_is_a_failure_with_its_code(station: Station) -> None:
+    for kind in ("size", "where_is", "reach"):
+        episode = asked(station, kind, "the lemon")
+        assert not episode.success
+        assert episode.error_code is ErrorCode.OBJECT_NOT_FOUND
+    assert asked(station, "nearest", "the can").error_code is ErrorCode.AMBIGUOUS
+
+
+def test_reach_is_told_by_a_plan(station: Station) -> None:
+    assert asked(station, "reach", "the tomato soup").answer.startswith("Yes: ")
+    station_far = Station(parse_scene("objects:\n  - {name: black bin, position: [0.45, 0.0]}\n"))
+    assert asked(station_far, "reach", "the bin").success
+
+
+def test_an_empty_hand_and_deeds_are_told_from_the_tools_and_the_memory(station: Station) -> None:
+    assert asked(station, "holding", memory=RobotMemory([LEMON])).answer == "I hold nothing."
+    assert asked(station, "did").answer == "I have done nothing yet."
+    told = asked(station, "did", memory=RobotMemory([LEMON, LOST])).answer
+    assert told.startswith("I picked up the lemon, which stood on the left at the front.")
+    assert "slipped" in told
+    assert "slipped" in asked(station, "why_not", memory=RobotMemory([LEMON, LOST])).answer
+    assert asked(station, "why_not", memory=RobotMemory([LEMON])).answer.startswith("Nothing went wrong")
+
+
+def test_a_protocol_of_one_call_a_turn_gives_the_same_answer(station: Station) -> None:
+    assert asked(station, "see", by="peria").answer == asked(station, "see").answer
+
+
+def test_what_is_held_is_told_by_its_name() -> None:
+    policy = question_policy(QuestionAct("holding"), RobotMemory([LEMON]), load_protocol("spacetools"))
+    conversation = [Message("system", ""), Message("user", "q", "q")]
+    first = policy.respond(conversation)
+    held = "Captured 640x480 image from the robot camera. The gripper holds an object that was grasped as 'lemon'."
+    conversation += [
+        Message("assistant", first.text),
+        Message("tool", "", held, 0),
+        Message("tool", "", "Captured.", 1),
+    ]
+    assert "I hold the lemon. It stood on the left at the front of the table." in policy.respond(conversation).text
+
+
+def test_numbers_and_names_are_plain_words() -> None:
+    assert counted(2, "can") == counted(2, "cans") == "two cans"
+    assert counted(1, "red boxes") == "one red box"
+    assert side_words((0.1, 0.2)) == "on the left at the back"
+    assert sides([("can", (0.1, 0.5)), ("can", (0.2, 0.5)), ("honey", (0.5, 0.5))]) == (
+        "On the left: two cans. In the middle: honey."
+    )
+    seen = names_seen("no 'unicorn' here; I see: honey, two red boxes, and 3 more; what stands at (0.1, 0.2) may be")
+    assert seen == [("honey", "honey", 1), ("red box", "red boxes", 2)]
+
+
+def box_at(x: float, half: float) -> SeenBox:
+    bottom = np.array([[x - half, -half, 0.0], [x + half, -half, 0.0], [x + half, half, 0.0], [x - half, half, 0.0]])
+    return SeenBox(np.array([2 * half, 2 * half, 0.1]), np.vstack([bottom, bottom + np.array([0.0, 0.0, 0.1])]))
+
+
+def test_room_between_boxes_is_less_than_their_distance() -> None:
+    assert box_at(0.0, 0.05).distance_m(box_at(0.3, 0.05)) == pytest.approx(0.3)
+    assert box_at(0.0, 0.05).room_m(box_at(0.3, 0.05)) == pytest.approx(0.2)
+    assert box_at(0.0, 0.05).room_m(box_at(0.05, 0.05)) == 0.0
+    assert read_box("no box") is None
