@@ -129,17 +129,19 @@ class SpokenTrials:
         operator = self.operator(answer if waiting else None)
         texts = [WHICH] if waiting else [WHICH, ANSWER]
 
+        said: list[str] = []
+
         def speak() -> None:
             for text in texts:
                 if text == ANSWER:
                     answered.append(time.monotonic())
-                operator.carry_out(text)
+                said.append(operator.carry_out(text).answer)
 
         speaking = threading.Thread(target=speak, daemon=True)
         speaking.start()
-        self._wait(lambda: bool(answered), speaking)
+        self._wait(lambda: bool(answered), speaking, said)
         del self._readings[:]
-        moved_s = self._wait(lambda: self._speed() > MOVING, speaking)
+        moved_s = self._wait(lambda: self._speed() > MOVING, speaking, said)
         operator.cancel()
         speaking.join()
         return moved_s - answered[0]
@@ -189,12 +191,12 @@ class SpokenTrials:
         if not answer.success:
             raise ToolError(ErrorCode.INTERNAL, f"{name} failed: {answer.message}")
 
-    def _wait(self, condition: Callable[[], bool], speaking: threading.Thread) -> float:
+    def _wait(self, condition: Callable[[], bool], speaking: threading.Thread, said: list[str]) -> float:
         """When a condition was met, by the monotonic clock [s]. Raises ToolError TIMEOUT."""
         until_s = time.monotonic() + LONGEST_S
         while not condition():
             if time.monotonic() > until_s or not speaking.is_alive():
-                raise ToolError(ErrorCode.TIMEOUT, f"The arm did not move within {LONGEST_S:g} s of the words.")
+                raise ToolError(ErrorCode.TIMEOUT, f"The arm did not move within {LONGEST_S:g} s; I was told: {said}")
             time.sleep(_LOOK_S)
         return time.monotonic()
 
