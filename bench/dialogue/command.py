@@ -21,19 +21,21 @@ from bench.dialogue.conversation import (
     record_from,
 )
 from bench.dialogue.outcomes import OUTCOMES
-from bench.dialogue.saying_job import SaidJob, crashed_line, said_jobs, say_line
+from bench.dialogue.saying_job import SaidJob, crashed_lines, said_jobs, say_lines
 from bench.dialogue.undoing import UndoJob, crashed_undo, undo_once
 from bench.grasp.records import RunFolder, resumed
 from bench.stats import format_report, machine, publish, rate_row, timing_row
 from training.pool.parallel import run_jobs
 
 SaidSource = Literal["", "tuned", "unseen"]
+_CONVERSATIONS = 40
+"""Conversations where no number is named: of every second kind one, in minutes."""
 _WRONG = ("false success", "guessed at a tie", "wrong answer", "moved unasked")
 """Outcomes that claim what is not so, or move what nobody asked for: the exit status is 1."""
 
 
 def bench_dialogue(
-    n: int = 40,
+    n: int | None = None,
     first_seed: int = 0,
     said: SaidSource = "",
     undo: int = 0,
@@ -47,14 +49,14 @@ def bench_dialogue(
     The exit status is 1 where success was claimed of what is not so, or something moved that nobody asked for.
 
     Args:
-        n: Conversations; with `--said` so many sentences at most.
+        n: Conversations, 40 where left out; with `--said` so many of the sentences, all where left out.
         first_seed: Seed of the first conversation, which decides its first kind too.
         said: Sentences that were written by hand instead, each said once: `tuned` may be worked on, `unseen` not.
         undo: Deeds instead that are taken back, of each kind in turn; measured is how far off the thing stands.
         out: Folder for what came of each conversation; the same command goes on after a break.
         jobs: Processes.
     """
-    require_at_least(1, n=n, jobs=jobs)
+    require_at_least(1, jobs=jobs, **({} if n is None else {"n": n}))
     require_at_least(0, first_seed=first_seed, undo=undo)
     backends.require_known()
     began = time.monotonic()
@@ -84,12 +86,13 @@ def bench_dialogue(
 DialogueJob = ConversationJob | SaidJob | UndoJob
 
 
-def _work(n: int, first_seed: int, said: SaidSource, undo: int, backends: BackendOptions) -> list[DialogueJob]:
+def _work(n: int | None, first_seed: int, said: SaidSource, undo: int, backends: BackendOptions) -> list[DialogueJob]:
     if said:
-        lines: list[DialogueJob] = list(said_jobs(said, backends)[:n])
-        say(f"{len(lines)} sentences written by hand, {said}, perception {backends.perception}")
-        return lines
-    count = undo or n
+        groups = said_jobs(said, backends, n)
+        count = sum(len(job.lines) for job in groups)
+        say(f"{count} sentences written by hand, {said}, perception {backends.perception}")
+        return [*groups]
+    count = undo or n or _CONVERSATIONS
     what = "deeds to take back" if undo else "conversations"
     say(f"{count} {what}, seeds {first_seed}..{first_seed + count - 1}, perception {backends.perception}")
     seeds = range(first_seed, first_seed + count)
@@ -122,13 +125,13 @@ class _Keeping:
 
 def _do(job: DialogueJob) -> list[UtteranceRecord]:
     if isinstance(job, SaidJob):
-        return say_line(job)
+        return say_lines(job)
     return undo_once(job) if isinstance(job, UndoJob) else hold_conversation(job)
 
 
 def _crashed(job: DialogueJob, why: str) -> list[UtteranceRecord]:
     if isinstance(job, SaidJob):
-        return crashed_line(job, why)
+        return crashed_lines(job, why)
     return crashed_undo(job, why) if isinstance(job, UndoJob) else crashed(job, why)
 
 

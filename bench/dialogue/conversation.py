@@ -12,6 +12,7 @@ import numpy as np
 from agent_node.agent import Agent
 from agent_node.console.options import BackendOptions
 from agent_node.dialogue.dialogue import Dialogue
+from agent_node.dialogue.memory import OperatorMemory, RobotMemory
 from agent_node.episode import Episode
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Policy
@@ -37,7 +38,7 @@ SUITES = ("spacetools",)
 _SCENES = 40
 """Scenes that are tried for a conversation that begins with a certain kind."""
 _HOLDS_S = (THRESHOLDS.hold_s, THRESHOLDS.still_s)
-"""How long the world is let alone after each utterance [s], as `sim.tasks.arranged.ArrangedTask` asks for."""
+"""How long the world is let alone after an utterance that moved the arm [s], as `ArrangedTask` asks."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,11 @@ class TalkedTo:
     dialogue: Dialogue = field(init=False)
 
     def __post_init__(self) -> None:
-        self.dialogue = Dialogue(self._carry_out)
+        self.begin()
+
+    def begin(self, robot: RobotMemory | None = None, operator: OperatorMemory | None = None) -> None:
+        """Begin a dialogue, with these memories where there are some."""
+        self.dialogue = Dialogue(self._carry_out, robot, operator)
 
     def _carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
         return Agent(policy or ScriptedPolicy(), self.station.toolbox).run(sentence)
@@ -132,7 +137,8 @@ class TalkedTo:
         processor = time.process_time() - processor
         moved_at = station.arm.first_motion_at
         try:
-            found = judge_said(said, turn, judge.history(_HOLDS_S))
+            # Where no time passed nothing moved, and nothing has to come to rest.
+            found = judge_said(said, turn, judge.history(_HOLDS_S if judge.sim_time_s else (0.0, 0.0)))
         except ToolError as error:
             if error.code != ErrorCode.INTERNAL:
                 raise
@@ -154,7 +160,7 @@ class TalkedTo:
 
 def station_of(scene: Scene, seed: int, backends: BackendOptions) -> Station:
     """A station of its own for a conversation."""
-    return Station(scene, StationConfig(**vars(backends), seed=seed % 1000, suites=SUITES))
+    return Station(scene, StationConfig(**vars(backends), seed=seed % 1000, suites=SUITES, sleep=True))
 
 
 def hold_conversation(job: ConversationJob) -> list[UtteranceRecord]:

@@ -1,8 +1,10 @@
-"""Says one sentence that was written by hand, after what was said before it, on a station of its own."""
+"""Says sentences that were written by hand, each after what was said before it, on one station for those of a kind."""
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from agent_node.console.options import BackendOptions
 from bench.dialogue.conversation import TalkedTo, UtteranceRecord, station_of
@@ -12,40 +14,63 @@ from tool_nodes.results import ErrorCode
 
 @dataclass(frozen=True)
 class SaidJob:
-    """One sentence of a half."""
+    """Sentences of a half with the same scene, after the same words.
+
+    Attributes:
+        half: Half of the sentences.
+        index: Number of the first one in its file.
+        lines: The sentences.
+        backends: Perception.
+    """
 
     half: SaidHalf
     index: int
-    line: HandwrittenLine
+    lines: tuple[HandwrittenLine, ...]
     backends: BackendOptions
 
     @property
     def key(self) -> str:
         """Name under which it is kept."""
-        return f"{self.half}_{self.index:03d}"
+        return f"{self.half}_{self.index:03d}_{len(self.lines)}"
 
 
-def said_jobs(half: SaidHalf, backends: BackendOptions) -> list[SaidJob]:
-    """A job for every sentence of a half."""
-    return [SaidJob(half, index, line, backends) for index, line in enumerate(load_lines(half))]
+def said_jobs(half: SaidHalf, backends: BackendOptions, n: int | None = None) -> list[SaidJob]:
+    """Jobs for n sentences of a half, spread evenly over it; for all where None."""
+    lines = list(enumerate(load_lines(half)))
+    count = len(lines) if n is None else min(n, len(lines))
+    chosen = [lines[k * len(lines) // count] for k in range(count)]
+    jobs = []
+    for _, group in groupby(chosen, key=lambda pair: (pair[1].scene_seed, pair[1].after)):
+        first, *rest = list(group)
+        jobs.append(SaidJob(half, first[0], tuple(line for _, line in (first, *rest)), backends))
+    return jobs
 
 
-def say_line(job: SaidJob) -> list[UtteranceRecord]:
-    """What came of a sentence; unscored where what was to be done before it failed."""
-    line = job.line
+def say_lines(job: SaidJob) -> list[UtteranceRecord]:
+    """What came of each sentence, from the same moment; unscored where what was said before it failed."""
+    line = job.lines[0]
     robot = TalkedTo(station_of(line.scene, line.scene_seed, job.backends))
-    start = robot.station.world.snapshot()
+    station, start = robot.station, robot.station.world.snapshot()
     for words in line.after:
         turn = robot.say(words)
         # A question that is open is what some sentences answer.
-        if not turn.success and turn.error_code not in (ErrorCode.AMBIGUOUS, ErrorCode.NOT_UNDERSTOOD):
-            return crashed_line(job, f"before it {words!r} failed: {turn.answer}")
-    robot.station.world.hold(0.5)
-    said = said_of(line, start, robot.station.world.snapshot())
-    return [replace(robot.judged(job.index, said), closed=not line.open)]
+        if not turn.success and not (turn.asking or turn.error_code == ErrorCode.AMBIGUOUS):
+            return crashed_lines(job, f"before it {words!r} failed: {turn.answer}")
+    station.world.hold(0.5)
+    moment = station.save()
+    memories = robot.dialogue.robot, robot.dialogue.operator
+    records = []
+    for line in job.lines:
+        station.restore(moment)
+        robot.begin(*copy.deepcopy(memories))
+        record = robot.judged(job.index, said_of(line, start, station.world.snapshot()))
+        records.append(replace(record, closed=not line.open))
+    return records
 
 
-def crashed_line(job: SaidJob, why: str) -> list[UtteranceRecord]:
-    """The record of a sentence that gave none."""
-    line = job.line
-    return [UtteranceRecord(job.index, line.kind, line.words, line.meaning, "unscored", (why,), closed=not line.open)]
+def crashed_lines(job: SaidJob, why: str) -> list[UtteranceRecord]:
+    """The records of sentences that gave none."""
+    return [
+        UtteranceRecord(job.index, line.kind, line.words, line.meaning, "unscored", (why,), closed=not line.open)
+        for line in job.lines
+    ]
