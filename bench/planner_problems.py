@@ -19,7 +19,7 @@ from bench.planning_worlds import draw_problem
 from tool_nodes.geometry import pose, rotation_angle, rotation_z, transform
 from tool_nodes.motion.collision import Checker
 from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.limits import MotionLimits, check_trajectory
+from tool_nodes.motion.limits import MotionLimits, between, check_trajectory
 from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.scene_model import SceneModel, attached_opening
@@ -244,7 +244,7 @@ def _faults(trajectory: Trajectory, question: PlannerQuestion, robot: RobotModel
     except ToolError as error:
         found.append(error.message)
     checker = Checker(SceneModel(scene, robot), question.start)
-    if not checker.path_free(q):
+    if not checker.path_free(between(trajectory)):
         found.append(checker.error("its path").message)
     return [*found, *_misses(q, question, Chain(robot), robot)]
 

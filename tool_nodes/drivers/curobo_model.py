@@ -87,6 +87,10 @@ def padded(balls: FloatArray, count: int) -> FloatArray:
     return np.vstack([balls, none])
 
 
+CUBE_SIDE = float(np.cbrt(4.0 / 3.0 * np.pi))
+"""Side of the cube that has the volume of a ball, in the ball's radii [-]. The cube around the ball reaches 0.73 radii
+beyond it at its corners, where 1 of 23 questions among points had its start."""
+
 HELD_COUNT = ATTACHED_SPHERES
 """Balls that cuRobo's robot has for what is held."""
 
@@ -96,14 +100,15 @@ def cuboids(
 ) -> list[tuple[str, list[float], list[float]]]:
     """(name, [x, y, z, qw, qx, qy, qz], side lengths) of every obstacle in the base frame [m].
 
-    Boxes are grown by the scene's margin, and each point of the cloud is the cube around its grown ball, because
-    cuRobo's primitives are cuboids. The table is a slab with a hole beneath the base, whose balls reach into it.
+    Boxes are grown by the scene's margin, and each point of the cloud is the cube of its grown ball's volume, because
+    cuRobo's primitives are cuboids: whether a path meets the ball itself, the check of every answer says. The table is a
+    slab with a hole beneath the base, whose balls reach into it.
     """
     found = _table(scene.table_z, robot, model)
     for index, box in enumerate(scene.boxes):
         sides = 2.0 * (np.asarray(box.half_extents, float) + scene.margin)
         found.append((f"box_{index}", pose_list(np.asarray(box.T_parent_box, float)), sides.tolist()))
-    side = [2.0 * (scene.point_radius + scene.margin)] * 3
+    side = [CUBE_SIDE * (scene.point_radius + scene.margin)] * 3
     found += [
         (f"point_{index}", [x, y, z, 1.0, 0.0, 0.0, 0.0], side)
         for index, (x, y, z) in enumerate(np.asarray(scene.points, float).tolist())

@@ -149,12 +149,14 @@ def test_the_real_part_of_a_quaternion_comes_first(double: PackageDouble) -> Non
     np.testing.assert_allclose(box.dims, 2.0 * (np.array([0.05, 0.02, 0.05]) + turned.margin))
 
 
-def test_points_of_the_cloud_are_cubes_around_their_balls() -> None:
+def test_points_of_the_cloud_are_cubes_of_their_balls_volume() -> None:
     points = np.array([[0.4, 0.1, 0.02], [0.5, -0.1, 0.3]])
     scene = CollisionScene(points=points, point_radius=0.012)
     found = [entry for entry in cuboids(scene, GEN3, collision_model(GEN3)) if entry[0].startswith("point")]
     np.testing.assert_array_equal([entry[1][:3] for entry in found], points)
-    assert {tuple(entry[2]) for entry in found} == {(2 * (0.012 + scene.margin),) * 3}
+    volume = 4.0 / 3.0 * np.pi * (0.012 + scene.margin) ** 3
+    np.testing.assert_allclose([np.prod(entry[2]) for entry in found], volume)
+    assert all(len(set(entry[2])) == 1 for entry in found)
 
 
 def test_the_table_leaves_the_base_out_and_nothing_else() -> None:
