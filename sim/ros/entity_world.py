@@ -33,6 +33,9 @@ from tool_nodes.types import FloatArray
 
 MOVED_RAD = 1e-3
 """A joint that has turned by more than this since the log began has begun to move [rad]; a round figure above noise."""
+OVERTAKEN_S = 0.2
+"""A message whose stamp is older than the newest by less than this was overtaken [s]; by more, the clock went back. Two
+periods of a broadcaster at 10 Hz."""
 MAX_SAMPLES = 25 * 600
 """States kept for the judge; ten minutes [-]."""
 _POLL_S = 0.01
@@ -84,12 +87,17 @@ class HeardTopics:
         found = {name: float(positions[name]) for name in self._known if name in positions}
         with self._lock:
             stamp = nanoseconds(message.header.stamp) / 1e9
-            if self._times and stamp < self._times[-1]:  # the clock went back: the simulation was reset
+            if self._times and stamp < self._times[-1] - OVERTAKEN_S:  # the simulation was reset
                 self._times.clear()
                 self._positions.clear()
-            # Arm and gripper may come from two broadcasters.
-            self._times.append(stamp)
-            self._positions.append((self._positions[-1] if self._positions else {}) | found)
+            # Arm and gripper may come from two broadcasters, whose messages overtake each other.
+            place = bisect.bisect_right(self._times, stamp)
+            self._times.insert(place, stamp)
+            before = self._positions[place - 1] if place else {}
+            self._positions.insert(place, before)
+            for index, known in enumerate(self._positions[place:], place):
+                taken = {name: value for name, value in found.items() if known.get(name) == before.get(name)}
+                self._positions[index] = known | taken  # but what is newer stays
             del self._times[:-MAX_SAMPLES], self._positions[:-MAX_SAMPLES]
 
     def _hear_clock(self, message: Any) -> None:
@@ -161,7 +169,7 @@ class EntityWorld:
         self._logged: tuple[tuple[float, float] | None, list[tuple[float, FloatArray]]] = (None, [])
         self._started: dict[str, float] = {}
         self._moved_at: float | None = None
-        self._lock = threading.Lock()
+        self._lock, self._look = threading.Lock(), threading.Lock()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self.record()
@@ -188,6 +196,10 @@ class EntityWorld:
 
     def record(self) -> _Sample:
         """Look at the entities once, and keep what is newer than the newest look. Raises ToolError."""
+        with self._look:  # the answer to an older look would be taken for a clock that went back
+            return self._record()
+
+    def _record(self) -> _Sample:
         request = GetEntitiesStates.Request(filters=EntityFilters(filter=self._simulator.filter))
         answer = self._link.call(GetEntitiesStates, self._simulator.service("get_entities_states"), request)
         if answer.result.result != answer.result.RESULT_OK:

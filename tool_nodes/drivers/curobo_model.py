@@ -101,8 +101,8 @@ def cuboids(
     """(name, [x, y, z, qw, qx, qy, qz], side lengths) of every obstacle in the base frame [m].
 
     Boxes are grown by the scene's margin, and each point of the cloud is the cube of its grown ball's volume, because
-    cuRobo's primitives are cuboids: whether a path meets the ball itself, the check of every answer says. The table is a
-    slab with a hole beneath the base, whose balls reach into it.
+    cuRobo's primitives are cuboids: whether a path meets the ball itself, the check of every answer says. The table is
+    a slab with a hole beneath the base, whose balls reach into it.
     """
     found = _table(scene.table_z, robot, model)
     for index, box in enumerate(scene.boxes):

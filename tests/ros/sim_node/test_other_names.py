@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,8 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulation_interfaces.msg import Resource
+from builtin_interfaces.msg import Time
+from sensor_msgs.msg import JointState
+from simulation_interfaces.msg import EntityState, Resource
 from simulation_interfaces.srv import GetEntities, GetSimulationState, LoadWorld, SpawnEntity
+from std_msgs.msg import Header
 
 from sim.ros import anew
 from sim.ros.anew import SceneSpawner
@@ -106,3 +110,45 @@ def test_gazebo_has_its_services_in_a_namespace_and_is_stepped_there(start: Star
     with pytest.raises(ToolError, match="given other scenes: isaac"):
         SceneSpawner(link, topics, GAZEBO, ROBOT, Path())
     assert graph.call(GetSimulationState, "/gzserver/get_simulation_state").state.state != 1
+
+
+def test_looks_at_once_and_joints_that_overtake_each_other_lose_nothing_of_the_log() -> None:
+    heard: dict[str, Callable[[Any], None]] = {}
+    node: Any = SimpleNamespace(create_subscription=lambda kind, topic, hear, depth: heard.update({topic: hear}))
+    topics = HeardTopics(node, ROBOT)
+    arm, jaws = ROBOT.arm_joints[0], ROBOT.gripper.joint
+
+    def hear(seconds: float, name: str, position: float) -> None:
+        stamp = Time(sec=int(seconds), nanosec=round(seconds % 1 * 1e9))
+        heard["/joint_states"](JointState(header=Header(stamp=stamp), name=[name], position=[position]))
+
+    for count in range(1, 20):
+        hear(0.1 * count, arm, 0.1 * count)
+        hear(0.1 * count - 0.01, jaws, 0.5)  # always a little behind
+    assert topics.joints_at(0.5) == pytest.approx({arm: 0.5, jaws: 0.5})
+    assert topics.joints_at(1.85)[jaws] == pytest.approx(0.5)
+    hear(0.1, arm, 0.0)  # a reset
+    assert topics.joints_at(1.0) == {arm: 0.0}
+
+    scene, clock, second = named_scene("example"), iter(range(1, 100)), threading.Event()
+    names = [placed.id for placed in scene.objects]
+
+    def call(kind: Any, name: str, request: Any) -> Any:
+        at = next(clock)
+        if at == 3:
+            second.wait(0.3)  # time enough for another look to be answered first
+        elif at == 4:
+            second.set()
+        states = [EntityState(header=Header(stamp=Time(sec=at))) for _ in names]
+        return SimpleNamespace(entities=names, states=states, result=SimpleNamespace(result=1, RESULT_OK=1))
+
+    link = SimpleNamespace(call=call, deadlines=Deadlines())
+    world = EntityWorld(link, topics, GAZEBO, scene, ROBOT)
+    world.record()
+    looks = [threading.Thread(target=world.record) for _ in range(2)]
+    for look in looks:
+        look.start()
+    for look in looks:
+        look.join()
+    times = [at for at, _ in world.log]
+    assert (times[0], times[-1]) == pytest.approx((1.0, 4.0))
