@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from agent_node.dialogue.acts import Act, Deed, FollowUp, QuestionAct, SmallTalk
@@ -47,8 +47,17 @@ class Answered:
     other: str = ""
 
 
-def question_of(episode: Episode, command: str, asked_s: float) -> OpenQuestion:
-    """The question that an episode has ended with, its candidates numbered where it has any."""
+def question_of(
+    episode: Episode, command: str, asked_s: float, shown: Callable[[str], str] = lambda words: words
+) -> OpenQuestion:
+    """The question that an episode has ended with, its candidates numbered where it has any.
+
+    Args:
+        episode: The command that asks.
+        command: Its words.
+        asked_s: Time when it was asked, seconds since the epoch.
+        shown: Gives words of a candidate with the operator's left and right.
+    """
     asked = _WHICH.match(episode.answer)
     found = [
         Choice(match[1].strip().removeprefix("or ")[:_NAMES], _found_at(episode, (float(match[2]), float(match[3]))))
@@ -57,9 +66,9 @@ def question_of(episode: Episode, command: str, asked_s: float) -> OpenQuestion:
     if asked is None or len(found) < 2:
         return OpenQuestion(episode.answer, command, asked_s)
     named = f"{asked[1]}{asked[2] or ''}"
-    listed = [f"{k}. {each.words} at {at_point(each.point)}" for k, each in enumerate(found, 1) if each.point]
+    listed = [f"{k}. {shown(each.words)} at {at_point(each.point)}" for k, each in enumerate(found, 1) if each.point]
     text = f"Which {named} do you mean: {', '.join(listed[:-1])} or {listed[-1]}?"
-    text += f' Answer such as "{found[0].words}" or "number 2".'
+    text += f' Answer such as "{shown(found[0].words)}" or "number 2".'
     return OpenQuestion(text, command, asked_s, named, tuple(found))
 
 

@@ -10,41 +10,30 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from agent_node.dialogue.acts import (
     Act,
     Deed,
     FollowUp,
-    GroupAct,
     QuestionAct,
-    Refused,
-    SkillAct,
     SmallTalk,
-    Unsure,
 )
-from agent_node.dialogue.answering import answered, question_of, which_command
+from agent_node.dialogue.answering import answered
 from agent_node.dialogue.clauses import parses
-from agent_node.dialogue.follow_ups import FollowUps
-from agent_node.dialogue.learning import learn, named_thing
-from agent_node.dialogue.looking import LookPolicy, found
+from agent_node.dialogue.doing import CarryOut, Check, Doer, TurnSoFar
+from agent_node.dialogue.learning import without_point
 from agent_node.dialogue.memory import ANSWER_WITHIN_S, OpenQuestion, OperatorMemory, RobotMemory
 from agent_node.dialogue.memory_file import MemoryFile
-from agent_node.dialogue.naming import named_again, resolved
+from agent_node.dialogue.naming import resolved
 from agent_node.dialogue.reading import read
-from agent_node.dialogue.sequences import steps_of
-from agent_node.dialogue.wordings import table
 from agent_node.episode import Episode
-from agent_node.policy import Policy
+from agent_node.policies.scripted.commands import parse_command
 from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.results import ErrorCode, ToolError, invalid
 
-CarryOut = Callable[[str, Policy | None, str], Episode]
-"""Carries out one command: its sentence, the policy that does it (None: the session's own), and what is remembered, as
-text for a model. It raises ToolError where the command cannot begin."""
-Check = Callable[[str], ToolError | None]
-"""Why the session's policy will not read a command; None where it may."""
+__all__ = ["CarryOut", "Check", "Dialogue", "DialogueTurn"]
 
 
 @dataclass(frozen=True)
@@ -68,22 +57,6 @@ class DialogueTurn:
     question: OpenQuestion | None = None
     done: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
-
-
-@dataclass
-class _Turn:
-    """An utterance while it is carried out."""
-
-    answers: list[str] = field(default_factory=list)
-    episodes: list[Episode] = field(default_factory=list)
-    code: ErrorCode | None = None
-    failed: bool = False
-
-    def fail(self, code: ErrorCode | None, answer: str) -> None:
-        """Note what went wrong first."""
-        self.answers.append(answer)
-        self.code = self.code if self.failed else code
-        self.failed = True
 
 
 class Dialogue:
@@ -117,12 +90,12 @@ class Dialogue:
     ) -> None:
         self.robot = RobotMemory() if robot is None else robot
         self.operator = OperatorMemory() if operator is None else operator
-        self._run, self._tell, self._stopped, self._check = run, tell, stopped, check
+        self._tell, self._stopped, self._check = tell, stopped, check
         self._kept, self._clock = tuple(kept), clock
-        self._protocol = protocol or load_protocol("spacetools")
         self._speaking = threading.Lock()
         self._pausing = threading.Event()
-        self._follow_ups = FollowUps(self.robot, self.operator, self._clock)
+        written = protocol or load_protocol("spacetools")
+        self._doer = Doer(run, self.robot, self.operator, check, written, clock)
 
     def say(self, words: str) -> DialogueTurn:
         """Carry out what the operator says, to its end. Never raises for what was said or what a tool did.
@@ -137,7 +110,7 @@ class Dialogue:
             for file in self._kept:
                 file.read()
             self._pausing.clear()
-            turn = _Turn()
+            turn = TurnSoFar()
             try:
                 self._hear(words, turn)
             finally:
@@ -171,7 +144,7 @@ class Dialogue:
 
     # ---- What is heard ----
 
-    def _hear(self, words: str, turn: _Turn) -> None:
+    def _hear(self, words: str, turn: TurnSoFar) -> None:
         closed = self.close_old_question()
         parts = read(words)
         acts = [part.act for part in parts]
@@ -190,10 +163,10 @@ class Dialogue:
         else:
             self._plan([part.said for part in parts], turn)
 
-    def _hear_answer(self, question: OpenQuestion, words: str, acts: Sequence[Act], turn: _Turn) -> bool:
+    def _hear_answer(self, question: OpenQuestion, words: str, acts: Sequence[Act], turn: TurnSoFar) -> bool:
         """True where words answer the question that waits, or are to be said again."""
         operator = self.operator
-        meant = answered(question, words, acts, operator.answered, operator.chosen)
+        meant = answered(question, self._doer.seen(words), acts, operator.answered, operator.chosen)
         if meant.other == "keep":
             return False
         if meant.again:
@@ -225,7 +198,7 @@ class Dialogue:
                 turn.answers.append(question.text)
         return True
 
-    def _follow(self, act: Act, said: str, turn: _Turn) -> None:
+    def _follow(self, act: Act, said: str, turn: TurnSoFar) -> None:
         """Carry out an utterance of one act."""
         if isinstance(act, FollowUp) and act.kind in ("go_on", "skip"):
             self._go_on(act.kind, turn)
@@ -234,23 +207,35 @@ class Dialogue:
 
     # ---- Plans ----
 
-    def _plan(self, steps: list[str], turn: _Turn) -> None:
+    def _plan(self, steps: list[str], turn: TurnSoFar) -> None:
         """Show a plan of several steps, and carry it out; nothing moves where one of them cannot be read."""
+        held = "" if self.robot.held is None else self.robot.held.thing
         for step in steps:
-            problem = self._problem(step)
+            problem, held = self._problem(step, held)
             if problem is not None:
                 turn.fail(problem.code, f'Nothing has moved, as I cannot do "{step}": {problem}')
                 return
         self._tell(_shown(steps))
         self._carry_on(steps, turn)
 
-    def _problem(self, step: str) -> ToolError | None:
+    def _problem(self, step: str, held: str) -> tuple[ToolError | None, str]:
+        """Why a step of a plan cannot be done, as far as that is known before; and what is held after it."""
         acts = [part.act for part in read(step)]
         if len(acts) != 1 or not isinstance(acts[0], Deed):
-            return None
-        return self._check(resolved(step, "thing")) if self._check(step) is not None else None
+            return None, held if all(isinstance(act, QuestionAct | SmallTalk) for act in acts) else ""
+        text = self._doer.seen(step)
+        text = text if self._check(text) is None else resolved(text, "thing")
+        problem = self._check(text)
+        if problem is not None or parses(text) is not None:
+            return problem, ""
+        command = parse_command(text)
+        if command.target is not None and held and held != "thing" and without_point(command.target.plain) != held:
+            hint = "Say where to put it first."
+            return ToolError(ErrorCode.ALREADY_HOLDING, f"the gripper would still hold the {held}.", hint), held
+        picks = command.action == "pick" and command.target is not None
+        return None, without_point(command.target.plain) if picks and command.target is not None else ""
 
-    def _carry_on(self, steps: list[str], turn: _Turn, fresh: bool = False) -> None:
+    def _carry_on(self, steps: list[str], turn: TurnSoFar, fresh: bool = False) -> None:
         """Carry out steps one after the other, up to the first that fails.
 
         Args:
@@ -311,7 +296,7 @@ class Dialogue:
     def _drop_plan(self) -> None:
         self.operator.done, self.operator.left, self.operator.stopped_because = [], [], ""
 
-    def _go_on(self, kind: str, turn: _Turn) -> None:
+    def _go_on(self, kind: str, turn: TurnSoFar) -> None:
         operator = self.operator
         if not operator.left:
             turn.fail(ErrorCode.INVALID_ARGUMENT, "There is no plan that I could go on with.")
@@ -329,98 +314,19 @@ class Dialogue:
             return
         self._carry_on(steps, turn)
 
-    # ---- One step ----
-
-    def _step(self, said: str, turn: _Turn, planned: bool) -> list[str] | None:
+    def _step(self, said: str, turn: TurnSoFar, planned: bool) -> list[str] | None:
         """Carry out one step; steps in its place where it stands for others, else None."""
         parts = read(said)
         if len(parts) > 1:
             return [part.said for part in parts]
         act = parts[0].act
         try:
-            return self._act(act, said, turn)
+            return self._doer.act(act, said, turn)
         except ToolError as error:
             if error.code is ErrorCode.UNAVAILABLE and not turn.episodes and not planned:
                 raise
             turn.fail(error.code, str(error))
             return None
-
-    def _act(self, act: Act, said: str, turn: _Turn) -> list[str] | None:
-        operator = self.operator
-        match act:
-            case SmallTalk(kind):
-                turn.answers.append(table("smalltalk")[kind].answer)
-            case Refused(code, message):
-                turn.fail(code, message)
-            case Unsure(commands):
-                operator.question = which_command(commands, self._clock())
-                turn.fail(ErrorCode.AMBIGUOUS, operator.question.text)
-            case FollowUp():
-                return self._follow_up(act, turn)
-            case GroupAct():
-                return self._group(act, said, turn)
-            case SkillAct() | QuestionAct():
-                raise ToolError(ErrorCode.NOT_UNDERSTOOD, "That is not there yet.")
-            case Deed(text):
-                self._deed(text, turn)
-        return None
-
-    def _group(self, act: GroupAct, said: str, turn: _Turn) -> list[str]:
-        """The steps of what a look has to come before."""
-
-        def look(phrases: Sequence[str]) -> Mapping[str, list[tuple[float, float]]]:
-            turn.episodes.append(self._run(said, LookPolicy(phrases, self._protocol), ""))
-            return found(turn.episodes[-1])
-
-        steps = steps_of(act, look)
-        for step in steps:
-            problem = self._check(step)
-            if problem is not None:
-                raise problem
-        return steps
-
-    def _follow_up(self, act: FollowUp, turn: _Turn) -> list[str] | None:
-        if act.kind in ("undo", "put_back"):
-            command = self._follow_ups.taking_back(act)
-            self._deed(command, turn, taking_back=act.kind == "undo" or not act.words)
-            return None
-        if act.kind in ("go_on", "skip"):
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "There is no plan that I could go on with.")
-        meant = self._follow_ups.meant(act)
-        if isinstance(meant, str):
-            turn.answers.append(meant)
-            return None
-        return meant
-
-    def _deed(self, said: str, turn: _Turn, taking_back: bool = False) -> None:
-        """Have the session's policy carry out one command, and remember what came of it."""
-        text = resolved(said, self._last_thing(), holds=self.robot.held is not None)
-        episode = self._run(text, None, self._memory_text())
-        turn.episodes.append(episode)
-        deed = learn(self.robot, text, episode, self._clock(), undone=taking_back)
-        if taking_back and deed is not None and deed.success:
-            self._follow_ups.note_taken_back()
-        operator = self.operator
-        if deed is not None:
-            operator.last_thing = deed.thing
-        elif thing := named_thing(text):
-            operator.last_thing = thing
-        if not taking_back and (episode.success or episode.error_code is not ErrorCode.NOT_UNDERSTOOD):
-            operator.last_said = named_again(text, operator.last_thing)
-        if episode.error_code is ErrorCode.AMBIGUOUS:
-            operator.question = question_of(episode, text, self._clock())
-            turn.fail(ErrorCode.AMBIGUOUS, operator.question.text)
-        elif episode.error_code is not None or not episode.success:
-            turn.fail(episode.error_code, episode.answer)
-        else:
-            turn.answers.append(episode.answer)
-
-    def _last_thing(self) -> str:
-        """Words for what "it" means: with its point where that is known."""
-        return self._follow_ups.last_thing()
-
-    def _memory_text(self) -> str:
-        return self.robot.text()
 
 
 def _goes_on(acts: Sequence[Act]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from agent_node.dialogue.clauses import parses
@@ -13,6 +14,33 @@ from tool_nodes.language.words import tokenize, word_set
 
 _PRONOUNS = ("it", "that", "this", "them")
 """Words that may mean the thing that was spoken of last."""
+
+
+_SIDE = re.compile(
+    r"\b(?:(?P<whose>my|your|the robot'?s|the arm'?s)(?: own)? )?"
+    r"(?P<side>left|right)(?=(?:most)?\b)(?! (?:now|away|after|over|alone)\b)",
+    re.IGNORECASE,
+)
+"""A side, and whose it is where that is said."""
+
+
+def in_the_picture(text: str, robots: bool = False) -> str:
+    """A text whose left and right are those of the scene camera's picture, as every policy takes them.
+
+    The camera stands opposite the robot, as the operator does: "my left" is the picture's, and "your left" its right.
+
+    Args:
+        text: What was said.
+        robots: A side of which nobody says whose it is, is the robot's too.
+    """
+
+    def seen(found: re.Match[str]) -> str:
+        whose, side = (found["whose"] or "").lower(), found["side"]
+        other = whose not in ("", "my") or (not whose and robots)
+        swapped = ("right" if side.lower() == "left" else "left") if other else side
+        return f"the {swapped}" if whose else swapped
+
+    return _SIDE.sub(seen, text)
 
 
 def resolved(text: str, thing: str, holds: bool = False) -> str:

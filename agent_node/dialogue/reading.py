@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from agent_node.dialogue.acts import Act, Deed, FollowUp, GroupAct, QuestionAct, Refused, SkillAct, SmallTalk, Unsure
 from agent_node.dialogue.clauses import SpokenClause, carry_verb_on, clauses_of, corrected, join_deeds, parses
 from agent_node.dialogue.languages import answer_in_its_language
-from agent_node.dialogue.wordings import WordingMatch, matches, table
+from agent_node.dialogue.wordings import WordingMatch, is_thing, joints, matches, table
 from agent_node.policies.scripted.commands import MAX_COMMAND
-from agent_node.policies.scripted.verbs import strip_politeness
+from agent_node.policies.scripted.verbs import VERBS, strip_politeness
 from tool_nodes.language.traced import Token, Traced
-from tool_nodes.language.words import tokenize, words_only
+from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, tokenize, words_only
 from tool_nodes.results import ErrorCode
 
 _SLOW = frozenset({"slow", "slowly", "gently", "carefully", "softly", "slower"})
@@ -50,10 +50,10 @@ def read(text: str) -> list[Read]:
         foreign = answer_in_its_language(plain, words)
         return [Read(Refused(ErrorCode.NOT_UNDERSTOOD, foreign or "I have heard no words."), plain)]
     whole = read_clause(SpokenClause(tuple(tokens), plain))
+    if whole is None or isinstance(whole, QuestionAct):  # "can you pick up the can?" asks politely
+        whole = Deed(plain) if parses(plain) is None else whole
     if whole is not None:
         return [Read(whole, plain)]
-    if parses(plain) is None:
-        return [Read(Deed(plain), plain)]
     if foreign := answer_in_its_language(plain, words):
         return [Read(Refused(ErrorCode.NOT_UNDERSTOOD, foreign), plain)]
     correction = corrected(plain, tokens)
@@ -61,8 +61,10 @@ def read(text: str) -> list[Read]:
         return read(correction) if correction != plain else [Read(Deed(plain), plain)]
     if correction is not None:
         return [Read(Unsure(correction), plain)]
-    parts = [_read_or_deed(clause) for clause in clauses_of(plain, tokens)]
-    parts = [Read(part.act, part.said) for part in parts]
+    clauses = clauses_of(plain, tokens)
+    parts = [_read_or_deed(clause, bool(k)) for k, clause in enumerate(clauses)]
+    if not all(_asks(part, clause) for part, clause in zip(parts, clauses, strict=True)):
+        return [Read(Deed(plain), plain)]  # a part says when, whether or how; the policy refuses that
     joined = join_deeds([(part.said, isinstance(part.act, Deed)) for part in parts])
     by_words = {part.said: part.act for part in parts}
     acts = [Read(by_words.get(said, Deed(said)), said) for said in joined]
@@ -76,9 +78,20 @@ def read(text: str) -> list[Read]:
     return acts if len(acts) > 1 else [Read(Deed(plain), plain)]
 
 
-def _read_or_deed(clause: SpokenClause) -> Read:
+def _read_or_deed(clause: SpokenClause, later: bool) -> Read:
+    """The act of a clause; a thing alone, after a command, is for the same to be done with."""
     act = read_clause(clause)
+    if act is None and later and is_thing(" ".join(_signs_as_commas(clause.tokens))):
+        return Read(FollowUp("same_with", clause.said), f"the same with {clause.said}")
     return Read(Deed(clause.said) if act is None else act, clause.said)
+
+
+def _asks(part: Read, clause: SpokenClause) -> bool:
+    """Whether a clause asks for something by itself, with a verb or by a wording of a table."""
+    first = clause.tokens[0] if clause.tokens else ""
+    asks = not isinstance(part.act, Deed) or parses(part.said) is None
+    orders = first not in FUNCTION_WORDS and clause.tokens[1:2] and clause.tokens[1] in DETERMINERS
+    return bool(asks or orders or first in VERBS or first in joints()["begins a question"])
 
 
 def _carried_on(part: Read) -> list[Read]:

@@ -296,6 +296,7 @@ def is_thing(text: str) -> bool:
     """Whether words are one noun phrase and nothing else."""
     words = text.split()
     joined = {"and", "or", "then", "but"} & set(words)
+    joined |= {word for word in words[1:] if word.isdigit() or word in NUMBERS}  # "the apple 10 cm" is two things said
     if not words or joined or any(w in VERBS and w == VERBS[w][0] and k == 0 for k, w in enumerate(words)):
         return False
     if words[0] in FUNCTION_WORDS - {"them", "it"} or words[-1] in DETERMINERS | FUNCTION_WORDS - {"it", "them"}:
@@ -312,7 +313,7 @@ def is_thing(text: str) -> bool:
 @functools.lru_cache(maxsize=4096)
 def is_several(text: str) -> bool:
     """Whether words are one noun phrase of several things; "crackers", the name of a product, is none."""
-    if not is_thing(text) or set(text.split()) & {"it", "them", "both", "all", "one"}:
+    if not is_thing(text) or set(text.split()) & {"it", "them", "both", "all", "one", *NUMBERS}:
         return False
     phrase = parse_noun_phrase(text)
     return phrase.plural and (phrase.head or "things") not in _names_in_plural()
@@ -333,8 +334,8 @@ def number_of(text: str) -> int | None:
     """The number that a word says, from 1 on; None for another word."""
     if text.isdigit():
         return int(text) if 0 < int(text) < _TOO_MANY else None
-    if text == "one":
-        return 1
+    if text in ("one", "both", "couple", "pair"):
+        return 1 if text == "one" else None
     return NUMBERS.get(text) or (ORDINALS[text] if ORDINALS.get(text, 0) > 0 else None)
 
 

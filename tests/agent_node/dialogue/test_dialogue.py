@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from agent_node.dialogue.dialogue import Dialogue
+from agent_node.dialogue.naming import in_the_picture
 from agent_node.episode import Episode
 from agent_node.policy import Policy
 from tests.agent_node.dialogue.operators import Clock, TextRobot, dialogue
@@ -209,3 +210,55 @@ def test_an_answer_that_fits_none_of_the_candidates_leaves_the_question_open() -
     assert turn.error_code is ErrorCode.OBJECT_NOT_FOUND
     assert turn.question is not None
     assert talk.say("the left one").success
+
+
+@pytest.mark.parametrize(
+    ("said", "seen"),
+    [
+        ("pick up the can on your left", "pick up the can on the right"),
+        ("pick up the can on my left", "pick up the can on the left"),
+        ("put the lemon on the robot's right side", "put the lemon on the left side"),
+        ("pick up the left can right now", "pick up the left can right now"),
+    ],
+)
+def test_left_and_right_are_those_of_whom_the_operator_names(said: str, seen: str) -> None:
+    assert in_the_picture(said) == seen
+
+
+def test_whose_left_it_is_may_be_said_once() -> None:
+    robot = TextRobot(endings=[None, WHICH])
+    talk = dialogue(robot)
+    assert "left and right are mine" in talk.say("left and right are yours").answer
+    turn = talk.say("pick up the leftmost can")
+    assert robot.said == ["pick up the rightmost can"]
+    assert turn.answer.startswith('In the camera\'s picture that is "pick up the rightmost can".')
+    asked = talk.say("put it next to the can")
+    assert "1. the right one at (0.210, 0.530) or 2. the left one at (0.480, 0.420)" in asked.answer
+
+
+def test_a_plan_that_would_grasp_with_a_full_hand_moves_nothing() -> None:
+    robot = TextRobot()
+    turn = dialogue(robot).say("pick up the lemon, then pick up the pear")
+    assert (turn.error_code, robot.said) == (ErrorCode.ALREADY_HOLDING, [])
+    assert "would still hold the lemon" in turn.answer
+
+
+def test_a_question_is_given_to_a_fixed_policy_and_is_no_deed() -> None:
+    policies: list[Policy | None] = []
+    robot = TextRobot()
+
+    def run(sentence: str, policy: Policy | None, memory: str) -> Episode:
+        policies.append(policy)
+        return robot(sentence, policy, memory)
+
+    Dialogue(run).say("What did you do?")
+    assert policies[0] is not None
+
+
+def test_why_not_can_be_answered_after_a_failure() -> None:
+    robot = TextRobot(endings=[(ErrorCode.PLACE_BLOCKED, "No room.")])
+    talk = dialogue(robot)
+    talk.say("put the lemon in the bowl")
+    assert talk.robot.deeds[-1].error_code == "PLACE_BLOCKED"
+    assert talk.robot.held is None
+    assert talk.robot.text() == '"put the lemon in the bowl" ended with PLACE_BLOCKED.'

@@ -23,6 +23,13 @@ def acts(text: str) -> list[object]:
         "the lemon should go in the bowl",
         "return the can to the bin",
         "gibberish of no kind",
+        "can you pick up the lemon?",
+        "after you put the banana in the bowl, pick up the pear",
+        "when I say go, pick up the apple",
+        "tomorrow, put the pear in the bowl",
+        "unless I stop you, put the pear in the bowl",
+        "pretend to put the apple in the bin",
+        "if you can, put the lemon in the bowl and if not the pear",
         "the can behind the box",
         "put one of the ketchups in the bin",
     ],
@@ -119,3 +126,9 @@ def test_control_characters_are_blanks() -> None:
 def test_small_talk_before_a_command_is_no_act_of_its_own() -> None:
     assert acts("Thanks! pick up the lemon") == [Deed("Thanks! pick up the lemon")]
     assert acts("Thanks a lot!") == [SmallTalk("thanks")]
+
+
+def test_a_thing_alone_after_a_command_is_for_the_same_to_be_done_with() -> None:
+    parts = read("put the lemon in the bin, then the pear")
+    assert [part.said for part in parts] == ["put the lemon in the bin", "the same with the pear"]
+    assert read(parts[1].said)[0].act == FollowUp("same_with", "the pear")

@@ -1,0 +1,192 @@
+"""Carries out single acts, and has what came of them remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agent_node.dialogue.acts import (
+    Act,
+    Deed,
+    FollowUp,
+    GroupAct,
+    QuestionAct,
+    Refused,
+    SkillAct,
+    SmallTalk,
+    Unsure,
+)
+from agent_node.dialogue.answering import question_of, which_command
+from agent_node.dialogue.follow_ups import FollowUps
+from agent_node.dialogue.learning import learn, named_thing, note_failure
+from agent_node.dialogue.looking import LookPolicy, found
+from agent_node.dialogue.memory import OperatorMemory, RobotMemory
+from agent_node.dialogue.naming import in_the_picture, named_again, resolved
+from agent_node.dialogue.questions import question_policy
+from agent_node.dialogue.sequences import steps_of
+from agent_node.dialogue.wordings import table
+from agent_node.episode import Episode
+from agent_node.policy import Policy
+from agent_node.protocol import Protocol
+from tool_nodes.results import ErrorCode, ToolError
+
+CarryOut = Callable[[str, Policy | None, str], Episode]
+"""Carries out one command: its sentence, the policy that does it (None: the session's own), and what is remembered, as
+text for a model. It raises ToolError where the command cannot begin."""
+Check = Callable[[str], ToolError | None]
+"""Why the session's policy will not read a command; None where it may."""
+
+
+@dataclass
+class TurnSoFar:
+    """What has come of an utterance while it is carried out.
+
+    Attributes:
+        answers: Sentences for the operator, in order.
+        episodes: What was carried out, in order.
+        code: Code of the first thing that went wrong; None where nothing did, or it has no code.
+        failed: Something went wrong.
+    """
+
+    answers: list[str] = field(default_factory=list)
+    episodes: list[Episode] = field(default_factory=list)
+    code: ErrorCode | None = None
+    failed: bool = False
+
+    def fail(self, code: ErrorCode | None, answer: str) -> None:
+        """Note what went wrong first."""
+        self.answers.append(answer)
+        self.code = self.code if self.failed else code
+        self.failed = True
+
+
+class Doer:
+    """Carries out single acts.
+
+    Args:
+        run, check, protocol, clock: See `Dialogue`.
+        robot, operator: What is remembered, which is changed.
+    """
+
+    def __init__(
+        self,
+        run: CarryOut,
+        robot: RobotMemory,
+        operator: OperatorMemory,
+        check: Check,
+        protocol: Protocol,
+        clock: Callable[[], float],
+    ) -> None:
+        self._run, self._robot, self._operator, self._check = run, robot, operator, check
+        self._protocol, self._clock = protocol, clock
+        self._follow_ups = FollowUps(robot, operator, clock)
+
+    def act(self, act: Act, said: str, turn: TurnSoFar) -> list[str] | None:
+        """Carry out one act.
+
+        Args:
+            act: What is asked for.
+            said: Words of the operator for it.
+            turn: Gets what comes of it.
+
+        Returns:
+            Steps in its place where it stands for others, else None.
+
+        Raises:
+            ToolError: For what cannot begin, or is not there.
+        """
+        operator = self._operator
+        match act:
+            case SmallTalk(kind):
+                turn.answers.append(table("smalltalk")[kind].answer)
+            case Refused(code, message):
+                turn.fail(code, message)
+            case Unsure(commands):
+                operator.question = which_command(commands, self._clock())
+                turn.fail(ErrorCode.AMBIGUOUS, operator.question.text)
+            case FollowUp():
+                return self._follow_up(act, turn)
+            case GroupAct():
+                return self._group(act, said, turn)
+            case QuestionAct(kind, things, asked):
+                meant = tuple(self._last_thing() or each if each in ("it", "that", "them") else each for each in things)
+                policy = question_policy(QuestionAct(kind, meant, asked), self._robot, self._protocol)
+                self._fixed(said, policy, turn)
+            case SkillAct():
+                raise ToolError(ErrorCode.NOT_UNDERSTOOD, f'I cannot do "{said}" yet.')
+            case Deed(text):
+                self._deed(text, turn)
+        return None
+
+    def _group(self, act: GroupAct, said: str, turn: TurnSoFar) -> list[str]:
+        """The steps of what a look has to come before."""
+
+        def look(phrases: Sequence[str]) -> Mapping[str, list[tuple[float, float]]]:
+            turn.episodes.append(self._run(said, LookPolicy(phrases, self._protocol), ""))
+            return found(turn.episodes[-1])
+
+        steps = steps_of(act, look)
+        for step in steps:
+            problem = self._check(step)
+            if problem is not None:
+                raise problem
+        return steps
+
+    def _fixed(self, said: str, policy: Policy, turn: TurnSoFar) -> None:
+        """Have a fixed policy carry out a question or a skill."""
+        episode = self._run(said, policy, "")
+        turn.episodes.append(episode)
+        learn(self._robot, said, episode, self._clock())
+        if episode.error_code is None:
+            turn.answers.append(episode.answer)
+        else:
+            turn.fail(episode.error_code, episode.answer)
+
+    def _follow_up(self, act: FollowUp, turn: TurnSoFar) -> list[str] | None:
+        if act.kind in ("undo", "put_back"):
+            command = self._follow_ups.taking_back(act)
+            self._deed(command, turn, taking_back=act.kind == "undo" or not act.words)
+            return None
+        if act.kind in ("go_on", "skip"):
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "There is no plan that I could go on with.")
+        meant = self._follow_ups.meant(act)
+        if isinstance(meant, str):
+            turn.answers.append(meant)
+            return None
+        return meant
+
+    def _deed(self, said: str, turn: TurnSoFar, taking_back: bool = False) -> None:
+        """Have the session's policy carry out one command, and remember what came of it."""
+        seen = self.seen(said)
+        if seen != said and not taking_back:
+            turn.answers.append(f'In the camera\'s picture that is "{seen}".')
+        text = resolved(seen, self._last_thing(), holds=self._robot.held is not None)
+        episode = self._run(text, None, self._robot.text())
+        turn.episodes.append(episode)
+        deed = learn(self._robot, text, episode, self._clock(), undone=taking_back)
+        if not episode.success and episode.error_code not in (None, ErrorCode.AMBIGUOUS):
+            note_failure(self._robot, text, str(episode.error_code), self._clock())
+        if taking_back and deed is not None and deed.success:
+            self._follow_ups.note_taken_back()
+        operator = self._operator
+        if deed is not None:
+            operator.last_thing = deed.thing
+        elif thing := named_thing(text):
+            operator.last_thing = thing
+        if not taking_back and (episode.success or episode.error_code is not ErrorCode.NOT_UNDERSTOOD):
+            operator.last_said = named_again(text, operator.last_thing)
+        if episode.error_code is ErrorCode.AMBIGUOUS:
+            operator.question = question_of(episode, text, self._clock(), self.seen)
+            turn.fail(ErrorCode.AMBIGUOUS, operator.question.text)
+        elif episode.error_code is not None or not episode.success:
+            turn.fail(episode.error_code, episode.answer)
+        else:
+            turn.answers.append(episode.answer)
+
+    def _last_thing(self) -> str:
+        """Words for what "it" means: with its point where that is known."""
+        return self._follow_ups.last_thing()
+
+    def seen(self, words: str) -> str:
+        """Words with left and right as the camera sees them."""
+        return in_the_picture(words, self._operator.whose_left == "robot")
