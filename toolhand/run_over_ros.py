@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -172,7 +173,7 @@ def run_over_ros(
 
 @contextlib.contextmanager
 def operator_of_a_graph(command: RunCommand, listener: Listener, ask: Ask = nobody) -> Iterator[Operator]:
-    """Somebody who speaks to a graph for as long as the block lasts, in the dialogue of this terminal.
+    """Somebody who speaks to a graph for as long as the block lasts, in the dialogue of this terminal or process.
 
     Args:
         command: The options; their sentence is not said.
@@ -185,7 +186,8 @@ def operator_of_a_graph(command: RunCommand, listener: Listener, ask: Ask = nobo
     with found_graph(command) as graph:
         from agent_node.ros.operator import Operator
 
-        yield Operator(graph.link, listener, ask, terminal_session())
+        session = terminal_session() or f"{socket.gethostname()}:{os.getpid()}"
+        yield Operator(graph.link, listener, ask, session)
 
 
 def _complete(run_dir: Path, result: Mapping[str, Any], film: Any, narrator: Narrator) -> None:

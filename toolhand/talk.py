@@ -4,33 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from agent_node.console.keyboard import is_terminal
 from agent_node.console.narration import Narrator
 from agent_node.console.options import Unprefixed
-from agent_node.console.terminal import INTERRUPTED, Interrupt, plain, say, tell
+from agent_node.console.terminal import Interrupt, plain, tell
 from agent_node.dialogue.acts import Deed, FollowUp
 from agent_node.dialogue.clauses import parses
 from agent_node.dialogue.dialogue import Dialogue, DialogueTurn
 from agent_node.dialogue.memory import ANSWER_WITHIN_S, OperatorMemory, RobotMemory
 from agent_node.dialogue.memory_file import FOLDER, MemoryFile
 from agent_node.dialogue.reading import read
-from agent_node.dialogue.wordings import TABLES, table
 from agent_node.episode import Episode
 from agent_node.events import ignore
 from agent_node.policy import Policy
-from tool_nodes.results import ToolError, invalid
+from tool_nodes.results import ToolError
 from tool_nodes.version import version
+from toolhand.prompt import listen
 from toolhand.repeating import command_line, recorded
 from toolhand.run_command import RunCommand, TalkCommand
 
-LEAVING = frozenset({"exit", "quit", "leave"})
-"""Words that end the program, beside the end of the input."""
 _LATE_S = 0.5
 """So much after a question is too old the prompt says that it is closed [s]."""
 
@@ -44,8 +40,10 @@ def talk(command: Unprefixed[TalkCommand]) -> int:
     from tool_nodes.motion.packages import use_packages
 
     command.require_fit()
-    if command.transport != "process":
-        raise invalid("toolhand talk has the tools in this process.", "Over ROS use toolhand run --transport ros.")
+    if command.transport == "ros":
+        from toolhand.talk_over_ros import talk_over_ros
+
+        return talk_over_ros(command)
     use_packages(command.package_path)
     narrator = Narrator()
     robot, operator = RobotMemory(), OperatorMemory()
@@ -53,7 +51,7 @@ def talk(command: Unprefixed[TalkCommand]) -> int:
     session = _Talk(command, narrator, robot, operator, (MemoryFile(path, robot, operator),))
     tell(plain(f'Speaking with the robot of scene {command.scene}. "help" says what it can do, "exit" leaves.'))
     try:
-        return session.listen()
+        return listen(session.answer, session.is_hit)
     finally:
         path.unlink(missing_ok=True)  # kept as long as the session
         with contextlib.suppress(OSError):
@@ -143,28 +141,11 @@ class _Talk:
             interrupt.bind(arm.stop)
             return self._dialogue.say(words)
 
-    def listen(self) -> int:
-        """Hear what is typed, a line at a time, to the end; the exit status."""
-        known = is_terminal(sys.stdin, sys.stderr)
-        interrupted = False
-        with _completed() if known else contextlib.nullcontext():
-            while True:
-                try:
-                    line = input("> " if known else "").strip()
-                    interrupted = False
-                    if line.casefold() in LEAVING:
-                        return 0
-                    if line:
-                        self._answer(line)
-                except EOFError:
-                    return 0
-                except KeyboardInterrupt:
-                    if interrupted or self._session.interrupt.is_hit():
-                        return INTERRUPTED
-                    interrupted = True
-                    say("\nNothing is moving. (Ctrl-C again leaves.)")
+    def is_hit(self) -> bool:
+        """Ctrl-C was typed while the last words were carried out."""
+        return self._session.interrupt.is_hit()
 
-    def _answer(self, line: str) -> None:
+    def answer(self, line: str) -> None:
         """Say what comes of a line, and what goes wrong in one sentence."""
         try:
             turn = self.hear(line)
@@ -190,36 +171,3 @@ class _Talk:
         episode, result = self._session.carry_out(sentence, about, policy, memory)
         self.results.append(result)
         return episode
-
-
-@contextlib.contextmanager
-def _completed() -> Iterator[None]:
-    """While entered, lines have a history, and Tab completes words that mean something."""
-    try:
-        import readline
-    except ImportError:  # a Python without it
-        yield
-        return
-    before = readline.get_completer()
-    readline.set_completer(_completer())
-    readline.set_completer_delims(" ")
-    readline.parse_and_bind("tab: complete")
-    try:
-        yield
-    finally:
-        readline.set_completer(before)
-
-
-def _completer() -> Callable[[str, int], str | None]:
-    """Completes the word that is typed to one of the examples of the tables, or of the names of things."""
-    from tool_nodes.catalogue import load_catalogue
-
-    examples = (example for name in TABLES for entry in table(name).values() for example in entry.examples)
-    texts = [*examples, *(item.name for item in load_catalogue().values()), "pick up the", "put the", "next to", "exit"]
-    words = sorted({word.strip(",.?!").lower() for text in texts for word in text.split() if word.isascii()})
-
-    def complete(begun: str, state: int) -> str | None:
-        fitting = [f"{word} " for word in words if word.startswith(begun.lower())]
-        return fitting[state] if state < len(fitting) else None
-
-    return complete

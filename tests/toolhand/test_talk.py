@@ -11,6 +11,7 @@ import pytest
 from agent_node.dialogue.memory import DoneDeed, OperatorMemory, RobotMemory, SeenThing, Spot
 from agent_node.dialogue.memory_file import FOLDER, MemoryFile
 from tests.toolhand.test_cli import Cli
+from toolhand import prompt
 from toolhand import talk as talking
 from toolhand.run_command import TalkCommand
 
@@ -122,7 +123,7 @@ def test_an_unknown_dialogue_and_a_damaged_memory_are_one_sentence(cli: Cli, tmp
 
 
 def test_tab_completes_words_that_mean_something() -> None:
-    complete = talking._completer()
+    complete = prompt._completer()
     assert complete("und", 0) == "undo "
     assert complete("lem", 0) == "lemon "
     assert complete("xyzzy", 0) is None

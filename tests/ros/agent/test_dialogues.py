@@ -12,10 +12,12 @@ from action_msgs.msg import GoalStatus
 from toolhand_interfaces.action import RunCommand
 
 from agent_node.policy import Message, Reply
-from tests.ros.agent.conftest import PATIENCE_S, Operator, wait_until
+from tests.ros.agent.conftest import DOMAIN, PATIENCE_S, Operator, wait_until
 from tests.ros.agent.test_command_node import Slow
 from tool_nodes.results import ToolResult
 from tool_nodes.toolbox.toolbox import Toolbox, tool
+from toolhand.run_command import TalkCommand
+from toolhand.talk import talk
 
 Agent = Callable[..., Any]
 Operators = Callable[[], Operator]
@@ -187,3 +189,18 @@ def test_a_question_of_the_dialogue_waits_for_its_answer(agent: Agent, operator:
     status, result = one.result(one.send_goal(RunCommand.Goal(text="go on", session="one", answers=True)))
     typing.join()
     assert (status, result.status.error_code) == (SUCCEEDED, "")
+
+
+def test_a_prompt_speaks_to_the_graph_that_runs(
+    agent: Agent, carrier: Carrier, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agent(lambda *_: Toolbox([Quick()]), {"script": carrier}, policy="script")
+    lines = iter(["pick up the can", "the left one", SEQUENCE, "exit"])
+    monkeypatch.setattr("builtins.input", lambda prompt="": next(lines))
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(DOMAIN))
+    assert talk(TalkCommand(transport="ros")) == 0
+    shown = capsys.readouterr().out
+    assert "Which can do you mean: 1. the left one" in shown
+    assert "My plan: 1. " in shown
+    assert shown.count("Done.") == 4, "the answer, the first step of the plan, and both in the end"
+    assert len(carrier.given) == 4
