@@ -42,6 +42,7 @@ class Sentence:
         target_ids: Ids of the things that may be moved, any one of them.
         relation: Where to, None for a pick.
         reference_ids: In relation to what.
+        where: Words that the place has in a robot's own account of it, where no single relation is it.
         quoted: Words that a refusal has to repeat, so that the operator knows which to change.
         kept: The rest without those words is another wish: they may not be called needless.
         looked_for: The words mean a thing, so that "I do not know it" is an answer; a place or a manner is no thing.
@@ -54,6 +55,7 @@ class Sentence:
     target_ids: tuple[str, ...] = ()
     relation: PlaceRelation | None = None
     reference_ids: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
     quoted: tuple[str, ...] = ()
     kept: bool = False
     looked_for: bool = False
@@ -98,6 +100,10 @@ class _Table:
         """A sentence that is to be carried out."""
         ids = tuple(reference.id for reference in references)
         return Sentence(family, text, self.scene, "deed", (self.target.id,), relation, ids)
+
+    def put(self, family: str, text: str, *where: str) -> Sentence:
+        """A sentence that is to be carried out at a place that a robot tells with these words."""
+        return Sentence(family, text, self.scene, "deed", (self.target.id,), where=where)
 
     def refusal(self, family: str, text: str, *quoted: str) -> Sentence:
         """A sentence that is to be refused in these words."""
@@ -182,31 +188,41 @@ def _somewhere(table: _Table) -> Sentence:
 # ---- Refusals ----
 
 
+_TOLD: dict[str, str] = {
+    "in": "in", "left_of": "to the left of", "right_of": "to the right of", "behind": "behind",
+    "in_front_of": "in front of", "next_to": "next to",
+}  # fmt: skip
+"""How a robot tells a relation."""
+
+
 def _denied_place(table: _Table) -> Sentence:
-    name, other = table.name(table.target), table.where("next_to", table.others[0])
-    inside = table.where("in", table.container)
-    denied = table.pick(other, inside)
+    name, other = table.name(table.target), table.name(table.others[0])
+    inside = table.name(table.container)
+    relation, reference = ("next_to", other) if table.rng.random() < 0.5 else ("in", inside)
+    denied = choose(table.rng, WHERE[relation]).format(reference)  # type: ignore[index]
     joined = table.pick("not", "but not", "rather than", "except", "and not", "instead of")
-    place = table.pick("on the table", "anywhere", "down", table.where("behind", table.others[1]))
+    behind = table.name(table.others[1])
+    place = table.pick("on the table", "anywhere", "down", choose(table.rng, WHERE["behind"]).format(behind))
+    told = f"behind {behind.lower()}" if place.endswith(behind) else "on the table"
     text = table.pick(f"put {name} {place}, {joined} {denied}", f"place {name} {place} {joined} {denied}")
-    return table.refusal("denied place", text, joined.split(" ")[-1], denied)
+    return table.put("denied place", text, told, f"not {_TOLD[relation]} {reference.lower()}")
 
 
 def _part_of_table(table: _Table) -> Sentence:
-    part = table.pick(
-        "at the back",
-        "on the right",
-        "on the left",
-        "in the middle of the table",
-        "at the front",
-        "on the far side",
-        "in the left corner of the table",
-        "in the centre",
-        "at the back of the table",
-        "on the right side of the table",
-    )
+    part, told = table.pick(
+        "at the back|back side",
+        "on the right|right side",
+        "on the left|left side",
+        "in the middle of the table|middle of the table",
+        "at the front|front side",
+        "on the far side|back side",
+        "in the left corner of the table|left corner",
+        "in the centre|middle of the table",
+        "at the back of the table|back side",
+        "on the right side of the table|right side",
+    ).split("|")
     place = "" if "table" in part else table.pick("", " on the table", " down")
-    return table.refusal("part of the table", f"put {table.name(table.target)}{place} {part}", part)
+    return table.put("part of the table", f"put {table.name(table.target)}{place} {part}", told)
 
 
 def _pose(table: _Table) -> Sentence | None:
@@ -250,19 +266,31 @@ def _second_deed(table: _Table) -> Sentence | None:
 
 
 def _second_place(table: _Table) -> Sentence:
-    first = table.where(table.pick("left_of", "right_of", "next_to"), table.others[0])  # type: ignore[arg-type]
-    second = table.where(table.pick("behind", "in_front_of"), table.others[1])  # type: ignore[arg-type]
+    said, told = [], []
+    for options, other in zip(
+        (("left_of", "right_of", "next_to"), ("behind", "in_front_of")), table.others, strict=False
+    ):
+        relation, name = table.pick(*options), table.name(other)
+        said.append(choose(table.rng, WHERE[relation]).format(name))  # type: ignore[index]
+        told.append(f"{_TOLD[relation]} {name.lower()}")
     joined = table.pick(" and ", " ", ", ", " but also ")
-    return table.refusal("second place", f"put {table.name(table.target)} {first}{joined}{second}", "")
+    text = f"put {table.name(table.target)} {joined.join(said)}"
+    if joined == " ":  # which one is meant, or where to?
+        return table.refusal("second place", text, "")
+    return table.put("second place", text, *told)
 
 
 def _measure(table: _Table) -> Sentence:
-    amount = table.pick(
-        "5 cm", "10 centimetres", "about 3 inches", "half a metre", "20mm", "a few centimetres", "1.5 m"
-    )
-    relation: Relation = table.pick("left_of", "right_of", "behind")  # type: ignore[assignment]
-    where = table.where(relation, table.others[0])
-    return table.refusal("measure", f"put {table.name(table.target)} {amount} {where}", amount)
+    amount, told = table.pick(
+        "5 cm|5 cm", "10 centimetres|10 cm", "about 3 inches|7.6 cm", "half a metre|50 cm", "20mm|2 cm",
+        "a few centimetres|", "1.5 m|150 cm",
+    ).split("|")  # fmt: skip
+    relation, name = table.pick("left_of", "right_of", "behind"), table.name(table.others[0])
+    where = choose(table.rng, WHERE[relation]).format(name)  # type: ignore[index]
+    text = f"put {table.name(table.target)} {amount} {where}"
+    if not told:
+        return table.refusal("measure", text, amount)
+    return table.put("measure", text, f"{told} {_TOLD[relation]} {name.lower()}")
 
 
 def _strange_adjective(table: _Table) -> Sentence:

@@ -23,7 +23,9 @@ from bench.said import Utterance, load_said
 from bench.sentence_maker import Sentence, make_sentences
 from bench.stats import format_report, machine, publish, rate_row
 from sim.station import Station, StationConfig
+from sim.tasks.task import Task
 from sim.tasks.tasks import task_of
+from tool_nodes.language.places import place_words
 from tool_nodes.language.referring import refer
 from tool_nodes.port_names import DEFAULT_SENSOR, PortNames, require_sensor
 from tool_nodes.results import ErrorCode, ToolError
@@ -111,10 +113,18 @@ def judge_words(sentence: Sentence, views: Sequence[ObjectView], said: Utterance
     except ToolError as error:
         answer = f"{error.code}: {error}"
         return Judgement(sentence, "words", judge_refusal(sentence, answer), answer)
-    same = sentence.wanted == "deed" and command.relation == sentence.relation
-    same = same and {ids[k] for k in targets} <= set(sentence.target_ids) and bool(targets)
-    same = same and {ids[k] for k in references} == set(sentence.reference_ids)
+    same = sentence.wanted == "deed" and {ids[k] for k in targets} <= set(sentence.target_ids) and bool(targets)
+    if sentence.where or command.form is not None:
+        same = same and command.form is not None and _tells(place_words(command.place()), sentence.where)
+    else:
+        same = same and command.relation == sentence.relation
+        same = same and {ids[k] for k in references} == set(sentence.reference_ids)
     return Judgement(sentence, "words", "done as meant" if same else "false success", command.understood)
+
+
+def _tells(told: str, where: Sequence[str]) -> bool:
+    """Whether a place is told with all of some words."""
+    return bool(where) and all(words in told for words in where)
 
 
 def _meant(command: Command, views: Sequence[ObjectView], said: Utterance | None) -> tuple[list[int], list[int]]:
@@ -164,7 +174,9 @@ def judge_physics(said: Utterance, sensor: str = DEFAULT_SENSOR) -> Judgement:
         run_episode(station, ScriptedPolicy(), task_from_text(said.after, station))
     sentence = judge_said(said, true_views(station)).sentence
     before = {name: state.position_m for name, state in station.world.snapshot().objects.items()}
-    task = task_of(sentence.text, sentence.scene, sentence.target_ids, sentence.relation, sentence.reference_ids)
+    task: Task = task_from_text(sentence.text, station)
+    if not sentence.where:
+        task = task_of(sentence.text, sentence.scene, sentence.target_ids, sentence.relation, sentence.reference_ids)
     outcome = run_episode(station, ScriptedPolicy(), task)
     answer = f"{outcome.episode.error_code}: " * bool(outcome.episode.error_code) + outcome.episode.answer
     after = station.world.snapshot().objects

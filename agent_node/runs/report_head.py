@@ -12,6 +12,7 @@ from agent_node.policies.scripted.commands import RELATION_WORDS, parse_command
 from agent_node.policies.scripted.points import the
 from agent_node.runs.report_parts import Room, badge_of, clip, duration, escaped, label_of, table_of, text_of, usage
 from tool_nodes.language.phrases import NounPhrase
+from tool_nodes.language.places import place_words
 from tool_nodes.results import ToolError
 
 _DETAILS_BYTES = 40_000
@@ -99,7 +100,9 @@ def _reading(task: str) -> Iterator[tuple[str, str]]:
         yield "Do", "pick it up and hold it" if command.action == "pick" else "pick it up and put it down"
         yield "What", the(command.target.plain)
         yield from _which(command.target)
-    if command.action == "place":
+    if command.form is not None:
+        yield "Where", place_words(command.place())
+    elif command.action == "place":
         places = " and ".join(the(reference.text) for reference in command.references)
         relation = command.relation or ""
         where = RELATION_WORDS.get(relation, "anywhere on the table" if relation == "anywhere" else relation)

@@ -7,6 +7,7 @@ is `sentence => meaning`, and meanings that are as good are joined by " or ":
 |---|---|
 | `pick a_1` | the thing is lifted and kept; `a_1|a_2` is any one of them |
 | `place a_1 in_front_of b_1 c_1` | it is put there |
+| `put a_1 "on the left side of the table"` | it is put there, which the robot says in these words |
 | `ask` | the robot asks which one is meant (AMBIGUOUS) |
 | `refuse "these words"` | a refusal that quotes them; `"a"|"b"` is one of them |
 | `cannot "these words"` | the same, and it does not say that they could be left out: the rest is another wish |
@@ -37,7 +38,7 @@ Half = Literal["tuned", "unseen"]
 CAN_DO = "I can pick things up and place them"
 """What a robot says that is asked for help."""
 _FOLDER = Path(__file__).parent
-_OR = re.compile(r" or (?=(?:pick|place|ask|refuse|cannot|unknown|help)\b)")
+_OR = re.compile(r" or (?=(?:pick|place|put|ask|refuse|cannot|unknown|help)\b)")
 _DEED = re.compile(r"(?P<verb>pick|place) (?P<targets>\S+)(?: (?P<relation>\w+)(?P<references>.*))?")
 
 
@@ -108,6 +109,10 @@ def _options(meaning: str, plain: Sentence) -> list[Sentence]:
         return [replace(plain, quoted=(words,), kept=kind == "cannot") for words in quoted]
     if kind == "unknown" and quoted:
         return [replace(plain, wanted="absence", quoted=(words,)) for words in quoted]
+    if kind == "put" and len(quoted) == 1:
+        ids = tuple(meaning.split(" ")[1].split("|"))
+        if set(ids) <= {placed.id for placed in plain.scene.objects}:
+            return [replace(plain, wanted="deed", target_ids=ids, where=(quoted[0],))]
     deed = _DEED.fullmatch(meaning)
     known = {placed.id for placed in plain.scene.objects}
     targets = deed["targets"].split("|") if deed else []

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tool_nodes.language.measures import LENGTH, as_said, is_written, point_of
 from tool_nodes.language.relations import (
     ADJECTIVES,
     BREAKS,
@@ -86,6 +87,7 @@ class NounPhrase:
         empty: It says nothing about a thing at all, such as "please".
         aside: A side stands after the name, without "that is": it may as well be a place ("the bowl on the right").
         generic: A word such as "thing" stands for the noun: "the orange thing", but not "the orange".
+        point: Normalized point (x, y) of the picture where it stands; None where not said.
     """
 
     text: str
@@ -104,6 +106,7 @@ class NounPhrase:
     empty: bool = field(default=False, compare=False)
     generic: bool = field(default=False, compare=False)
     aside: bool = field(default=False, compare=False)
+    point: tuple[float, float] | None = None
 
     @property
     def plain(self) -> str:
@@ -126,6 +129,7 @@ class _Core:
     indefinite: bool = False
     one_of: bool = False
     setting: str = ""
+    point: tuple[float, float] | None = None
     unread: list[str] = field(default_factory=list)
 
     def selectors(self) -> list[Selector]:
@@ -139,7 +143,7 @@ class _Core:
     def says_nothing(self) -> bool:
         """True if no thing is picked by any of the words."""
         named = any(word not in FUNCTION_WORDS for word in self.content)
-        chosen = self.keys or self.origin or self.first or self.rank != 1 or self.count
+        chosen = self.keys or self.origin or self.first or self.rank != 1 or self.count or self.point
         return not (named or chosen or self.generic or self.all or self.indefinite)
 
     def add_key(self, word: str, key: str) -> None:
@@ -164,7 +168,10 @@ def _core(words: Sequence[str], placed: bool = False) -> _Core:
         if word in LEADING_ON or (i and second):
             # "The lemon the baseball", "the lemon after the baseball": a second thing, and nothing that joins them.
             lost = min(lost, i)
-        if word.startswith("<from:"):
+        if point := point_of(word):
+            core.unread += [word] if core.point or following or i == 0 else []
+            core.point = core.point or point
+        elif word.startswith("<from:"):
             core.unread += [word] if core.origin else []
             core.origin = SIDES[word[6:-1]]
         elif word.startswith("<"):
@@ -198,11 +205,11 @@ def _core(words: Sequence[str], placed: bool = False) -> _Core:
             core.generic = True
             core.indefinite = core.indefinite or word in ("something", "anything")
             core.all = core.all or (word.endswith("s") and not core.one_of)
-        elif word not in CLOSED or word in ADJECTIVES:
+        elif (word not in CLOSED or word in ADJECTIVES) and not is_written(word):
             core.content.append(word)
             # "The object milk carton" names it after all, "something red" does not.
             core.generic = core.generic and word in ADJECTIVES
-        if _says_nothing(word, words, i, core, placed):
+        if word.startswith(LENGTH) or _says_nothing(word, words, i, core, placed):
             core.unread.append(word)
     core.unread += words[lost:]
     core.content += contained
@@ -213,7 +220,7 @@ def _is_noun(word: str) -> bool:
     """True for a word that can name a thing, or lead to one that does: "one can", "one red can"."""
     return (
         bool(word)
-        and not word.startswith("<")
+        and not (word.startswith("<") or is_written(word))
         and (word not in CLOSED or word in ADJECTIVES)
         and word not in FUNCTION_WORDS
     )
@@ -287,6 +294,7 @@ def noun_phrase(words: Sequence[str]) -> NounPhrase:
         unread=tuple(unread),
         setting=setting,
         generic=core.generic,
+        point=core.point or clause.point,
         aside=_has_aside(kept),
         empty=not setting and core.says_nothing and clause.says_nothing and not (marks or negated),
     )
@@ -323,7 +331,7 @@ def _text(words: Sequence[str]) -> str:
     shown = list(words)
     while len(shown) > 1 and shown[0] in _ARTICLES:
         shown.pop(0)
-    text = re.sub(r"<from:(\w+)>", r"from the \1", " ".join(shown))
+    text = re.sub(r"<from:(\w+)>", r"from the \1", as_said(" ".join(shown)))
     text = text.replace("<far:robot>", "closest to the robot").replace("<near:robot>", "furthest from the robot")
     text = re.sub(r"<(near|far)>", lambda m: "closest to the camera" if m[1] == "near" else "far away", text)
     return re.sub(r"<(\w+)>", r"on the \1", re.sub(r"<(\w+):to>", r"to the \1", text))

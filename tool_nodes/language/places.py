@@ -2,19 +2,165 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from tool_nodes.language.phrases import noun_phrase, parse_noun_phrase
-from tool_nodes.language.relations import find_relations, rewrite, split_references
-from tool_nodes.language.words import DETERMINERS, SIDES, tokenize, words_only
+from tool_nodes.language.relations import RELATION_WORDS
 from tool_nodes.results import invalid
 
-Relation = Literal["in", "on", "left_of", "right_of", "in_front_of", "behind", "next_to", "between", "anywhere"]
+Relation = Literal[
+    "in", "on", "left_of", "right_of", "in_front_of", "behind", "next_to", "between", "anywhere",
+    "at", "region", "moved", "farthest_from", "in_line",
+]  # fmt: skip
+Extent = Literal["", "side", "corner", "edge"]
+BESIDE = ("left_of", "right_of", "in_front_of", "behind", "next_to")
+"""Relations that a length may be added to: the gap to leave."""
 
-_PHRASES: dict[str, str] = {
+
+@dataclass(frozen=True)
+class FreeSpaceRequest:
+    """Free room asked for by words.
+
+    | relation | the place |
+    |---|---|
+    | in, on | inside a container, on top of a thing |
+    | left_of, right_of, in_front_of, behind, next_to, between | on the table, in relation to things |
+    | anywhere | somewhere on the table |
+    | at | exactly at `point`, on the table or on what is there |
+    | region | in a part of the table |
+    | moved | `distance_m` from where `thing` stands, in the direction `way` |
+    | farthest_from | as far as possible from things |
+    | in_line | on the line through two things |
+
+    Attributes:
+        relation: One of these.
+        references: Noun phrases that it is to.
+        point: Normalized image point (x, y) of "at".
+        region: Part of the table, or with "in" of the container: left, right, front, back, middle, or a side in depth
+            and one in width, such as "front left"; empty for any. Sides are those of the picture, front is near.
+        extent: How much of that part: its side or half, its corner, or the strip at its edge.
+        distance_m: Gap to the nearest reference, or length of the way [m]; None where there is none.
+        loosely: The length was not said: more or less will do.
+        way: Direction of "moved": left, right, front, back; towards or away, which take one reference.
+        also: What has to hold as well.
+        denied: It must not hold; only in `also`.
+        thing: Noun phrase of what is to go there, while it stands on the table: its size is heeded, and it is in the
+            way of nothing.
+    """
+
+    relation: Relation
+    references: tuple[str, ...] = ()
+    point: tuple[float, float] | None = None
+    region: str = ""
+    extent: Extent = ""
+    distance_m: float | None = None
+    loosely: bool = False
+    way: str = ""
+    also: tuple[FreeSpaceRequest, ...] = ()
+    denied: bool = False
+    thing: str = ""
+
+    @property
+    def all_references(self) -> tuple[str, ...]:
+        """The references of the whole request, those of `also` after its own; without `thing`."""
+        return self.references + tuple(name for part in self.also for name in part.references)
+
+    def naming(self, references: Sequence[str], thing: str | None = None) -> FreeSpaceRequest:
+        """The request to other things.
+
+        Args:
+            references: In the order and number of `all_references`.
+            thing: Replaces `thing` where not None.
+        """
+        left = list(references)
+        own = tuple(left.pop(0) for _ in self.references)
+        also = tuple(replace(part, references=tuple(left.pop(0) for _ in part.references)) for part in self.also)
+        return replace(self, references=own, also=also, thing=self.thing if thing is None else thing)
+
+    @property
+    def is_plain(self) -> bool:
+        """True if relation and references say it all."""
+        return self == FreeSpaceRequest(self.relation, self.references) and self.relation in _PLAIN
+
+    @property
+    def is_exact(self) -> bool:
+        """True for one place and no other: a point, a length, or a way from where a thing stands."""
+        return self.relation == "at" or (self.distance_m is not None and not self.loosely)
+
+
+STEP_M = 0.10
+"""Way to go where no length is said, as in "further left" [m]: a little more than a thing is wide."""
+BIT_M = 0.05
+""" "A bit" [m]: more than placing is uncertain, and less than a thing is wide."""
+LOT_M = 0.20
+""" "A lot" [m]: a round figure within reach."""
+_PLAIN = frozenset((*BESIDE, "in", "on", "between", "anywhere"))
+_TABLE = "of the table"
+
+
+def length_words(metres: float) -> str:
+    """ "5 cm"; of a length from half a millimetre on."""
+    return f"{round(100 * metres, 1):g} cm"
+
+
+def _region_words(request: FreeSpaceRequest) -> str:
+    side = request.region
+    if side == "middle":
+        return f"in the middle {_TABLE}"
+    if request.extent == "corner":
+        return f"in {'the ' + side if side else 'a'} corner {_TABLE}"
+    if request.extent == "edge":
+        return f"at {'the ' + side if side else 'an'} edge {_TABLE}"
+    return f"on the {side} side {_TABLE}"
+
+
+def _moved_words(request: FreeSpaceRequest) -> str:
+    length = request.distance_m or 0.0
+    step = request.loosely and length == STEP_M
+    vague = {STEP_M: "", BIT_M: "a bit "}.get(length, "a lot ")
+    amount = vague if request.loosely else f"{length_words(length)} "
+    stood = f"where {_the(request.thing or 'thing')} stands"
+    if request.way in ("towards", "away"):
+        to = _the(request.references[0])
+        return f"{amount}{'closer to' if request.way == 'towards' else 'further from'} {to} than {stood}"
+    return f"{amount}{'further ' if step else ''}to the {request.way} of {stood}"
+
+
+def _related_words(request: FreeSpaceRequest) -> str:
+    names = " and ".join(_the(name) for name in request.references)
+    if request.relation == "in" and request.region:
+        return f"in the {request.region} of {names}"
+    if request.relation == "farthest_from":
+        return f"as far as possible from {names}"
+    if request.relation == "in_line":
+        return f"in line with {names}"
+    if request.distance_m is not None:
+        words = "from" if request.relation == "next_to" else RELATION_WORDS[request.relation]
+        return f"{length_words(request.distance_m)} {words} {names}"
+    return f"{RELATION_WORDS[request.relation]} {names}"
+
+
+_WORDS: dict[str, Callable[[FreeSpaceRequest], str]] = {
+    "anywhere": lambda request: "on the table",
+    "at": lambda request: "on the free spot at ({:.3f}, {:.3f})".format(*(request.point or (0.0, 0.0))),
+    "region": _region_words,
+    "moved": _moved_words,
+}
+
+
+def place_words(request: FreeSpaceRequest) -> str:
+    """Where it is, in an operator's words: "5 cm to the left of the bowl and not behind the bin"."""
+    words = _WORDS.get(request.relation, _related_words)(request)
+    also = "".join(f" {'but not' if part.denied else 'and'} {place_words(part)}" for part in request.also)
+    return words + also
+
+
+def _the(name: str) -> str:
+    return name if name.split()[:1] in (["a"], ["an"], ["any"], ["the"]) else f"the {name}"
+
+
+_PHRASES = {
     "in": "inside {}",
     "on": "top of {}",
     "left_of": "free table left of {}",
@@ -25,58 +171,27 @@ _PHRASES: dict[str, str] = {
     "between": "free table between {}",
     "anywhere": "free table",
 }
-_FREE = r"(?:free|empty|clear|open|vacant|unoccupied|available|unused|good|suitable)"
-_FREE_SPACE_NOUNS = r"(?:table|tabletop|space|spot|place|area|room|surface|region|location|position|point|gap)s?"
-_ASKS_FOR_ROOM = re.compile(
-    rf"^(?:the |a |an |any |some |this )?(?P<free>{_FREE} )*"
-    rf"(?P<room>{_FREE_SPACE_NOUNS})(?: {_FREE_SPACE_NOUNS})*(?: on the table)?"
-    r"(?: (?:that|which) is)?(?: |$)"
-)
 
 
-@dataclass(frozen=True)
-class FreeSpaceRequest:
-    """Free room asked for by words: a relation and the noun phrases that it is to."""
+def free_space_phrase(request: FreeSpaceRequest | str, references: Sequence[str] = ()) -> str:
+    """The phrase that `parse_free_space` reads back as this request.
 
-    relation: Relation
-    references: tuple[str, ...] = ()
-
-
-def parse_free_space(phrase: str) -> FreeSpaceRequest | None:
-    """Free room asked for, such as "free table left of the box" or "inside the black bin"; None for a thing.
-
-    Raises:
-        ToolError: NOT_UNDERSTOOD when the text is empty or longer than 300 characters.
-    """
-    parse_noun_phrase(phrase)
-    text = " ".join(words_only(tokenize(phrase)))
-    asks = _ASKS_FOR_ROOM.match(text)
-    if asks and asks["room"] in ("table", "surface", "tabletop") and not asks["free"]:
-        return None
-    rest = text[asks.end() :] if asks else text
-    rest = re.sub(r"^(?:the )?(?:top|upper) (?:surface |side |face )?of\b", "on top of", rest)
-    rest = re.sub(r"^the (?=(?:inside|left|right|front|back)(?: hand)?(?: side)? of (?!the two\b|both\b))", "", rest)
-    words = rewrite(rest.split())
-    marks = [mark for mark in find_relations(words, noun_first=False) if mark.start == 0]
-    if not marks:
-        leftover = noun_phrase(words) if words else None
-        return FreeSpaceRequest("anywhere") if asks and not (leftover and leftover.words) else None
-    if not asks and marks[0].end == 1 and words[0] in SIDES and words[1] not in DETERMINERS:
-        return None
-    references = [noun_phrase(part) for part in split_references(marks[0].relation, words[marks[0].end :])]
-    if not all(r.words or r.selectors for r in references):
-        return FreeSpaceRequest("anywhere") if asks else None
-    relation = {"nearest_to": "next_to", "farthest_from": "anywhere"}.get(marks[0].relation, marks[0].relation)
-    texts = () if relation == "anywhere" else tuple(reference.text for reference in references)
-    return FreeSpaceRequest(relation, texts)  # type: ignore[arg-type]
-
-
-def free_space_phrase(relation: str, references: Sequence[str] = ()) -> str:
-    """The phrase that `parse_free_space` reads back as this relation to these noun phrases.
+    Args:
+        request: The place, or a relation to noun phrases without anything else.
+        references: Those noun phrases.
 
     Raises:
         ToolError: INVALID_ARGUMENT for an unknown relation or one without its references.
     """
-    if relation not in _PHRASES or (relation != "anywhere" and not references):
-        raise invalid(f"A place needs one of {', '.join(_PHRASES)} and what it is to, got {relation!r}.")
-    return _PHRASES[relation].format(" and ".join(f"the {reference}" for reference in references))
+    if isinstance(request, str):
+        if request not in _PHRASES or (request != "anywhere" and not references):
+            raise invalid(f"A place needs one of {', '.join(_PHRASES)} and what it is to, got {request!r}.")
+        request = FreeSpaceRequest(request, tuple(references))  # type: ignore[arg-type]
+    if request.is_plain:
+        return _PHRASES[request.relation].format(" and ".join(f"the {name}" for name in request.references))
+    if request.relation == "at" and not request.also:
+        return place_words(request).removeprefix("on the ")
+    if request.relation == "in":
+        return "inside" + place_words(request).removeprefix("in")
+    thing = f"for {_the(request.thing)} " if request.thing and request.relation != "moved" else ""
+    return f"free table {thing}{place_words(request)}".replace("table on the table", "table anywhere")

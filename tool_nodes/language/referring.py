@@ -17,7 +17,9 @@ import numpy as np
 from tool_nodes import workspace
 from tool_nodes.geometry import look_at
 from tool_nodes.language.phrases import NounPhrase, Selector, parse_noun_phrase
-from tool_nodes.language.places import FreeSpaceRequest, free_space_phrase, parse_free_space
+from tool_nodes.language.place_phrases import parse_free_space
+from tool_nodes.language.places import FreeSpaceRequest, free_space_phrase
+from tool_nodes.language.pointed import at_point
 from tool_nodes.language.vocabulary import (
     Lexicon,
     Match,
@@ -211,6 +213,8 @@ class _Reader:
             found = self._related(phrase, found)
         if not found:
             raise self._not_found(phrase)
+        if phrase.point is not None:
+            return [found[at_point(phrase, [self._views[i].point for i in found])]]
         found = self._preferred(phrase, matches, found)
         if not found:
             raise self._not_found(phrase)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from tool_nodes.language.measures import is_written
 from tool_nodes.language.traced import Token, Traced
 from tool_nodes.language.words import (
     COLOURS,
@@ -51,7 +52,7 @@ class RelationMark:
 _SCENE = r"(?:table|desk|picture|image|scene|view|photo|frame|workspace|counter|camera|screen|row|line|pile|bunch)"
 STOP = (
     r"(?= (?:in|into|inside|on|onto|to|next|beside|besides|behind|between|near|by|and|then|that|which|is|with|from|at|"
-    r"under|left|right|close|closest|nearest|not|but|except|down|off|out|before|<)|$)"
+    r"under|left|right|close|closest|nearest|not|but|except|down|off|out|before|<|@|=)|$)"
 )
 """Lookahead: the words end here, or go on with something other than a noun."""
 _LEAD = r"(?:(?:(?:on|to|at|onto|toward|towards|from) )?(?:the |its )(?:very |immediate )?|(?:on|to|at) )?"
@@ -179,7 +180,7 @@ def rewrite(tokens: Sequence[str]) -> list[Token]:
 
 
 def _is_noun(word: str) -> bool:
-    return word in GENERIC or not (word in CLOSED or word.startswith("<"))
+    return word in GENERIC or not (word in CLOSED or word.startswith("<") or is_written(word))
 
 
 def find_relations(words: Sequence[str], noun_first: bool = True) -> list[RelationMark]:
@@ -225,15 +226,15 @@ def split_list(words: Sequence[_Word]) -> list[list[_Word]]:
     return parts
 
 
-def split_references(relation: str, words: Sequence[str]) -> list[list[str]]:
+def split_references(relation: str, words: Sequence[_Word]) -> list[list[_Word]]:
     """The words of each reference of a relation. "Salt and pepper" stays whole: no article follows "and"."""
     parts = split_list(words)
     if relation == "between" and len(parts) == 2:
         return parts
-    joined: list[list[str]] = []
+    joined: list[list[_Word]] = []
     for part in parts:
         if joined and part[0] not in DETERMINERS:
-            joined[-1] += ["and", *part]
+            joined[-1] += [*(word for word in words if word == "and")][:1] + part
         else:
             joined.append(part)
     if relation == "between" and len(joined) == 1 and len(parts) > 1:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+from tool_nodes.language.measures import LENGTHS, POINTS, TOKENS
 from tool_nodes.language.traced import Token, Traced
 
 _Word = TypeVar("_Word", bound=str)
@@ -68,7 +69,9 @@ _SPELLINGS = _meaning(
 _POSSESSIVE_SIDE = re.compile(
     r"\b(?:to|on|at) ((?:(?!to |on |at )[\w-]+ ){0,5}?[\w-]+)'s (left|right|front|back|rear)(?:[ -]hand)?(?: side)?\b"
 )
-_NORMAL = (
+_NORMAL: tuple[tuple[re.Pattern[str] | str, str], ...] = (
+    *POINTS,
+    *LENGTHS,
     *_CONTRACTIONS,
     (_POSSESSIVE_SIDE, r"to the \2 of \1"),
     (r"'", ""),
@@ -309,7 +312,7 @@ def tokenize(text: str) -> list[Token]:
     plain = Traced.spoken(text)
     for pattern, replacement in _NORMAL:
         plain = plain.sub(pattern, replacement)
-    tokens = [plain.token(match) for match in re.finditer(r"[^\W_]+|[,.?!&]", plain.text)]
+    tokens = [plain.token(match) for match in re.finditer(rf"{TOKENS}|[^\W_]+|[,.?!&]", plain.text)]
     return [Token(part, token.words) for token in tokens for part in _SPELLINGS.get(token, _mended(token)).split()]
 
 

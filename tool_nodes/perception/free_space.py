@@ -13,14 +13,14 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
-from scipy.spatial import cKDTree
 
 from tool_nodes import workspace
 from tool_nodes.geometry import invert, project, transform
-from tool_nodes.language.referring import FreeSpaceRequest
-from tool_nodes.perception.extents import distance_to_outline, outline, rectangle
-from tool_nodes.perception.masks import window_of
-from tool_nodes.perception.surface import SOLID_M, Surface, find_surface, firm_pixels, solid_pixels
+from tool_nodes.language.places import FreeSpaceRequest, place_words
+from tool_nodes.perception.extents import rectangle
+from tool_nodes.perception.free_inside import check_spot, corners, inside, on_top
+from tool_nodes.perception.free_wishes import DIRECTIONS, NARROWEST_M, Footprint, wish
+from tool_nodes.perception.surface import SOLID_M, Surface, find_surface, solid_pixels
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
@@ -34,51 +34,27 @@ _RAISED_M = 0.0022
 _SEEN_M = 0.012
 """The table is seen at least this far around the point [m]."""
 
+_OWN_EDGE_PX = 3
+"""Pixels around the mask of a thing that may show it as well [px]."""
 _BORDER_PX = 12
 """No place is nearer to the picture's border [px]."""
-_NARROWEST_M = 0.03
-"""Least clearance that is tried when there is not as much as asked for [m]."""
-
 _COMFORT_M = 0.10
 """More clearance than this is no better [m]."""
-
-_BESIDE_M = (0.060, 0.095, 0.145)
-"""Least, best and greatest distance of the point from the edge of what it is beside [m]: fingers fit in between,
-and the edge gap stays within 12 cm for things at least 5 cm wide."""
-
-_GOOD_ANGLE = np.radians(22.0)
-"""Up to here off the exact direction, the direction is beyond doubt [rad]."""
+_ROOM, _ROOM_OF_EXACT = 0.8, 0.1
+"""Weight of clearance beside the wish [-]; where one place and no other is asked for it decides between cells alone."""
+_ALONE_M = 0.015
+"""Least clearance of a spot that was said [m]: a thing stands there or stood there, so that its own room is known to be
+enough; half of the narrowest product."""
 
 _WIDEST_ANGLES = np.radians([30.0, 37.0, 41.0, 43.5])
 """Farthest off the exact direction [rad]; each only where there is no room within the one before."""
 
-_DOUBT_M = 0.016
-"""Seeing and placing are not exact enough closer than this to the bounds of a direction, 45 degrees either side [m]."""
-
-_BETWEEN_SHARE = (0.2, 0.8)
-"""A place between two things lies within these shares of the way from one to the other [-]; a round figure."""
-_BETWEEN_ASIDE_M = 0.10
-"""Largest distance of such a place from the line between the two [m]; a round figure."""
-_MIDDLE = np.array([0.47, 0.0])
-"""The place that is best where any will do, (x, y) in the base frame [m]: well within reach."""
-_DIRECTIONS = {
-    "left_of": (-1.0, 0.0),
-    "right_of": (1.0, 0.0),
-    "in_front_of": (0.0, -1.0),
-    "behind": (0.0, 1.0),
-}
-"""Directions on the table as the camera sees them: (to the right, away from the camera)."""
 _WORDS = {"left_of": "left of", "right_of": "right of", "in_front_of": "in front of", "next_to": "next to"}
-_HOW_MANY = {"in": (1, 1), "on": (1, 1), "between": (2, 2), "anywhere": (0, 0)}
+_HOW_MANY = {
+    "in": (1, 1), "on": (1, 1), "between": (2, 2), "in_line": (2, 2), "anywhere": (0, 0), "at": (0, 0),
+    "region": (0, 0), "moved": (0, 1),
+}  # fmt: skip
 """Least and greatest number of things that a place refers to; the other relations take 1 to 99."""
-
-
-@dataclass(frozen=True)
-class _Footprint:
-    """A reference seen from above: convex outline (K, 2), its middle (2,), both in the base frame [m]."""
-
-    outline: FloatArray
-    centre: FloatArray
 
 
 @dataclass(frozen=True)
@@ -108,15 +84,18 @@ def find_free_space(
     reference_masks: Sequence[Sequence[BoolArray]],
     clearance_m: float = 0.05,
     named: Sequence[tuple[str, BoolArray]] = (),
+    thing: BoolArray | None = None,
 ) -> tuple[float, float]:
     """The best place for a request.
 
     Args:
         frame: A picture with depth.
-        request: The relation and its reference phrases.
-        reference_masks: For each phrase the pixels (H, W) of every object that it means; several are one group.
+        request: The place.
+        reference_masks: For each of `all_references` the pixels (H, W) of every object that it means; several are one
+            group.
         clearance_m: Free radius wanted around the point; down to 3 cm is taken where there is no more [m].
         named: Names and pixels of what is seen, so that an error can say what is in the way.
+        thing: Pixels (H, W) of what the request is for, while it stands on the table.
 
     Returns:
         Normalized image point (x, y); what the picture shows there is the place.
@@ -126,22 +105,28 @@ def find_free_space(
             but the end of reach or view; INVALID_ARGUMENT if the request contradicts itself or has the wrong number of
             references.
     """
-    masks = [mask for group in reference_masks for mask in group]
+    masks = [mask for group in reference_masks[: len(request.references)] for mask in group]
     _check(frame, request, masks)
     surface = find_surface(frame)
     if request.relation == "in":
-        return _pixel(frame, _inside(surface, masks[0], request.references))
+        return _pixel(frame, inside(surface, masks[0], request.references[0], request.region, frame))
     if request.relation == "on":
-        return _pixel(frame, _on_top(surface, masks[0], request.references))
-
-    things = [_footprint(surface, mask, phrase) for mask, phrase in zip(masks, _phrases(request, masks), strict=True)]
-    table = _read_table(frame, surface)
+        return _pixel(frame, on_top(surface, masks[0], request.references[0]))
+    if request.relation == "at":
+        return _spot(frame, surface, request.point or (0.5, 0.5), named)
+    groups = [
+        [_footprint(surface, mask, phrase) for mask in group]
+        for group, phrase in zip(reference_masks, request.all_references, strict=True)
+    ]
+    moved = None if thing is None else _footprint(surface, thing, request.thing)
+    table = _read_table(frame, surface, thing)
     for widest in _WIDEST_ANGLES:
-        wanted = _wish(request.relation, table, things, frame, widest)
-        point = _choose(table, wanted, clearance_m)
+        wanted = wish(request, table.xy, groups, moved, frame, widest)
+        point = _choose(table, wanted, clearance_m, _ROOM_OF_EXACT if request.is_exact else _ROOM)
         if point is not None:
             return _pixel(frame, np.array([*point, surface.table_z(*point)]))
-    code, obstacles = _obstacles(request.relation, surface, table, wanted, named)
+    others = [(name, mask) for name, mask in named if mask is not thing]
+    code, obstacles = _obstacles(request.relation, surface, table, wanted, others)
     raise ToolError(
         code,
         f"There is no free table {_describe(request)}: {obstacles}.",
@@ -151,7 +136,7 @@ def find_free_space(
 
 def _check(frame: Frame, request: FreeSpaceRequest, masks: Sequence[BoolArray]) -> None:
     low, high = _HOW_MANY.get(request.relation, (1, 99))
-    if request.relation not in (*_DIRECTIONS, *_HOW_MANY, "next_to"):
+    if request.relation not in (*DIRECTIONS, *_HOW_MANY, "next_to", "farthest_from"):
         raise invalid(f"'{request.relation}' is not a relation of a place.")
     if not low <= len(masks) <= high:
         wanted = {(0, 0): "no reference", (1, 1): "one reference", (2, 2): "two references"}
@@ -161,43 +146,32 @@ def _check(frame: Frame, request: FreeSpaceRequest, masks: Sequence[BoolArray]) 
         )
     if any(mask.shape != frame.depth.shape for mask in masks):
         raise invalid(f"A mask must have the picture's shape {frame.depth.shape}.")
-    if request.relation == "between" and np.array_equal(masks[0], masks[1]):
-        raise invalid(f"There is no room between the {request.references[0]} and itself.")
+    if request.relation in ("between", "in_line") and np.array_equal(masks[0], masks[1]):
+        place = "line through" if request.relation == "in_line" else "room between"
+        raise invalid(f"There is no {place} the {request.references[0]} and itself.")
 
 
-def _phrases(request: FreeSpaceRequest, masks: Sequence[BoolArray]) -> list[str]:
-    """One phrase for each mask."""
-    if len(request.references) == len(masks):
-        return list(request.references)
-    return [" and ".join(request.references)] * len(masks)
-
-
-def _footprint(surface: Surface, mask: BoolArray, phrase: str) -> _Footprint:
-    corners = _corners(surface, mask)
-    if len(corners) < 3:
+def _footprint(surface: Surface, mask: BoolArray, phrase: str) -> Footprint:
+    edge = corners(surface, mask)
+    if len(edge) < 3:
         raise ToolError(
             ErrorCode.NO_DEPTH, f"There is no depth on the {phrase}, so its place is unknown.", "Look again."
         )
-    return _Footprint(corners, rectangle(corners)[0])
+    centre, sides, _ = rectangle(edge)
+    return Footprint(edge, centre, float(sides.mean()) / 2)
 
 
-def _corners(surface: Surface, mask: BoolArray) -> FloatArray:
-    """Convex outline (K, 2) of what pixels (H, W) show, from above [m]; fewer than three corners if nothing."""
-    solid = solid_pixels(surface, mask)
-    if np.count_nonzero(solid) < 3:
-        return np.empty((0, 2))
-    window = window_of(solid)
-    # A point in the air behind a thing would take the place that is beside it along.
-    return outline(surface.points[window][firm_pixels(surface, window, solid[window])][:, :2])
-
-
-def _read_table(frame: Frame, surface: Surface) -> _Table:
+def _read_table(frame: Frame, surface: Surface, own: BoolArray | None = None) -> _Table:
+    """The cells of the table; what the pixels `own` (H, W) show is in the way of nothing, and hides nothing."""
     (x0, x1), (y0, y1) = workspace.TABLE_X, workspace.TABLE_Y
     shape = round((x1 - x0) / _CELL_M), round((y1 - y0) / _CELL_M)
     xy, reachable = _grid(shape)
     x, y, z = (surface.points[:, :, axis][surface.inside] for axis in range(3))
     column, row = ((x - x0) / _CELL_M).astype(np.intp), ((y - y0) / _CELL_M).astype(np.intp)
     over = (x >= x0) & (column < shape[0]) & (row >= 0) & (row < shape[1])
+    around = None if own is None else ndimage.binary_dilation(own, iterations=_OWN_EDGE_PX)
+    if around is not None:
+        z = np.where(around[surface.inside], np.float32(0.0), z)
     index, high = (column * shape[1] + row)[over], z[over] > SOLID_M
     size = shape[0] * shape[1]
     unseen = ndimage.binary_opening(
@@ -212,6 +186,9 @@ def _read_table(frame: Frame, surface: Surface) -> _Table:
     base = np.column_stack([xy.reshape(-1, 2), surface.plane[0] + xy.reshape(-1, 2) @ surface.plane[1:]])
     uv = project(transform(invert(frame.T_base_camera), base), frame.K).reshape(*occupied.shape, 2)
     width, height = frame.size
+    if around is not None:
+        u, v = (np.clip(np.nan_to_num(uv[:, :, k]), 0, n - 1).astype(np.intp) for k, n in enumerate(frame.size))
+        unseen &= ~around[v, u]
     with np.errstate(invalid="ignore"):
         in_picture = np.all((uv > _BORDER_PX) & (uv < [width - 1 - _BORDER_PX, height - 1 - _BORDER_PX]), axis=2)
     from_unseen = _distance_from(unseen)
@@ -252,129 +229,32 @@ def _distance_from(cells: BoolArray) -> FloatArray:
     return np.maximum(ndimage.distance_transform_edt(~cells) - 0.5, 0.0) * _CELL_M
 
 
-def _wish(relation: str, table: _Table, things: Sequence[_Footprint], frame: Frame, widest_angle: float) -> FloatArray:
-    """How far each cell (nx, ny) is from what was asked for: 0 is ideal, 1 still right, inf wrong."""
-    if relation == "anywhere":
-        return 2.0 * np.linalg.norm(table.xy - _MIDDLE, axis=2)
-    gaps = np.stack([distance_to_outline(table.xy, thing.outline) for thing in things])
-    if relation == "between":
-        return _between(table.xy, things, gaps)
-    nearest = np.min(gaps, axis=0)
-    low, best, high = _BESIDE_M
-    cost = ((nearest - best) / np.where(nearest < best, best - low, high - best)) ** 2
-    cost[(nearest < low) | (nearest > high)] = np.inf
-    if relation == "next_to":
-        return 0.3 * cost
-    # Of a group the whole is judged, and the place lies beyond each of its members.
-    direction = _on_table(frame, _DIRECTIONS[relation])
-    centre = np.mean([thing.centre for thing in things], axis=0)
-    angle = _angle(table.xy - centre, direction)
-    cost += (angle / _GOOD_ANGLE) ** 2
-    cost[angle > widest_angle] = np.inf
-    along = (table.xy - centre) @ direction
-    across = np.abs((table.xy - centre) @ np.array([-direction[1], direction[0]]))
-    cost[along - across < _DOUBT_M] = np.inf
-    for thing in things:
-        cost[(table.xy - thing.centre) @ direction < 0.03] = np.inf
-    return cost
-
-
-def _between(xy: FloatArray, things: Sequence[_Footprint], gaps: FloatArray) -> FloatArray:
-    start, end = things[0].centre, things[1].centre
-    length = float(np.linalg.norm(end - start))
-    along = (end - start) / max(length, 1e-9)
-    share = (xy - start) @ along / max(length, 1e-9)
-    aside = np.abs((xy - start) @ np.array([-along[1], along[0]]))
-    limit = min(_BETWEEN_ASIDE_M, 0.45 * length)
-    cost = ((share - 0.5) / 0.3) ** 2 + (aside / limit) ** 2
-    cost[(share < _BETWEEN_SHARE[0]) | (share > _BETWEEN_SHARE[1]) | (aside > limit)] = np.inf
-    cost[np.min(gaps, axis=0) < _NARROWEST_M] = np.inf
-    return cost
-
-
-def _on_table(frame: Frame, direction: tuple[float, float]) -> FloatArray:
-    """Unit vector (2,) on the table of (right, away from the camera) in the picture."""
-    right, forward = frame.T_base_camera[:2, 0], frame.T_base_camera[:2, 2]
-    if np.linalg.norm(forward) < 1e-6:
-        # Seen straight from above, further away is up in the picture.
-        forward = -frame.T_base_camera[:2, 1]
-    axis = direction[0] * right / np.linalg.norm(right) + direction[1] * forward / np.linalg.norm(forward)
-    return axis / np.linalg.norm(axis)
-
-
-def _angle(offsets: FloatArray, direction: FloatArray) -> FloatArray:
-    """Angles (nx, ny) [rad] between offsets (nx, ny, 2) and a direction (2,)."""
-    lengths = np.maximum(np.linalg.norm(offsets, axis=2), 1e-9)
-    return np.arccos(np.clip(offsets @ direction / lengths, -1.0, 1.0))
-
-
-def _choose(table: _Table, cost: FloatArray, clearance: float) -> FloatArray | None:
+def _choose(table: _Table, cost: FloatArray, clearance: float, weight: float) -> FloatArray | None:
     """The cell centre (2,) that is right, free and has the best mix of both; None if there is none.
+
+    Args:
+        table: What is free.
+        cost: The wish (nx, ny).
+        clearance: Free radius wanted [m].
+        weight: Weight of a radius of 3 cm against 10 cm [-].
 
     Unseen cells count as things, unless that leaves nothing: behind something tall the table starts late.
     """
     seen_and_free = np.minimum(table.from_things, table.from_unseen)
-    for least in np.unique([clearance, 0.9 * clearance, 0.8 * clearance, _NARROWEST_M])[::-1]:
+    for least in np.unique([clearance, 0.9 * clearance, 0.8 * clearance, NARROWEST_M])[::-1]:
         for free in (seen_and_free, table.from_things):
             allowed = table.open & np.isfinite(cost) & (free >= least)
             if allowed.any():
-                room = (_COMFORT_M - np.minimum(seen_and_free, _COMFORT_M)) / (_COMFORT_M - _NARROWEST_M)
-                total = np.where(allowed, cost + 0.8 * room, np.inf)
+                room = (_COMFORT_M - np.minimum(seen_and_free, _COMFORT_M)) / (_COMFORT_M - NARROWEST_M)
+                total = np.where(allowed, cost + weight * room, np.inf)
                 return table.xy[np.unravel_index(int(np.argmin(total)), total.shape)]
     return None
 
 
-def _inside(surface: Surface, mask: BoolArray, phrases: Sequence[str]) -> FloatArray:
-    """The point (3,) of a container's seen floor that is farthest from its walls and from what stands in it."""
-    name = phrases[0] if phrases else "container"
-    corners = _corners(surface, mask)
-    if len(corners) < 3:
-        raise ToolError(
-            ErrorCode.NO_DEPTH, f"There is no depth on the {name}, so its inside is unknown.", "Look again."
-        )
-    window = window_of(mask)
-    points, own = surface.points[window], solid_pixels(surface, mask)[window]
-    depth = -distance_to_outline(points[:, :, :2], corners)
-    interior = (depth > 0.015) & np.isfinite(points[:, :, 2])
-    heights = points[:, :, 2]
-    floor = float(np.quantile(heights[interior], 0.1)) if interior.any() else np.inf
-    rim = float(np.quantile(heights[own], 0.9))
-    if not rim - floor > 0.02:
-        raise ToolError(ErrorCode.PLACE_BLOCKED, f"The {name} is not open at the top, so nothing fits in it.")
-    bare = interior & mask[window] & (heights < floor + 0.012)
-    blocked = (depth > 0.015) & (heights > floor + 0.012) & (heights > -1.0)
-    taken = points[blocked][:, :2]
-    if not bare.any():
-        raise ToolError(ErrorCode.PLACE_BLOCKED, f"The floor of the {name} cannot be seen, it is full or hidden.")
-    candidates = points[bare][::3]
-    room = -distance_to_outline(candidates[None, :, :2], corners)[0] - 0.005
-    centre = rectangle(corners)[0]
-    crowd = cKDTree(taken).query(candidates[:, :2])[0] if len(taken) else np.full(len(candidates), np.inf)
-    if room.max() < 0.03:
-        raise ToolError(ErrorCode.PLACE_BLOCKED, f"The {name} is too narrow for the gripper to put something in.")
-    offset = np.linalg.norm(candidates[:, :2] - centre, axis=1)
-    score = np.minimum(room, 0.06) + np.minimum(crowd, 0.05) - 0.5 * offset
-    best = candidates[int(np.argmax(score))].astype(float)
-    best[2] += surface.table_z(best[0], best[1])
-    return best
-
-
-def _on_top(surface: Surface, mask: BoolArray, phrases: Sequence[str]) -> FloatArray:
-    """The centre (3,) of a thing's top face."""
-    points = surface.points[solid_pixels(surface, mask)]
-    name = phrases[0] if phrases else "object"
-    if len(points) < 10:
-        raise ToolError(ErrorCode.NO_DEPTH, f"There is no depth on the {name}, so its top is unknown.", "Look again.")
-    top = float(np.quantile(points[:, 2], 0.985))
-    face, cap = points[points[:, 2] > top - 0.004], points[points[:, 2] > top - 0.012]
-    centre, sides, _ = rectangle(outline(face[:, :2])) if len(face) >= 3 else (None, np.zeros(2), 0.0)
-    if len(face) < 0.5 * len(cap):
-        raise ToolError(ErrorCode.PLACE_BLOCKED, f"The top of the {name} is not level, so nothing stays on it.")
-    if centre is None or sides[1] < 0.035:
-        raise ToolError(ErrorCode.PLACE_BLOCKED, f"The top of the {name} is too small to carry anything.")
-    if np.min(np.hypot(*(face[:, :2] - centre).T)) > 0.01:
-        raise ToolError(ErrorCode.PLACE_BLOCKED, f"The {name} is open at the top, so nothing stands on it.")
-    return np.array([*centre, top + surface.table_z(*centre)])
+def _distance_to(surface: Surface, mask: BoolArray, xy: tuple[float, float]) -> float:
+    """Distance of a point of the table to the nearest that pixels (H, W) show of a thing [m]."""
+    points = surface.points[solid_pixels(surface, mask)][:, :2]
+    return float(np.hypot(*(points - np.asarray(xy)).T).min()) if len(points) else np.inf
 
 
 def _pixel(frame: Frame, point: FloatArray) -> tuple[float, float]:
@@ -385,7 +265,39 @@ def _pixel(frame: Frame, point: FloatArray) -> tuple[float, float]:
     return (float(u) + 0.5) / width, (float(v) + 0.5) / height
 
 
+def _spot(
+    frame: Frame, surface: Surface, point: tuple[float, float], named: Sequence[tuple[str, BoolArray]]
+) -> tuple[float, float]:
+    """A normalized point that was said, if a thing can stand on what the picture shows there.
+
+    Raises:
+        ToolError: PLACE_BLOCKED where it cannot, with what is there; OUT_OF_WORKSPACE beyond the arm's reach; NO_DEPTH.
+    """
+    u, v = (min(int(share * size), size - 1) for share, size in zip(point, frame.size, strict=True))
+    x, y, z = (float(value) for value in surface.points[v, u])
+    if not np.isfinite([x, y, z]).all():
+        raise ToolError(ErrorCode.NO_DEPTH, f"There is no depth at ({point[0]:.3f}, {point[1]:.3f}).", "Look again.")
+    if not workspace.within_reach((x, y)):
+        raise ToolError(ErrorCode.OUT_OF_WORKSPACE, "That spot is beyond the arm's reach.")
+    table = _read_table(frame, surface)
+    i, j = ((np.array([x, y]) - table.xy[0, 0]) / _CELL_M).round().astype(int)
+    if z > SOLID_M or any(mask[v, u] for _, mask in named):  # on top of a thing, or on the floor of a container
+        check_spot(surface, (u, v), named)
+        return point
+    if table.from_things[i, j] < _ALONE_M:
+        near = [f"the {name}" for name, mask in named if _distance_to(surface, mask, (x, y)) < 2 * _ALONE_M]
+        there = " and ".join(near) or "something"
+        raise ToolError(
+            ErrorCode.PLACE_BLOCKED,
+            f"That spot is not free: {there} {'are' if len(near) > 1 else 'is'} there.",
+            "Move it out of the way, or name another place.",
+        )
+    return point
+
+
 def _describe(request: FreeSpaceRequest) -> str:
+    if not request.is_plain:
+        return place_words(request)
     names = " and the ".join(request.references)
     if request.relation == "anywhere":
         return "within reach"
@@ -405,7 +317,7 @@ def _obstacles(
         return ErrorCode.OUT_OF_WORKSPACE, "the limit of the arm's reach is in the way"
     reasons = []
     origin, cell = table.xy[0, 0], _CELL_M
-    near = ndimage.binary_dilation(zone, iterations=round(_NARROWEST_M / cell))
+    near = ndimage.binary_dilation(zone, iterations=round(NARROWEST_M / cell))
     for name, mask in named:
         points = surface.points[solid_pixels(surface, mask)][:, :2]
         index = np.rint((points - origin) / cell).astype(int)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from tool_nodes.language.referring import FreeSpaceRequest, parse_free_space, parse_noun_phrase, refer
@@ -39,9 +39,31 @@ def point_by_words(
         request = FreeSpaceRequest("anywhere")
     if request is None:
         return [scene.views[k].point for k in refer(text, scene.views, lexicon=lexicon)]
-    references = [[scene.masks[k] for k in _meant(phrase, scene.views, lexicon)] for phrase in request.references]
     named = [(view.name, mask) for view, mask in zip(scene.views, scene.masks, strict=True)]
-    return [find_free_space(frame, request, references, named=named)]
+
+    def masks(phrase: str) -> list[BoolArray]:
+        return [scene.masks[k] for k in _meant(phrase, scene.views, lexicon)]
+
+    return [free_place(frame, request, masks, named)]
+
+
+def free_place(
+    frame: Frame,
+    request: FreeSpaceRequest,
+    masks: Callable[[str], Sequence[BoolArray]],
+    named: Sequence[tuple[str, BoolArray]],
+) -> tuple[float, float]:
+    """The place of a request whose things a backend finds by words; arguments and errors as of `find_free_space`.
+
+    Args:
+        frame: A picture with depth.
+        request: The place.
+        masks: Gives the pixels (H, W) of everything that a noun phrase means, the likeliest first.
+        named: Names and pixels of what is seen.
+    """
+    thing = masks(request.thing)[0] if request.thing else None
+    references = [masks(phrase) for phrase in request.all_references]
+    return find_free_space(frame, request, references, named=named, thing=thing)
 
 
 def names_table(text: str) -> bool:

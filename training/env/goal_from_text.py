@@ -15,8 +15,10 @@ from agent_node.events import OperatorAnswer
 from agent_node.policies.scripted.answers import another_command, choose, only_candidate, with_place, with_two
 from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.steps import AnotherCommand
+from sim.camera.ray import CameraModel
 from sim.scene.scenes import PlacedObject, Scene
 from sim.snapshot import Snapshot
+from sim.tasks.arranged import ArrangedTask, Placing
 from sim.tasks.judge import JudgedStation
 from sim.tasks.predicates import THRESHOLDS, PlaceRelation
 from sim.tasks.task import History, Score, Task, Transcript, held_ids
@@ -27,6 +29,7 @@ from tool_nodes.language.referring import refer
 from tool_nodes.results import ToolError
 from tool_nodes.types import FloatArray, ObjectView
 from training.env.episode import Outcome, judged
+from training.env.goal_places import goal_place
 
 OWN_READING = "the robot's own reading of the sentence, not independent"
 
@@ -89,16 +92,19 @@ class TrueScene:
         scene: The table before.
         views: The things as a perfect observer would describe them, in the order of `scene.objects`.
         held: Ids of what the gripper holds.
+        camera: The scene camera.
     """
 
     scene: Scene
     views: tuple[ObjectView, ...]
     held: frozenset[str]
+    camera: CameraModel
 
     @classmethod
     def of(cls, station: JudgedStation) -> TrueScene:
         """The scene as it is now."""
-        return cls(station.scene, tuple(true_views(station)), frozenset(held_ids(station.world.snapshot())))
+        held = frozenset(held_ids(station.world.snapshot()))
+        return cls(station.scene, tuple(true_views(station)), held, station.scene_camera())
 
     def task(self, text: str, answers: Sequence[OperatorAnswer] = ()) -> Task:
         """The task of a free sentence, as the scripted policy's own parser reads it.
@@ -134,11 +140,15 @@ class TrueScene:
         else:
             targets = self._meant(command.target, said)
         references = tuple(id for phrase in command.references for id in self._meant(phrase, said))
-        if command.relation == "between" and len(references) != 2:
+        own = command.references if command.form is None else command.references[: len(command.form.references)]
+        if command.relation == "between" and len(own) == len(command.references) and len(references) != 2:
             command = _settled(command, said, partial(with_two, command=command))
             references = tuple(id for phrase in command.references for id in self._meant(phrase, said))
         if not targets:
             return UnreadTask(text, self.scene, "the command names no object, and the gripper held none at its start.")
+        if command.form is not None:
+            groups = [self._meant(phrase, said) for phrase in command.references]
+            return self._arranged(text, command, targets, groups)
         most = {"in": 1, "on": 1, "between": 2}.get(command.relation or "", len(references))
         if len(references) != most:
             return UnreadTask(
@@ -148,6 +158,13 @@ class TrueScene:
             return UnreadTask(text, self.scene, f"nothing fits in the {self.scene.find(references[0]).item}.")
         relation = cast(PlaceRelation | None, command.relation)
         return replace(task_of(text, self.scene, targets, relation, references), source=OWN_READING)
+
+    def _arranged(
+        self, text: str, command: Command, targets: tuple[str, ...], groups: Sequence[tuple[str, ...]]
+    ) -> Task:
+        """The task of a place that no single relation says."""
+        place = goal_place(command.place(), groups, self.camera)
+        return ArrangedTask(text, self.scene, (Placing(targets, place),), source=OWN_READING)
 
     def _refer(self, phrase: str) -> tuple[str, ...]:
         return tuple(self.scene.objects[i].id for i in refer(phrase, self.views))

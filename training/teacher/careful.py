@@ -130,7 +130,7 @@ class CarefulPolicy:
             command = parse_command(text)
         except ToolError as error:
             return Move("refuse", why=_reason(error.code))
-        if command.target is None:
+        if command.target is None or command.form is not None:
             return Move("refuse", why=ErrorCode.NOT_UNDERSTOOD)
         play = _ActionPlan(command, self._habits, np.random.default_rng((self._seed, _STREAM))).run()
         move = next(play)
@@ -326,7 +326,9 @@ class _ActionPlan:
 
 
 def plan_of(command: Command) -> Plan:
-    """What a command says, as it is thought before the first move."""
+    """What a command says, as it is thought before the first move. Raises ToolError for places it has no word for."""
+    if command.form is not None:
+        raise ToolError(ErrorCode.NOT_UNDERSTOOD, "A plan names one relation and nothing else of a place.")
     if command.action != "place" or not command.relation:
         return Plan(_words_of(command))
     return Plan(_words_of(command), command.relation, _references_of(command))

@@ -11,6 +11,7 @@ from agent_node.policies.scripted.points import at, describe, near, side_of, sid
 from agent_node.policies.scripted.steps import AnotherCommand, ScriptPart, ScriptStep, Withdrawn
 from agent_node.policies.scripted.transcript import PicturePoint
 from tool_nodes.language.phrases import NounPhrase, parse_noun_phrase
+from tool_nodes.language.places import place_words
 from tool_nodes.language.relations import RELATION_WORDS
 
 _QUOTED = 120
@@ -20,8 +21,11 @@ _BESIDE = {"left": "left_of", "right": "right_of", "near": "in_front_of", "far":
 
 def where_of(command: Command, named: dict[NounPhrase, str] | None = None) -> str:
     """ "to the left of the box", with other words for some of its things where they are `named`."""
-    if command.relation == "anywhere":
+    if command.relation == "anywhere" and command.form is None:
         return "on the table"
+    if command.form is not None:
+        names = [(named or {}).get(reference, reference.text) for reference in command.references]
+        return place_words(command.place(names))
     names = [(named or {}).get(reference, the(reference.text)) for reference in command.references]
     return f"{RELATION_WORDS[command.relation or 'on']} {' and '.join(names)}"
 

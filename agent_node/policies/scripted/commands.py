@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
+from agent_node.policies.scripted.drafts import Draft
 from agent_node.policies.scripted.foreign import is_foreign
-from agent_node.policies.scripted.reading import NO_EFFECT, Draft, Reader
+from agent_node.policies.scripted.reading import NO_EFFECT, Reader
 from agent_node.policies.scripted.refusals import ABILITY, EXAMPLES, refuse
 from agent_node.policies.scripted.unable import check_follow_up, check_kind, check_whole
 from agent_node.policies.scripted.verbs import strip_politeness
 from tool_nodes.language.phrases import NounPhrase
+from tool_nodes.language.places import FreeSpaceRequest, place_words
 from tool_nodes.language.relations import RELATION_WORDS
 from tool_nodes.language.traced import Token, Traced, WordTrace, origin
 from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, UNCHECKED, stem, tokenize, words_only
@@ -34,6 +36,7 @@ _MANNER = re.compile(
 )
 _LONGEST_PHRASE = 8
 """Most words that are quoted with a small word that was not understood [words]."""
+_APART = re.compile(r"(=\S+) apart from\b")
 _INSTEAD = re.compile(r"\b(?:rather than|instead of|as opposed to|other than|apart from|and not|and never|nor)\b")
 
 
@@ -44,9 +47,9 @@ class Command:
     Attributes:
         action: "pick" keeps the thing in the gripper, "place" puts it down.
         target: The thing; None for what is held ("put it down", "drop the can").
-        relation: Where to place: in, on, left_of, right_of, in_front_of, behind, next_to, between, anywhere.
-            None for a pick. Directions are those of the camera picture.
-        references: Things that the relation refers to; empty for anywhere.
+        relation: Where to place, see FreeSpaceRequest; None for a pick. Directions are those of the camera picture.
+        references: Things that the place refers to; empty for anywhere.
+        form: The place in full, with empty words for its references, where relation and references do not say it all.
         held_as: Name that the operator uses for the thing that is held ("drop the can"), if any.
         reading: (role, words as they were said) in the order of the sentence; the role "no effect" is that of words
             that change nothing.
@@ -60,6 +63,21 @@ class Command:
     held_as: NounPhrase | None = None
     reading: tuple[tuple[str, str], ...] = field(default=(), compare=False)
     asides: tuple[tuple[NounPhrase, str], ...] = field(default=(), compare=False)
+    form: FreeSpaceRequest | None = None
+
+    def place(self, names: Sequence[str] | None = None, thing: str | None = None) -> FreeSpaceRequest:
+        """Where to place, as a pointer is asked for it.
+
+        Args:
+            names: Words for each of the references; their own where None.
+            thing: Words for the target while it stands on the table; where None its own, of a way from there.
+        """
+        words = [reference.text for reference in self.references] if names is None else list(names)
+        if self.form is None:
+            return FreeSpaceRequest(self.relation or "anywhere", tuple(words))  # type: ignore[arg-type]
+        if thing is None:
+            thing = self.target.text if self.target is not None and self.relation == "moved" else ""
+        return self.form.naming(words, thing)
 
     @property
     def understood(self) -> str:
@@ -67,9 +85,11 @@ class Command:
         picked = [f"pick: {self.target.text}"] if self.target else []
         if self.action == "pick":
             return picked[0]
+        held = [f"held: {self.held_as.text if self.held_as else 'what the gripper holds'}"]
+        if self.form is not None:
+            return "; ".join([*(picked or held), f"place: {place_words(self.place())}"])
         where = "on the table" if self.relation == "anywhere" else RELATION_WORDS[self.relation or "on"]
         names = " and ".join(reference.text for reference in self.references)
-        held = [f"held: {self.held_as.text if self.held_as else 'what the gripper holds'}"]
         return "; ".join([*(picked or held), f"place: {where} {names}".strip()])
 
     @property
@@ -111,7 +131,7 @@ def parse_command(text: str) -> Command:
     if not words_only(spoken.split()):
         refuse(f"The command does not say what to do; {ABILITY}.")
     check_kind(spoken, polite, account)
-    draft = Reader(account).read(spoken.sub(_INSTEAD, "not"), asked="please" in tokens)
+    draft = Reader(account).read(spoken.sub(_APART, r"\1 from").sub(_INSTEAD, "not"), asked="please" in tokens)
     if account.unread:
         _refuse_unread(tokens, account)
     return _checked(_command(draft, account))
@@ -155,11 +175,10 @@ def _command(draft: Draft, account: WordTrace) -> Command:
                 '"pick up" if I am to hold it.'
             )
         return Command("pick", draft.target, reading=reading)
-    relation, references = draft.place
-    if draft.lets_go:
-        # Letting go is of what is held, whatever it is called.
-        return Command("place", None, relation, references, draft.target, reading, asides=tuple(draft.asides))
-    return Command("place", draft.target, relation, references, reading=reading, asides=tuple(draft.asides))
+    where, asides = draft.place, tuple(draft.asides)
+    # Letting go is of what is held, whatever it is called.
+    target, held_as = (None, draft.target) if draft.lets_go else (draft.target, None)
+    return Command("place", target, where.relation, where.references, held_as, reading, asides, where.form)
 
 
 def _same_place(a: NounPhrase, b: NounPhrase) -> bool:
@@ -194,6 +213,7 @@ def _checked(command: Command) -> Command:
         same = target is not None and _stems(target) == _stems(reference) and bool(target.words)
         if target and same and not other and not reference.plural and _same_place(target, reference):
             refuse(f'"{target.text}" cannot be placed relative to itself.', ErrorCode.INVALID_ARGUMENT)
-    if command.relation == "between" and len(command.references) == 1 and not command.references[0].plural:
+    own = command.references if command.form is None else command.references[: len(command.form.references)]
+    if command.relation == "between" and len(own) == 1 and not own[0].plural:
         refuse('"Between" needs two things, such as "between the box and the bowl".')
     return command

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from agent_node.policies.scripted.refusals import PLACES, refuse
 from agent_node.policies.scripted.verbs import CARRYING, HOLDING, MOVING, Clause
 from tool_nodes.language.phrases import NounPhrase
+from tool_nodes.language.places import FreeSpaceRequest
 from tool_nodes.language.relations import STOP, RelationMark, find_relations
 from tool_nodes.language.traced import Traced, WordTrace
 from tool_nodes.language.words import DETERMINERS, SIDES
 
-SpokenPlace = tuple[str, tuple[NounPhrase, ...]]
-"""(relation, references)."""
+
+@dataclass(frozen=True)
+class SpokenPlace:
+    """Where a clause says to place a thing.
+
+    Attributes:
+        relation: See Command.
+        references: See Command.
+        form: See Command.
+    """
+
+    relation: str
+    references: tuple[NounPhrase, ...] = ()
+    form: FreeSpaceRequest | None = None
+
 
 _TABLE = r"(?:the |this |my |your )?(?:table|desk|counter|surface|work surface|tabletop|workspace)(?: top)?"
 _SPOT = (
@@ -29,7 +44,7 @@ _ANYWHERE = re.compile(
     rf"|wherever(?: you (?:like|want))?){STOP}"
 )
 _UNDER = re.compile(r"\b(?:under|underneath|below|beneath)\b")
-_ATTACHED = frozenset(
+ATTACHED = frozenset(
     {"and", "that", "which", "is", "are", "was", "sitting", "standing", "lying", "located", "placed", "resting"}
 )
 """Words after which a relation does not say where to place."""
@@ -59,7 +74,7 @@ def is_second_place(words: Sequence[str]) -> bool:
 def refuse_second_relation(relation: str, words: Sequence[str], account: WordTrace) -> None:
     """Refuse "left of the bowl behind the box", "far from the box": a second place, or which bowl is meant?"""
     nested = (m for m in find_relations(words) if m.relation in _SIDEWAYS or words[m.start] in _VAGUE)
-    marks = [m for m in nested if words[m.start - 1] not in (*_ATTACHED, "one")]
+    marks = [m for m in nested if words[m.start - 1] not in (*ATTACHED, "one")]
     if relation in _SIDEWAYS and marks:
         more = account.quote(words[marks[0].start :])
         refuse(
@@ -74,7 +89,7 @@ def destination(words: Sequence[str], held: bool, clause: Clause, account: WordT
     marks = [
         m
         for m in _marks(words, held)
-        if words[m.start] not in ("from", "out", "off") and (m.start == 0 or words[m.start - 1] not in _ATTACHED)
+        if words[m.start] not in ("from", "out", "off") and (m.start == 0 or words[m.start - 1] not in ATTACHED)
     ]
     under = next((i for i, word in enumerate(words) if _UNDER.fullmatch(word)), None)
     if under is not None and placing:
@@ -117,7 +132,7 @@ def _refuse_held_at(words: Sequence[str], account: WordTrace) -> None:
     """Refuse "hold the can next to the bowl": is it the can that stands there, or is it to be held there?"""
     for mark in find_relations(words):
         beside = mark.relation in _SIDEWAYS or words[mark.start] in ("over", "above")
-        if beside and words[mark.start - 1] not in (*_ATTACHED, "one", "off"):
+        if beside and words[mark.start - 1] not in (*ATTACHED, "one", "off"):
             refuse(
                 f"I cannot hold a thing anywhere but above the table, so {account.quote(words[mark.start :])} may say "
                 'which one is meant or where it is to go: say "that is" before it, or "put".'

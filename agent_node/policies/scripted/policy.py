@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from agent_node.calls import ToolCall
+from agent_node.policies.scripted import wording
 from agent_node.policies.scripted.answers import with_place, with_two
 from agent_node.policies.scripted.asking import OperatorDialogue, where_of, which_side, which_two
 from agent_node.policies.scripted.commands import Command, parse_command
@@ -36,20 +37,17 @@ from agent_node.policies.scripted.steps import (
     unmet,
 )
 from agent_node.policies.scripted.transcript import PicturePoint, Response, read_episode
-from agent_node.policies.scripted.wording import pointable, refusal, untagged
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.language.phrases import NounPhrase
-from tool_nodes.language.referring import free_space_phrase, on_side, select_points
+from tool_nodes.language.places import FreeSpaceRequest, free_space_phrase
+from tool_nodes.language.referring import on_side, select_points
 from tool_nodes.results import ErrorCode, ToolError
 
 MOVED = 0.06
 """Normalized distance from which a reference is another one than before."""
 IN_THE_WAY = 0.25
 """Normalized distance within which the target itself may take the room beside a reference."""
-
-_ENDS = 2
-"""Things at the ends of a place between things [-]."""
 
 
 class ScriptedPolicy:
@@ -74,7 +72,7 @@ class ScriptedPolicy:
         try:
             command = parse_command(text)
         except ToolError as error:
-            return self._answer("That is not a command I can carry out.", f"{error.code}: {refusal(error)}")
+            return self._answer("That is not a command I can carry out.", f"{error.code}: {wording.refusal(error)}")
         episode = _Episode(command, self._max_retries)
         one_call = self._protocol.calls_in_a_turn != "all"
         try:
@@ -83,10 +81,10 @@ class ScriptedPolicy:
                 raise Done("No turns are left.", episode.failure(ErrorCode.TURN_BUDGET, "no turns are left to finish"))
         except Done as end:
             return self._answer(end.thought, end.answer)
-        return Reply(self._protocol.render_turn(untagged(thought), calls))
+        return Reply(self._protocol.render_turn(wording.untagged(thought), calls))
 
     def _answer(self, thought: str, answer: str) -> Reply:
-        return Reply(self._protocol.render_turn(untagged(thought), (), untagged(answer)))
+        return Reply(self._protocol.render_turn(wording.untagged(thought), (), wording.untagged(answer)))
 
 
 class _Episode:
@@ -245,12 +243,12 @@ class _Episode:
         which = "one" if only_one else "all"
         return ToolCall(f"roborefer.detect_{which}", {"obj_name": phrase, "image_index": self._image})
 
-    def _ask_spot(self) -> ToolCall:
-        place = free_space_phrase(self._command.relation or "anywhere", self._named_references())
-        return self._detect(place, only_one=True)
+    def _ask_spot(self, thing: str = "", at: PicturePoint | None = None) -> ToolCall:
+        place = FreeSpaceRequest("at", point=at) if at else self._command.place(self._named_references(), thing)
+        return self._detect(free_space_phrase(place), only_one=True)
 
     def _named_references(self) -> list[str]:
-        return [pointable(reference, self._command.relation) for reference in self._command.references]
+        return [wording.pointable(reference, self._command.relation) for reference in self._command.references]
 
     def _find(self) -> Script:
         """Locate the target, every reference and a place for it, before anything moves."""
@@ -259,7 +257,8 @@ class _Episode:
         sides = bool(target and any(s.positional for s in target.selectors))
         calls = [self._detect(phrase.text) for phrase in wanted]
         calls += [self._detect(name) for name in self._named_references()]
-        calls += [self._ask_spot()] if command.action == "place" else []
+        heeded = bool(target and wording.needs_thing(command.form))
+        calls += [self._ask_spot()] if command.action == "place" and not heeded else []
         calls += [self._detect(target.plain)] if target and sides else []
         asides = command.asides
         calls += [self._detect(phrase.plain) for phrase, _ in asides]
@@ -276,7 +275,7 @@ class _Episode:
                 yield from self._find()
                 return
         if target:
-            plain = rest[int(command.action == "place")] if sides else None
+            plain = rest[int(command.action == "place" and not heeded)] if sides else None
             self._target = yield from self._choose(target, found[0], plain)
             self._likeness = target.plain if plain is not None else target.text
             self._alike = (plain or found[0]).points
@@ -291,14 +290,18 @@ class _Episode:
                 return
             self._references.append(points)
             excluded = excluded or used
-        number = sum(map(len, self._references))
-        if command.relation == "between" and number != _ENDS:
+        own = len(command.references if command.form is None else command.form.references)
+        number = sum(map(len, self._references[:own]))
+        if command.relation in ("between", "in_line") and number != 2:
             understand = partial(with_two, command=command)
             self._command = yield from self._dialogue.how(which_two(command, number), understand)
             yield from self._find()
             return
+        if heeded and target and self._target:
+            thing = f"{target.plain} at ({self._target[0]:.3f}, {self._target[1]:.3f})"
+            rest = yield ScriptStep(f"Where is there room for {self._name} {self._where}?", (self._ask_spot(thing),))
         if command.action == "place":
-            self._check_spot(rest[0], excluded)
+            self._check_spot(rest[0], excluded and not heeded)
 
     def _points(self, phrase: NounPhrase, response: Response) -> tuple[PicturePoint, ...]:
         if response.points:
@@ -360,23 +363,12 @@ class _Episode:
             )
         raise unmet(f"find a place {self._where}", Response(response.text, code, response.image_index))
 
-    def _grasp_call(self) -> ToolCall:
-        return ToolCall(
-            "grasp_generator.compute_grasp",
-            {
-                "point_cloud": "$point_cloud",
-                "mask": "$segmentation_mask",
-                "focal_length_px": "$focal_length_px",
-                "image_index": self._image,
-            },
-        )
-
     def _segment(self) -> Script:
         assert self._target is not None
         x, y = self._target
         spot = f"; free room {self._where} at {at(self._spot)}" if self._spot else ""
         calls = [ToolCall("sam2.segment_from_point", {"x": x, "y": y, "image_index": self._image})]
-        calls += [self._grasp_call()] * (1 + self._failed_grasps)
+        calls += [wording.grasp_call(self._image)] * (1 + self._failed_grasps)
         responses = yield ScriptStep(
             f"{self._name.capitalize()} is at {at(self._target)}{spot}. I need its mask and a grasp.", tuple(calls)
         )
@@ -388,7 +380,7 @@ class _Episode:
 
     def _next_grasp(self) -> Script:
         responses = yield ScriptStep(
-            "The arm cannot do that grasp; nothing moved, so the next best one.", (self._grasp_call(),)
+            "The arm cannot do that grasp; nothing moved, so the next best one.", (wording.grasp_call(self._image),)
         )
         if not responses[0].ok:
             self._segmented = False
@@ -421,7 +413,10 @@ class _Episode:
 
     def _find_spot(self) -> Script:
         """Ask for the place again on the fresh picture; keep the earlier one if the words now mean another thing."""
-        calls = [self._ask_spot(), *(self._detect(name) for name in self._named_references())]
+        if self._command.relation == "moved" and self._spot is None:
+            raise Done("I hold it.", self.failure(ErrorCode.INVALID_ARGUMENT, wording.FROM_NOWHERE))
+        kept = self._spot if wording.is_measured(self._command.form) else None
+        calls = [self._ask_spot(at=kept), *(self._detect(name) for name in self._named_references())]
         responses = yield ScriptStep(f"I hold it. Where exactly is there room {self._where} now?", tuple(calls))
         stays = all(
             any(near(p, q, MOVED) for q in before)
@@ -430,6 +425,8 @@ class _Episode:
         )
         seen = all(r.ok for r in responses[1:])
         fresh = responses[0].points[0] if responses[0].points and stays and seen else None
+        if kept and responses[0].error in NO_PLACE:
+            raise unmet(f"place {self._name} {self._where}", responses[0])
         best = fresh or self._spot
         beside = [point for group in self._references for point in group]
         middle = (sum(x for x, _ in beside) / len(beside), sum(y for _, y in beside) / len(beside)) if beside else best
@@ -440,21 +437,24 @@ class _Episode:
         self._spot = spot
 
     def _stays(self, references: list[PicturePoint], spot: PicturePoint) -> bool:
-        return still_there(self._command.relation, spot, references)
+        form = self._command.form
+        if form is None or form.relation == "in":
+            return still_there(self._command.relation, spot, references)
+        return not wording.is_measured(form) and self._spot is not None and near(spot, self._spot)
 
     def _put(self) -> Script:
         assert self._spot is not None
         spot = self._spot
         call = ToolCall("robot.place_object_at_2d_location", {"placement_point_2d": [round(x, 4) for x in spot]})
         [response] = yield ScriptStep(f"There is room {self._where} at {at(spot)}; I place it there.", (call,))
-        if response.raised and self._failed_spots and self._command.relation not in ("in", "on"):
+        if response.raised and self._failed_spots and self._command.relation not in ("in", "on", "at"):
             # What lies beside the place that was pointed at may be a thing.
             self.holding, response = False, Response(response.raised, ErrorCode.PLACE_BLOCKED)
         if response.ok:
             doubt = f" {response.unverified}." if response.unverified else ""
-            done = self._told(f"Placed {self._name} {self._where}.{doubt}")
+            where = wording.put_at(self._command, self._where, spot)
+            done = self._told(f"Placed {self._name} {where}.{doubt}")
             raise Done("The gripper is open. " + ("I cannot see it there." if doubt else "The object is down."), done)
         self._failed_spots.append(spot)
-        self._refusal = response
-        self.holding = self.holding and response.error not in LOST
+        self._refusal, self.holding = response, self.holding and response.error not in LOST
         raise Setback(f"place {self._name} {self._where}", response)

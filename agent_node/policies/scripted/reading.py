@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NoReturn
 
 from agent_node.policies.scripted.clauses import (
@@ -15,6 +14,7 @@ from agent_node.policies.scripted.clauses import (
     picked_and_put,
     same_thing,
 )
+from agent_node.policies.scripted.drafts import ClauseHalves, Draft
 from agent_node.policies.scripted.nouns import CONTAINERS, check_reference, check_target
 from agent_node.policies.scripted.places import (
     SpokenPlace,
@@ -28,7 +28,9 @@ from agent_node.policies.scripted.places import (
 )
 from agent_node.policies.scripted.refusals import ABILITY, SEVERAL, refuse, refuse_side
 from agent_node.policies.scripted.verbs import CARRYING, LETTING_GO, PRONOUNS, Clause, split_clauses
+from agent_node.policies.scripted.worded import WordedPart, joined_place, part_clause
 from tool_nodes.language.phrases import NounPhrase, noun_phrase
+from tool_nodes.language.place_phrases import begins_place
 from tool_nodes.language.relations import (
     BREAKS,
     RelationMark,
@@ -47,12 +49,10 @@ from tool_nodes.language.words import (
     stem,
     words_only,
 )
-from tool_nodes.results import ErrorCode
 
 NO_EFFECT = "no effect"
 VERB, OBJECT, PLACE, REFERENCE = "verb", "object", "place", "reference"
 
-_OPPOSITES = ({"left_of", "right_of"}, {"in_front_of", "behind"}, {"in", "on"})
 _WANT = re.compile(
     r"^(?:i|we) (?:would(?: really)? (?:like|love|prefer)|want|need|wish for)(?: to have| to see)? (?P<rest>.+)$"
 )
@@ -82,40 +82,6 @@ _SHOWN_WORDS = 12
 _BESIDE = frozenset({"left_of", "right_of", "in_front_of", "behind", "next_to"})
 _TELLING = frozenset({"that", "which", "is", "are", "one"})
 _ON_SIDE = ('"on ', '"at ', '"in ')
-
-
-@dataclass
-class Draft:
-    """A command while its clauses are read.
-
-    Attributes:
-        target: Thing to be moved.
-        place: (relation, references) of where it is to go.
-        picks: A clause asks to pick up.
-        unplaced: A clause asks to place and says not where.
-        lets_go: The only deed is to let go of what is held.
-        lead: The words before the first verb, where they name the target.
-        asides: See Command.
-        gone: Words that say no more than that a thing is to be gone, quoted; a place may yet follow.
-    """
-
-    target: NounPhrase | None = None
-    place: SpokenPlace | None = None
-    picks: bool = False
-    unplaced: bool = False
-    lets_go: bool = False
-    lead: tuple[str, ...] = ()
-    gone: str = ""
-    asides: list[tuple[NounPhrase, str]] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class _Halves:
-    """The words before and after `table`, such as "on the table", which is empty where a clause has none."""
-
-    before: list[Token]
-    table: str
-    after: list[Token]
 
 
 _POSSESSIVES = frozenset({"its", "his", "her", "their"})
@@ -211,7 +177,7 @@ class Reader:
     def _read_lead(self, lead: list[Token], last: Clause, draft: Draft) -> Clause:
         """What comes before the first verb: the place of the last clause, or the thing."""
         words = self._polished(rewrite(lead))
-        if starts_place(words, adjectives=True):
+        if starts_place(words, adjectives=True) or begins_place(lead):
             return Clause(last.verb, last.verb_class, (*last.words, *lead), last.spoken)
         announced = next((k for k, word in enumerate(words) if word not in ("there", "is", "are", "i", "see")), 0)
         thing = noun_phrase(words[announced:])
@@ -244,7 +210,8 @@ class Reader:
         """Add one clause to the draft. Raises ToolError when it asks for a second command."""
         self._account.give(clause.spoken, VERB)
         placing = clause.verb_class == "place"
-        text = self._check_direction(clause, Traced.join(words_only(clause.words)), draft)
+        worded = part_clause(clause)
+        text = self._check_direction(clause, worded.rest, draft)
         if not placing:
             text = self._without(_IN_HAND, text)
             text = self._without(_HERE, text) if clause.verb in CARRYING else text
@@ -256,7 +223,7 @@ class Reader:
         halves = self._halves(clause, text)
         lowered = placing and (clause.verb in LETTING_GO or bool({"down", "aside"} & set(text.text.split())))
         rest, split = [*halves.before, *halves.after], len(halves.before)
-        held, held_by_pronoun = not rest or starts_place(rest), False
+        held, held_by_pronoun = (not rest and worded.first is None) or starts_place(rest), False
         if rest and rest[0] in PRONOUNS and (len(rest) == 1 or rest[0] in ("it", "them") or starts_place(rest[1:])):
             self._account.give(rest[:1], OBJECT)
             rest, split, held, held_by_pronoun = rest[1:], max(split - 1, 0), True, True
@@ -278,12 +245,15 @@ class Reader:
             self._check_how_far(rest, placing)
             if not thing_at:
                 self._check_side_before(mark, rest, placing)
-        elif halves.table or lowered:
-            place = ("anywhere", ())
+        elif halves.table or (lowered and worded.first is None):
+            place = SpokenPlace("anywhere")
         elif placing and any(word.startswith("<") for word in rest):
             refuse_side(self._account.quote(next([word] for word in rest if word.startswith("<"))))
         thing = self._thing(rest) if rest else None
-        self._merge(clause, draft, thing, place, explicit=mark is not None or bool(halves.table))
+        parts = [part for part in (worded.first, *worded.more) if part is not None]
+        if parts:
+            place = joined_place(place, parts, self._read_parts(parts, place), self._account)
+        self._merge(clause, draft, thing, place, explicit=bool(mark is not None or halves.table or parts))
 
     def _check_direction(self, clause: Clause, text: Traced, draft: Draft) -> Traced:
         """Refuse a way to go instead of a place; of a thing that is only to be gone, a place may follow.
@@ -318,7 +288,7 @@ class Reader:
         if said.startswith(_ON_SIDE) and beside and thing[-2:-1] not in (["is"], ["are"]):
             refuse(f'I cannot tell whether {said} says which thing or where to: if it says which, add "that is".')
 
-    def _halves(self, clause: Clause, text: Traced) -> _Halves:
+    def _halves(self, clause: Clause, text: Traced) -> ClauseHalves:
         """Part the words of a clause at "on the table" or "down", after which only a place may follow a thing."""
         placing = clause.verb_class == "place"
         table = find_place_on_table(text.text)
@@ -337,7 +307,7 @@ class Reader:
                 f"I do not understand {self._account.quote(second)} here; "
                 "I can put a thing somewhere on the table, or beside, in or on another thing."
             )
-        return _Halves(first, table.group() if table else "", second)
+        return ClauseHalves(first, table.group() if table else "", second)
 
     def _check_how_far(self, words: list[Token], placing: bool) -> None:
         """Refuse "far" in "put the can far to the left of the bowl": it says how far, and not which can."""
@@ -365,7 +335,7 @@ class Reader:
         """Add what a clause says; `explicit`: it names the place in words."""
         verb_class = clause.verb_class
         lets_go = clause.verb in LETTING_GO and not draft.picks and draft.place is None
-        stays = place is None or place[0] in ("anywhere", "in", "on")
+        stays = place is None or place.relation in ("anywhere", "in", "on", "region")
         if clause.verb == "leave" and stays and thing is not None and not draft.picks and draft.target is None:
             refuse('I cannot tell if "leave" asks for it to be moved: say "put" if it is to go there.')
         if thing is not None:
@@ -385,7 +355,7 @@ class Reader:
         if place is not None:
             if draft.place is not None and (explicit or clause.verb not in LETTING_GO):
                 refuse(SEVERAL)
-            draft.lets_go = lets_go and place[0] == "anywhere"
+            draft.lets_go = lets_go and place.relation == "anywhere"
             draft.place = draft.place or place
         elif verb_class == "place":
             draft.unplaced = True
@@ -427,16 +397,37 @@ class Reader:
     def _place(self, mark: RelationMark, rest: Sequence[Token]) -> SpokenPlace:
         self._account.give(rest[mark.start : mark.end], PLACE)
         relation, words = mark.relation, list(rest[mark.end :])
-        for i, word in enumerate(words):
-            ahead = find_relations(words[i + 1 : i + 13], noun_first=False) if word == "and" else []
-            if ahead and ahead[0].start == 0:
-                if any({relation, ahead[0].relation} == pair for pair in _OPPOSITES):
-                    refuse("A thing cannot be in two opposite places at once.", ErrorCode.INVALID_ARGUMENT)
-                more = self._account.quote(words[i:])
-                refuse(f"I can place a thing in one relation at a time: {more} is a second one.")
         if _POSSESSIVES & set(words):
             refuse(f"I do not know whose {self._account.quote(words)} is: name the thing.")
-        parts = split_references(relation, words)
+        references = self._references(mark, rest, split_references(relation, words))
+        self._account.give((word for word in words if word in _CONNECTING and words[-1] is not word), REFERENCE)
+        if len(references) > 1 and (relation in ("in", "on", "to") or references[-1].relation):
+            refuse(SEVERAL)
+        if relation == "to":
+            relation = "in" if references and stem(references[0].head) in CONTAINERS else "next_to"
+        return SpokenPlace({"nearest_to": "next_to"}.get(relation, relation), references)
+
+    def _read_parts(self, parts: Sequence[WordedPart], place: SpokenPlace | None) -> list[tuple[NounPhrase, ...]]:
+        """The things of each condition; "it" is the only one before it. Other words are those of a place."""
+        before = list(place.references) if place else []
+        found = []
+        for part in parts:
+            own = part.own
+            self._account.give((*part.joined, *own), PLACE)
+            mark = RelationMark(part.place.request.relation, 0, len(own), True)
+            if len(before) == 1 and [list(words) for words in part.place.things] == [["it"]]:
+                self._account.give(part.place.things[0], REFERENCE)
+                found.append(tuple(before))
+                continue
+            found.append(self._references(mark, own, [list(words) for words in part.place.things]))
+            before += found[-1]
+        return found
+
+    def _references(
+        self, mark: RelationMark, rest: Sequence[Token], parts: Sequence[list[Token]]
+    ) -> tuple[NounPhrase, ...]:
+        """The things that a place is to; `mark` is where its relation stands in `rest`."""
+        relation = mark.relation
         if relation == "between" and len(parts) > 2:
             refuse('"Between" needs two things, such as "between the box and the bowl".')
         if any(is_second_place(part) for part in parts):
@@ -449,9 +440,4 @@ class Reader:
             if reference.aside:
                 side = self._account.quote([word for word in part if word.startswith("<")])
                 self._asides.append((reference, side))
-        self._account.give((word for word in words if word in _CONNECTING and words[-1] is not word), REFERENCE)
-        if len(references) > 1 and (relation in ("in", "on", "to") or references[-1].relation):
-            refuse(SEVERAL)
-        if relation == "to":
-            relation = "in" if references and stem(references[0].head) in CONTAINERS else "next_to"
-        return {"nearest_to": "next_to"}.get(relation, relation), references
+        return references

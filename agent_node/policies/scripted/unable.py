@@ -70,7 +70,8 @@ _POSE = re.compile(
 """How a thing is to stand or lie."""
 _CORRECTION = re.compile(
     r"(?<=\w )(?:[.,;:!?] )?(?:(?:no|sorry|actually|wait|oops|well)(?: ,)? )*"
-    r"(?:i mean(?:t)?|no wait|wait no|(?<=[.,;:!?] )(?:no|actually|wait|oops|rather)|scratch that|on second thoughts?"
+    r"(?:i mean(?:t)?|no wait|wait no|(?<=[.,;:!?] )(?:no|actually|wait|oops|rather(?! than))"
+    r"|scratch that|on second thoughts?"
     r"|make that|or rather|correction|sorry"
     r"|(?:actually|oops|wait)(?=(?: ,)? (?:the|an?|that|this|not|no|pick|put|take|grab|my)\b))"
     r"(?: ,)?(?= (?!and\b)\w).*"
@@ -126,9 +127,8 @@ _UNKNOWN_HERE = re.compile(
 )
 _TAKEN = re.compile(rf"(?<=\w )where (?:the|my|that|this) (?:\w+ ){{1,4}}(?:is|was|are|were|stands|stood)\b{_REST}")
 """A place where another thing is."""
-_BY_EDGE = re.compile(r"\bby the (?:\w+ )?(?:edge|side|end|front|back|corner|middle)\b(?! of\b)")
 _MANNER = re.compile(
-    rf"\bby \w+ing\b{_REST}|\bby (?:its|the|his|her|one|both) (?:\w+ )?{PART}s?\b(?! of\b)"
+    rf"\bby \w+ing\b{_REST}|\bby (?:its|the|his|her|one|both) (?!edge\b)(?:\w+ (?!edge\b))?{PART}s?\b(?! of\b)"
     r"|\bat (?:full|half|top|low|high|normal|maximum|max|double|slow|walking) (?:speed|pace|power)\b"
     r"|\bwith (?:(?:great|more|less|full|all|some|much|a lot of|as much|as little) )*"
     r"(?:force|speed|power|strength|ease|effort|feeling|love|both hands|two hands|one hand|patience|precision)\b"
@@ -136,20 +136,23 @@ _MANNER = re.compile(
     r"|\bin (?:slow motion|one go|a hurry)\b|\bfrom (?:the )?(?:sides?|top|above|below)$"
 )
 _GAP = re.compile(
-    rf"\b(?:leaving|keeping|with|having) (?:\w+ ){{0,2}}(?:gap|space|room|distance|clearance)\b{_REST}|\btouching it$"
+    rf"\b(?:leaving|keeping|with|having) (?:\w+ ){{0,2}}(?:gap|space|room|distance|clearance)\b(?! of =){_REST}"
+    r"|\btouching it$"
 )
 _OWNER = r"(?:your|(?:the )?(?:robots?|arms?|grippers?)|his|her)"
 _VIEW = re.compile(
-    rf"\b(?:(?:on|to|at|from|in|by|towards?) )?{_OWNER} (?:own )?(?:left|right|side|front|back)(?: (?:hand|side))*\b"
+    rf"\b(?:(?:on|to|at|from|in|by|towards?) )?{_OWNER} (?:own )?(?:left|right|front|back)(?: (?:hand|side))*\b"
     r"|\b(?:to|on|at) the (?:left|right) of (?:the |your )?(?:robot|arm|gripper|you|yourself)\b(?! \w)"
     r"|\bas (?:you|the robot) (?:see|look at)s? (?:it|them)\b|\bfrom your (?:side|point of view|perspective|view)\b"
 )
 _NUMBER = re.compile(
     rf"\b(?:number|no|nr) (?:\d+|one|{_ALPHA_NUMBERS})$|(?<=[a-z] )(?<!than )(?<!number )(?:\d+)$|\bnumber (?:\d+)\b"
 )
+_NOT_WITH_TWO = r"(?! with .+ and | with .*\b(?:two|both)\b)"
 _NOWHERE = re.compile(
-    rf"\b(?:in (?:a |one )?(?:line|row|column|circle|pile|stack|order)\b|(?<!even )in with\b|at an? angle\b|parallel\b"
-    r"|perpendicular\b|opposite\b|across\b|diagonal(?:ly)?\b|crosswise\b|lengthwise\b|aligned\b|flush\b|level with\b"
+    rf"\b(?:in (?:a |one )?(?:line|row|column|circle|pile|stack|order)\b{_NOT_WITH_TWO}|(?<!even )in with\b"
+    rf"|at an? angle\b|parallel\b|perpendicular\b|opposite\b|across\b|diagonal(?:ly)?\b|crosswise\b|lengthwise\b"
+    rf"|aligned\b{_NOT_WITH_TWO}|flush\b|level with\b"
     r"|(?:all )?around\b|(?:north|south|east|west)\b|by itself\b|on its own\b|all alone\b|beyond reach\b"
     rf"|in(?:to)? (?:the )?(?:place|stead|position|spot) of\b"
     rf"|(?:in|into|out of|within) (?:\w+ )?(?:reach|sight)\b|to one side\b|(?:out of|in) (?:the|my) way\b){_REST}"
@@ -241,8 +244,6 @@ def check_kind(spoken: Traced, polite: bool, account: WordTrace) -> None:
     if kind in ("unsupported", "mention"):
         return  # the deed itself is what cannot be done
     _refuse_any(_NO_PLACE, spoken, account)
-    if kind == "place":
-        _refuse_any(((_BY_EDGE, f"{{}} is no place for me. {PLACES}"),), spoken, account)
     _refuse_any(_NO_MANNER, spoken, account)
 
 

@@ -18,7 +18,8 @@ _PICK = """
 """
 _PLACE = """
     put place set drop lay move leave deposit position stack insert release transfer relocate shift store stow pop stick
-    pack stash plop plonk add bury return rest load arrange rearrange reposition stand lower slide park nestle situate
+    pack stash plop plonk nudge scoot add bury return rest load arrange rearrange reposition stand lower slide park
+    nestle situate
 """
 _MENTION = "find locate spot identify detect see approach look search go notice check select choose keep"
 """Verbs that only lead up to a command: "find the red box and pick it up"."""
@@ -28,7 +29,7 @@ _UNSUPPORTED = """
     dance wave stop drive walk play sing make bake cook mix swap exchange switch unscrew twist bend fold tear burn
     hide feed lick love like hate want read write draw paint measure weigh inspect scan wait sleep home reset
     dump fling chuck hurl balance assemble build connect plug drag knock tip tilt jump fly explain help sit peel slice
-    nudge shove send lean list name discard dispose hover attach glue serve prepare pretend simulate sweep wrap lend
+    shove send lean list name discard dispose hover attach glue serve prepare pretend simulate sweep wrap lend
 """
 _IRREGULAR = {
     "took": "take",

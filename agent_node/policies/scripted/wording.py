@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
+from agent_node.calls import ToolCall
+from agent_node.policies.scripted.commands import Command
+from agent_node.policies.scripted.points import at
 from agent_node.policies.scripted.refusals import EXAMPLES
+from agent_node.policies.scripted.transcript import PicturePoint
 from tool_nodes.language.phrases import NounPhrase
+from tool_nodes.language.places import FreeSpaceRequest, length_words
 from tool_nodes.results import ErrorCode, ToolError
+
+FROM_NOWHERE = "what I hold stands nowhere, so I do not know from where that way begins: say where to put it"
+"""Why a thing that is held cannot be moved by so much."""
 
 
 def untagged(text: str) -> str:
@@ -23,3 +33,35 @@ def pointable(reference: NounPhrase, relation: str | None) -> str:
     if relation == "in" and bare and not reference.head and reference.words:
         return f"{' '.join(reference.words)} container"
     return f"leftmost {reference.plain}" if reference.indefinite and bare else reference.text
+
+
+def needs_thing(form: FreeSpaceRequest | None) -> bool:
+    """True for a place on the table for which it matters where the thing that is to go there stands now."""
+    return form is not None and form.relation not in ("in", "on", "at")
+
+
+def is_measured(form: FreeSpaceRequest | None) -> bool:
+    """True for a place that only a look at the table with the thing on it tells."""
+    return form is not None and (form.is_exact or form.relation == "moved")
+
+
+def put_at(command: Command, where: str, spot: PicturePoint) -> str:
+    """Where a thing was put, in words.
+
+    Args:
+        command: What was asked for.
+        where: The place in its words.
+        spot: The point of the picture where it was put.
+    """
+    if command.form is None:
+        return where
+    if command.relation == "moved":
+        step = f", by about {length_words(command.form.distance_m or 0.0)}" if command.form.loosely else ""
+        where = re.sub(r"where .+ stands", f"where it stood{step}", where)
+    return where if command.relation == "at" else f"{where}, at {at(spot)}"
+
+
+def grasp_call(image: int | None) -> ToolCall:
+    """The call that computes a grasp of what was segmented in a picture."""
+    arguments = {name: f"${name}" for name in ("point_cloud", "focal_length_px")}
+    return ToolCall("grasp_generator.compute_grasp", {**arguments, "mask": "$segmentation_mask", "image_index": image})

@@ -28,18 +28,9 @@ from tool_nodes.language.words import (
 from tool_nodes.results import ErrorCode, ToolError
 
 REFUSED = [
-    ("put the apple on the table, not in the bin", '"not in the bin"'),
-    ("put the apple anywhere but in the bin", '"but in the bin"'),
     ("put the apple anywhere but the bin", '"but the bin"'),
-    ("put the apple anywhere except in the bin", '"except in the bin"'),
-    ("put the apple on the table rather than in the bin", '"rather than in the bin"'),
     ("put the apple on the table so it is not next to the bowl", '"not next to the bowl"'),
-    ("put the apple not in the bin but on the table", '"not in the bin'),
     ("pick up the can that is not in the bin", '"not in the bin"'),
-    ("put the can at the back", '"at the back"'),
-    ("put the can on the table on the right", '"on the right"'),
-    ("put the can down on the left", '"on the left"'),
-    ("put the can in the middle of the table", '"in the middle of the table"'),
     ("lay the bottle flat", '"flat"'),
     ("lay the bottle down flat", '"flat"'),
     ("lay the bottle on its side", '"on its side"'),
@@ -49,9 +40,6 @@ REFUSED = [
     ("put the apple in the bin and check it", '"check it"'),
     ("put the apple in the bin and on the table", '"on the table"'),
     ("put the can left of the bowl behind the box", '"behind the box"'),
-    ("put the can next to the bowl, far from the box", '"far from the box"'),
-    ("put the can 5 cm left of the bowl", '"5 cm"'),
-    ("put the can five centimetres behind the bowl", '"five centimetres"'),
     ("pick up the lemon then the baseball", '"then the baseball"'),
     ("pick up the lemon the baseball", '"the baseball"'),
     ("pick up the lemon followed by the baseball", '"followed by the baseball"'),
@@ -185,7 +173,7 @@ def _meaning(phrase: NounPhrase | None) -> object:
 
 def _reading(command: Command) -> object:
     things = (command.target, command.held_as, *command.references)
-    return command.action, command.relation, [_meaning(thing) for thing in things]
+    return command.action, command.relation, command.form, [_meaning(thing) for thing in things]
 
 
 @given(st.sampled_from(SENTENCES), st.sampled_from(KNOWN), st.integers(0, 12))

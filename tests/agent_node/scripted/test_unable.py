@@ -17,18 +17,31 @@ def refused(sentence: str) -> str:
 
 
 CARRY = ["bring", "take", "carry", "deliver", "pass", "fetch", "get", "give", "move", "return", "transfer"]
-WAYS = ["to the left", "over to the right", "toward the back", "to the front of the table", "to the far side"]
-WAYS += ["closer", "forward", "further away", "backwards", "a little to the left", "to the middle"]
+WAYS = {
+    "to the left": "on the left side of the table",
+    "over to the right": "on the right side of the table",
+    "toward the back": "on the back side of the table",
+    "to the front of the table": "on the front side of the table",
+    "to the far side": "on the back side of the table",
+    "to the middle": "in the middle of the table",
+    "closer": "further to the front of where the mustard stands",
+    "forward": "further to the front of where the mustard stands",
+    "further away": "further to the back of where the mustard stands",
+    "backwards": "further to the back of where the mustard stands",
+    "a little to the left": "a bit to the left of where the mustard stands",
+}
 
 
-@pytest.mark.parametrize("verb", CARRY)
 @pytest.mark.parametrize("way", WAYS)
-def test_a_way_to_go_is_no_description_of_what_is_carried(verb: str, way: str) -> None:
-    message = refused(f"{verb} the mustard {way}")
-    said = way.removeprefix("over ").removeprefix("a little ")
-    assert said in message
-    assert "is no place for me" in message
-    assert said in refused(f"pick up the mustard and {verb} it {way}")
+def test_a_way_to_go_is_no_description_of_what_is_carried(way: str) -> None:
+    for verb in CARRY:
+        assert parse_command(f"{verb} the mustard {way}").understood == f"pick: mustard; place: {WAYS[way]}"
+        assert parse_command(f"pick up the mustard and {verb} it {way}").understood.endswith(f"place: {WAYS[way]}")
+
+
+@pytest.mark.parametrize("way", ["to one side", "out of the way", "sideways", "over there"])
+def test_a_way_that_leads_nowhere_is_quoted(way: str) -> None:
+    assert way.split()[-1] in refused(f"put the mustard {way}")
 
 
 @pytest.mark.parametrize(
@@ -38,7 +51,7 @@ def test_a_way_to_go_is_no_description_of_what_is_carried(verb: str, way: str) -
         ("bring me the can on the left", "pick: can on the left"),
         ("take the left can", "pick: left can"),
         ("carry the can to the left of the bowl", "pick: can; place: to the left of bowl"),
-        ("bring the can closer to the bowl", "pick: can; place: next to bowl"),
+        ("bring the can closer to the bowl", "pick: can; place: closer to the bowl than where the can stands"),
         ("take the can closest to the camera", "pick: can closest to the camera"),
         ("take the can away and put it in the bin", "pick: can; place: in bin"),
         ("remove the can from the bowl", "pick: can from the bowl"),
@@ -51,9 +64,10 @@ def test_a_side_still_tells_which_thing_is_meant(sentence: str, understood: str)
 @pytest.mark.parametrize("side", ["back", "front", "left side", "right", "far side", "rear", "middle", "left corner"])
 @pytest.mark.parametrize("into", ["in", "into", "inside"])
 def test_a_part_of_a_container_is_no_place_beside_it(side: str, into: str) -> None:
-    message = refused(f"put the pear {into} the {side} of the bowl")
-    assert f"{side} of the bowl" in message
-    assert "cannot choose where in it" in message
+    command = parse_command(f"put the pear {into} the {side} of the bowl")
+    plain = side.replace("far side", "back").replace("rear", "back").split()[0]
+    assert command.relation == "in"
+    assert command.understood == f"pick: pear; place: in the {plain} of the bowl"
 
 
 @pytest.mark.parametrize(
@@ -114,8 +128,6 @@ INVERTED = [
     ("put the pear in the bowl while I watch", "while I watch"),
     ("pick up the apple tomorrow", "tomorrow"),
     ("put the pear outside of the bowl", "outside of"),
-    ("put the pear away from the bowl", "away from the bowl"),
-    ("take the pear away from the bowl", "away from the bowl"),
     ("you should have picked up the pear", "have picked"),
     ("put the pear in the bowl later", "later"),
 ]
@@ -136,15 +148,12 @@ def test_only_what_adorns_a_thing_may_be_left_out() -> None:
 @pytest.mark.parametrize(
     ("sentence", "words"),
     [
-        ("put the can in the corner", "in the corner"),
-        ("put the can near the edge of the table", "near the edge of the table"),
         ("put the can on the floor", "on the floor"),
         ("put the can in my hand", "in my hand"),
         ("put the can out of reach", "out of reach"),
         ("put the can in line with the box", "in line with the box"),
         ("put the can north of the bowl", "north of the bowl"),
         ("put the can around the bowl", "around the bowl"),
-        ("put the can towards me", "towards me"),
         ("put the can on the rim of the bowl", "on the rim of the bowl"),
         ("put the can over there", "over there"),
         ("take the cap off the bottle", "the cap off the bottle"),
@@ -155,7 +164,7 @@ def test_only_what_adorns_a_thing_may_be_left_out() -> None:
         ("pick up what I am pointing at", "what I am pointing at"),
         ("put the can next to the bowl leaving a gap", "leaving a gap"),
         ("put the can at 3 o'clock", "at 3 o'clock"),
-        ("put the can left of the bowl and behind the box", "and behind the box"),
+        ("put the can left of the bowl behind the box", "behind the box"),
         ("pick up the can and the box", "and the box"),
         ("pick up the pair", "the pair"),
         ("get rid of the can", "get rid of"),
@@ -254,17 +263,15 @@ def test_where_a_thing_is_to_be_lifted_is_not_which_thing(lifted: str) -> None:
     assert parse_command(f"have the wrench {lifted} and put in the bin").relation == "in"
 
 
-@pytest.mark.parametrize("corner", ["front left corner", "near right corner", "upper left corner", "far right part"])
-def test_a_corner_of_a_container_is_quoted_whole(corner: str) -> None:
-    assert f'"in the {corner} of the bin"' in refused(f"put the car in the {corner} of the bin")
+@pytest.mark.parametrize("corner", ["front left corner", "near right corner", "upper left corner", "rear right part"])
+def test_a_corner_of_a_container_is_one_of_its_parts(corner: str) -> None:
+    plain = corner.replace("near", "front").replace("upper", "back").replace("rear", "back").rsplit(" ", 1)[0]
+    assert parse_command(f"put the car in the {corner} of the bin").understood.endswith(f"in the {plain} of the bin")
 
 
 @pytest.mark.parametrize(
     ("sentence", "words"),
     [
-        ("put the can at the edge", "at the edge"),
-        ("put the can along the edge", "along the edge"),
-        ("set the can down by the left edge", "by the left edge"),
         ("put the can at the mouth of the jar", "at the mouth of the jar"),
         ("put the can along the right-hand edge of the box", "along the right-hand edge of the box"),
         ("pick up the can near the edge", "near the edge"),
@@ -274,8 +281,7 @@ def test_a_corner_of_a_container_is_quoted_whole(corner: str) -> None:
         ("pick up whatever is on the left", "whatever is on the left"),
         ("leave the can where it is", "leave the can where it is"),
         ("pick up the can with two fingers", "with two fingers"),
-        ("put the can a hand's width from the box", "a hand's width"),
-        ("put the can 5 cm from the box", "5 cm"),
+        ("put the can 5 cm from the edge", "5 cm from the edge"),
         ("pick up the lightest can", "lightest"),
         ("pick up the final can", "the final can"),
         ("rotate the can by 90 degrees", "rotate"),

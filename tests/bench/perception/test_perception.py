@@ -33,7 +33,7 @@ from sim.station import Station
 from tests.sim.scene.free_sides import free_side
 from tool_nodes.backends import Ports, make_ports
 from tool_nodes.geometry import invert, matrix_from_quat_wxyz, pose, project, rotation_z, transform
-from tool_nodes.language.places import parse_free_space
+from tool_nodes.language.place_phrases import parse_free_space
 from tool_nodes.perception.certainty import Candidate
 from tool_nodes.perception.frame_perception import FramePerception
 from tool_nodes.perception.masks import inner_point

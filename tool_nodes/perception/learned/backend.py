@@ -16,16 +16,17 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from tool_nodes.language.phrases import parse_noun_phrase
-from tool_nodes.language.places import FreeSpaceRequest, parse_free_space
+from tool_nodes.language.place_phrases import parse_free_space
+from tool_nodes.language.places import FreeSpaceRequest
+from tool_nodes.language.pointed import at_point
 from tool_nodes.perception.certainty import LEAST, Candidate
 from tool_nodes.perception.frames import FrameCache
-from tool_nodes.perception.free_space import find_free_space
 from tool_nodes.perception.learned.forward import PICTURE_PX, Encoded, network_input
 from tool_nodes.perception.learned.peaks import CellScores, cell_point, mass_around, mostly_around, peaks, summed_around
 from tool_nodes.perception.learned.reading import PhraseTokens, tokens_of
 from tool_nodes.perception.learned.weights import PointerWeights, shipped_weights
 from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.perception.word_pointer import names_table
+from tool_nodes.perception.word_pointer import free_place, names_table
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
@@ -212,7 +213,10 @@ class LearnedPerception(PixelPerception):
             return [place]
         found = self._pointer.candidates(frame, text)
         points = [candidate.point for candidate in found if candidate.certainty >= SURE]
-        wanted = parse_noun_phrase(text).count or 1
+        phrase = parse_noun_phrase(text)
+        wanted = phrase.count or 1
+        if points and phrase.point is not None:
+            return [points[at_point(phrase, points)]]
         if len(points) < wanted:
             raise _not_found(text, found, len(points), wanted)
         return points
@@ -225,7 +229,8 @@ class LearnedPerception(PixelPerception):
         found = self._pointer.candidates(frame, text)
         if not found:
             raise _not_found(text, found, 0, 1)
-        return found
+        phrase = parse_noun_phrase(text)
+        return found if phrase.point is None else [found[at_point(phrase, [candidate.point for candidate in found])]]
 
     def _free_space(self, frame: Frame, text: str) -> tuple[float, float] | None:
         """A free place by the rules, beside what the network points at; None for a phrase that means a thing."""
@@ -234,9 +239,8 @@ class LearnedPerception(PixelPerception):
             request = FreeSpaceRequest("anywhere")
         if request is None:
             return None
-        references = [self._outlines(frame, phrase) for phrase in request.references]
         things = [("thing there", segmentation.mask) for segmentation in self.masks(frame)]
-        return find_free_space(frame, request, references, named=things)
+        return free_place(frame, request, lambda phrase: self._outlines(frame, phrase), things)
 
     def _outlines(self, frame: Frame, phrase: str) -> list[BoolArray]:
         """All of a group, or the surest one that a phrase in the singular names."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from tool_nodes.drawing import draw_points
+from tool_nodes.language.phrases import MAX_PHRASE, parse_noun_phrase
+from tool_nodes.language.pointed import at_point
 from tool_nodes.models.table import WRITES_POINTS
 from tool_nodes.perception.drawings.marks import Mark, MarkFinder, parse_mark_phrase
 from tool_nodes.perception.prompts import points_by
@@ -81,7 +84,7 @@ class PointingTools:
         phrase = parse_mark_phrase(text)
         marks = self._marks.find(image.rgb, phrase) if phrase else []
         if phrase is None or not marks:
-            return points_by(self._pointer, image, text)
+            return _where_said(text, points_by(self._pointer, image, text))
         if phrase.kind == "circle":
             return Answer([_normalized(mark.centre, image) for mark in marks], self._marks.backend)
         return self._in_boxes(phrase.name, marks, image)
@@ -102,6 +105,17 @@ class PointingTools:
                     chosen = inside if text == name else [_nearest(inside, _normalized(mark.centre, image))]
                     return Answer(chosen, answer.backend)
         return Answer([_normalized(marks[0].centre, image)], self._marks.backend)
+
+
+def _where_said(text: str, answer: Answer[list[Point]]) -> Answer[list[Point]]:
+    """Of what a model points at, which need not heed a point in the words, the one there. Raises OBJECT_NOT_FOUND."""
+    if (
+        answer.backend not in WRITES_POINTS
+        or len(text) > MAX_PHRASE
+        or (named := parse_noun_phrase(text)).point is None
+    ):
+        return answer
+    return replace(answer, value=[answer.value[at_point(named, answer.value)]])
 
 
 def _normalized(point: Point, image: SessionImage) -> Point:

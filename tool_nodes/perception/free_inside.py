@@ -1,0 +1,117 @@
+"""Places that are not on the table: in a container, on top of a thing; and whether one point of either is free."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from tool_nodes.perception.extents import distance_to_outline, outline, rectangle
+from tool_nodes.perception.free_wishes import DIRECTIONS, WAYS, on_table
+from tool_nodes.perception.masks import window_of
+from tool_nodes.perception.surface import Surface, firm_pixels, solid_pixels
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import BoolArray, FloatArray, Frame
+
+_OFF_MIDDLE_M = 0.015
+"""A part of a container begins so far from its middle [m]: more than placing is uncertain."""
+_PATCH_M = 0.02
+"""What a thing is to stand on is level this far around the point [m]: half of the narrowest face that carries one."""
+_LEVEL_M = 0.01
+"""So level [m]: the noise of the depth and the curve of a bowl's floor."""
+_LEVEL_SHARE = 0.8
+"""Share of the patch that has to be level [-]; a round figure."""
+
+
+def corners(surface: Surface, mask: BoolArray) -> FloatArray:
+    """Convex outline (K, 2) of what pixels (H, W) show, from above [m]; fewer than three corners if nothing."""
+    solid = solid_pixels(surface, mask)
+    if np.count_nonzero(solid) < 3:
+        return np.empty((0, 2))
+    window = window_of(solid)
+    # A point in the air behind a thing would take the place that is beside it along.
+    return outline(surface.points[window][firm_pixels(surface, window, solid[window])][:, :2])
+
+
+def inside(surface: Surface, mask: BoolArray, name: str, region: str, frame: Frame) -> FloatArray:
+    """The point (3,) of a container's seen floor that is farthest from its walls and from what stands in it.
+
+    Args:
+        surface: What the picture shows.
+        mask: Pixels (H, W) of the container.
+        name: How it is called.
+        region: Part of it, see FreeSpaceRequest; empty for any.
+        frame: Says how the camera stands.
+
+    Raises:
+        ToolError: NO_DEPTH where it is not seen; PLACE_BLOCKED for what is no container, is full or too narrow, or has
+            no room in that part.
+    """
+    rim_outline = corners(surface, mask)
+    if len(rim_outline) < 3:
+        raise ToolError(
+            ErrorCode.NO_DEPTH, f"There is no depth on the {name}, so its inside is unknown.", "Look again."
+        )
+    window = window_of(mask)
+    points, own = surface.points[window], solid_pixels(surface, mask)[window]
+    depth = -distance_to_outline(points[:, :, :2], rim_outline)
+    interior = (depth > 0.015) & np.isfinite(points[:, :, 2])
+    heights = points[:, :, 2]
+    floor = float(np.quantile(heights[interior], 0.1)) if interior.any() else np.inf
+    rim = float(np.quantile(heights[own], 0.9))
+    if not rim - floor > 0.02:
+        raise ToolError(ErrorCode.PLACE_BLOCKED, f"The {name} is not open at the top, so nothing fits in it.")
+    bare = interior & mask[window] & (heights < floor + 0.012)
+    blocked = (depth > 0.015) & (heights > floor + 0.012) & (heights > -1.0)
+    taken = points[blocked][:, :2]
+    if not bare.any():
+        raise ToolError(ErrorCode.PLACE_BLOCKED, f"The floor of the {name} cannot be seen, it is full or hidden.")
+    candidates = points[bare][::3]
+    room = -distance_to_outline(candidates[None, :, :2], rim_outline)[0] - 0.005
+    centre = rectangle(rim_outline)[0]
+    crowd = cKDTree(taken).query(candidates[:, :2])[0] if len(taken) else np.full(len(candidates), np.inf)
+    if room.max() < 0.03:
+        raise ToolError(ErrorCode.PLACE_BLOCKED, f"The {name} is too narrow for the gripper to put something in.")
+    offset = np.linalg.norm(candidates[:, :2] - centre, axis=1)
+    score = np.minimum(room, 0.06) + np.minimum(crowd, 0.05) - 0.5 * offset
+    for side in region.replace("middle", "").split():
+        beyond = (candidates[:, :2] - centre) @ on_table(frame, DIRECTIONS[WAYS[side]])
+        score = np.where(beyond >= _OFF_MIDDLE_M, score + 2.0 * np.minimum(beyond, 2 * _OFF_MIDDLE_M), -np.inf)
+    if not np.isfinite(score).any():
+        raise ToolError(ErrorCode.PLACE_BLOCKED, f"There is no room in the {region} of the {name}.")
+    best = candidates[int(np.argmax(score))].astype(float)
+    best[2] += surface.table_z(best[0], best[1])
+    return best
+
+
+def on_top(surface: Surface, mask: BoolArray, name: str) -> FloatArray:
+    """The centre (3,) of a thing's top face. Raises ToolError NO_DEPTH, and PLACE_BLOCKED where nothing stays on it."""
+    points = surface.points[solid_pixels(surface, mask)]
+    if len(points) < 10:
+        raise ToolError(ErrorCode.NO_DEPTH, f"There is no depth on the {name}, so its top is unknown.", "Look again.")
+    top = float(np.quantile(points[:, 2], 0.985))
+    face, cap = points[points[:, 2] > top - 0.004], points[points[:, 2] > top - 0.012]
+    centre, sides, _ = rectangle(outline(face[:, :2])) if len(face) >= 3 else (None, np.zeros(2), 0.0)
+    if len(face) < 0.5 * len(cap):
+        raise ToolError(ErrorCode.PLACE_BLOCKED, f"The top of the {name} is not level, so nothing stays on it.")
+    if centre is None or sides[1] < 0.035:
+        raise ToolError(ErrorCode.PLACE_BLOCKED, f"The top of the {name} is too small to carry anything.")
+    if np.min(np.hypot(*(face[:, :2] - centre).T)) > 0.01:
+        raise ToolError(ErrorCode.PLACE_BLOCKED, f"The {name} is open at the top, so nothing stands on it.")
+    return np.array([*centre, top + surface.table_z(*centre)])
+
+
+def check_spot(surface: Surface, pixel: tuple[int, int], named: Sequence[tuple[str, BoolArray]]) -> None:
+    """Whether a thing can stand on what a pixel (u, v) shows over the table, in a container or on top of a thing.
+
+    Raises:
+        ToolError: PLACE_BLOCKED where it cannot, and by what.
+    """
+    u, v = pixel
+    point = surface.points[v, u]
+    near = np.hypot(surface.points[:, :, 0] - point[0], surface.points[:, :, 1] - point[1]) <= _PATCH_M
+    level = np.abs(surface.height[near] - point[2]) <= _LEVEL_M
+    there = next((f"the {name}" for name, mask in named if mask[v, u]), "something")
+    if not len(level) or np.count_nonzero(level) < _LEVEL_SHARE * len(level):
+        raise ToolError(ErrorCode.PLACE_BLOCKED, f"That spot is not free: {there} is there, and its top is not level.")
