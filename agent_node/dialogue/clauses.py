@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -214,7 +215,12 @@ def _with(command: Command, role: str, words: str) -> str:
             done = True
         elif spoken in PRONOUNS:
             said.append(spoken)
-    return " ".join(said)
+    return _closed(" ".join(said))
+
+
+def _closed(text: str) -> str:
+    """A text in which every point has the sign that closes it, which no word of a reading holds."""
+    return re.sub(r"(\(\s*[\d.]+\s*,\s*[\d.]+)(?=\s|$)", r"\1)", text)
 
 
 def with_thing(text: str, words: str) -> str:
@@ -243,5 +249,5 @@ def with_place(text: str, words: str) -> str:
         return ""
     command = parse_command(text)
     kept = [said for role, said in command.reading if role not in (PLACE, REFERENCE)]
-    again = f"{' '.join(kept)} {words}"
+    again = f"{_closed(' '.join(kept))} {words}"
     return again if command.action == "place" and parses(again) is None else ""

@@ -23,6 +23,7 @@ from agent_node.dialogue.acts import (
 from agent_node.dialogue.answering import answered
 from agent_node.dialogue.clauses import parses
 from agent_node.dialogue.doing import CarryOut, Check, Doer, TurnSoFar
+from agent_node.dialogue.follow_ups import WHERE_IT_WAS
 from agent_node.dialogue.learning import without_point
 from agent_node.dialogue.memory import ANSWER_WITHIN_S, OpenQuestion, OperatorMemory, RobotMemory
 from agent_node.dialogue.memory_file import MemoryFile
@@ -223,7 +224,7 @@ class Dialogue:
         acts = [part.act for part in read(step)]
         if len(acts) != 1 or not isinstance(acts[0], Deed):
             return None, held if all(isinstance(act, QuestionAct | SmallTalk) for act in acts) else ""
-        text = self._doer.seen(step)
+        text = WHERE_IT_WAS.sub("on the table", self._doer.seen(step))
         text = text if self._check(text) is None else resolved(text, "thing")
         problem = self._check(text)
         if problem is not None or parses(text) is not None:

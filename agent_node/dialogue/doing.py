@@ -17,7 +17,7 @@ from agent_node.dialogue.acts import (
     Unsure,
 )
 from agent_node.dialogue.answering import question_of, which_command
-from agent_node.dialogue.follow_ups import FollowUps
+from agent_node.dialogue.follow_ups import WHERE_IT_WAS, FollowUps
 from agent_node.dialogue.learning import learn, named_thing, note_failure
 from agent_node.dialogue.looking import LookPolicy, found
 from agent_node.dialogue.memory import OperatorMemory, RobotMemory
@@ -127,7 +127,7 @@ class Doer:
 
         steps = steps_of(act, look)
         for step in steps:
-            problem = self._check(step)
+            problem = self._check(WHERE_IT_WAS.sub("on the table", step))
             if problem is not None:
                 raise problem
         return steps
@@ -160,13 +160,15 @@ class Doer:
         seen = self.seen(said)
         if seen != said and not taking_back:
             turn.answers.append(f'In the camera\'s picture that is "{seen}".')
-        text = resolved(seen, self._last_thing(), holds=self._robot.held is not None)
+        text = self._follow_ups.placed_where(seen.rstrip(" .!"))
+        text = resolved(seen if text == seen.rstrip(" .!") else text, self._last_thing(), self._robot.held is not None)
         episode = self._run(text, None, self._robot.text())
         turn.episodes.append(episode)
         deed = learn(self._robot, text, episode, self._clock(), undone=taking_back)
         if not episode.success and episode.error_code not in (None, ErrorCode.AMBIGUOUS):
             note_failure(self._robot, text, str(episode.error_code), self._clock())
-        if taking_back and deed is not None and deed.success:
+        back = taking_back and deed is not None and deed.success and deed.action == "place"
+        if back:
             self._follow_ups.note_taken_back()
         operator = self._operator
         if deed is not None:
@@ -181,7 +183,8 @@ class Doer:
         elif episode.error_code is not None or not episode.success:
             turn.fail(episode.error_code, episode.answer)
         else:
-            turn.answers.append(episode.answer)
+            said_back = f"I have put the {operator.last_thing} back where it stood."
+            turn.answers.append(said_back if back else episode.answer)
 
     def _last_thing(self) -> str:
         """Words for what "it" means: with its point where that is known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from agent_node.dialogue.acts import FollowUp
@@ -12,6 +13,12 @@ from agent_node.dialogue.undoing import last_deed, mark_undone, put_back, taken_
 from agent_node.policies.scripted.points import the
 from tool_nodes.language.phrases import parse_noun_phrase
 from tool_nodes.results import ErrorCode, ToolError
+
+WHERE_IT_WAS = re.compile(
+    r"\bwhere (?:the |my )?(?P<thing>(?!it\b|that\b|this\b|they\b)[a-z][a-z ]{0,80}?) (?:was|stood)(?: before)?$",
+    re.IGNORECASE,
+)
+"""A place that only the memory knows, at the end of a command."""
 
 
 class FollowUps:
@@ -36,6 +43,25 @@ class FollowUps:
         point = after or (seen[0] if len(seen) == 1 else None)
         pointed = "" if point is None else f"{thing} at {at_point(point)}"
         return pointed if pointed and parses(f"pick up the {pointed}") is None else thing
+
+    def placed_where(self, text: str) -> str:
+        """A command with the spot in the place of "where the bowl was"; the same where it says no such thing.
+
+        Raises:
+            ToolError: OBJECT_NOT_FOUND where that thing was not moved, or was not seen before.
+        """
+        asked = WHERE_IT_WAS.search(text)
+        if asked is None:
+            return text
+        thing = asked["thing"].lower()
+        moved = next((d for d in reversed(self._robot.deeds) if d.success and d.thing == thing), None)
+        if moved is None or moved.before is None:
+            raise ToolError(
+                ErrorCode.OBJECT_NOT_FOUND,
+                f"I remember no place where the {thing} was: I have not moved it, or did not see where it stood.",
+                "Name a place.",
+            )
+        return f"{text[: asked.start()]}on the free spot at {at_point(moved.before.point)}{text[asked.end() :]}"
 
     def taking_back(self, act: FollowUp) -> str:
         """The command of "undo" or "put it back". Raises ToolError as `undoing.taken_back`."""

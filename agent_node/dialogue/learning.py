@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from agent_node.dialogue.clauses import parses
-from agent_node.dialogue.memory import DoneDeed, RobotMemory, SeenThing, Spot
+from agent_node.dialogue.memory import POINTED, DoneDeed, RobotMemory, SeenThing, Spot
 from agent_node.episode import Episode
 from agent_node.policies.scripted.commands import parse_command
 from tool_nodes.results import ErrorCode
 from tool_nodes.toolbox.toolbox import CallRecord
 
-_AT = re.compile(r"\s*\bat \(\s*[01]?\.?\d*\s*,\s*[01]?\.?\d*\s*\)")
 LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.GRIPPER_EMPTY, ErrorCode.NOT_HOLDING})
 """Errors after which the gripper is known to hold nothing."""
 LETTING_GO = frozenset({"robot.open_gripper", "robot.hand_over"})
@@ -85,7 +83,7 @@ def named_thing(said: str) -> str:
 
 def without_point(words: str) -> str:
     """Words of a thing without "at (0.480, 0.420)"."""
-    return _AT.sub("", words).strip()
+    return " ".join(POINTED.sub("", words).split())
 
 
 def _pointed_out(episode: Episode, until: CallRecord) -> str:

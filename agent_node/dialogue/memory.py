@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -9,6 +10,8 @@ MOST_DEEDS = 20
 """Deeds that are remembered; undoing goes back so far at most."""
 MOST_SEEN = 40
 """Things seen that are remembered: more than stand on a table of the generated scenes."""
+POINTED = re.compile(r"\bat \(\s*[01]?\.?\d*\s*,\s*[01]?\.?\d*\s*\)?")
+"""Where a command says that a thing or a spot is, as `at_point` writes it."""
 ANSWER_WITHIN_S = 60.0
 """A question is closed so long after it was asked [s]: by then the table may be another one."""
 

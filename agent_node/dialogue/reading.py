@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from agent_node.dialogue.acts import Act, Deed, FollowUp, GroupAct, QuestionAct, Refused, SkillAct, SmallTalk, Unsure
 from agent_node.dialogue.clauses import SpokenClause, carry_verb_on, clauses_of, corrected, join_deeds, parses
 from agent_node.dialogue.languages import answer_in_its_language
+from agent_node.dialogue.memory import POINTED
 from agent_node.dialogue.wordings import WordingMatch, is_thing, joints, matches, table
 from agent_node.policies.scripted.commands import MAX_COMMAND
 from agent_node.policies.scripted.verbs import VERBS, strip_politeness
@@ -44,6 +45,8 @@ def read(text: str) -> list[Read]:
     if len(plain) > MAX_COMMAND:
         sentence = f"A command may have at most {MAX_COMMAND:,} characters, got {len(plain):,}."
         return [Read(Refused(ErrorCode.NOT_UNDERSTOOD, sentence), "")]
+    if POINTED.search(plain) and parses(plain) is None:
+        return [Read(Deed(plain), plain)]  # a single command as plans and undoing make it
     tokens = tokenize(plain)
     words = words_only(tokens)
     if not any(word[0].isalnum() for word in words):

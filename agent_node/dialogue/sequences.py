@@ -117,8 +117,8 @@ def _swap(act: GroupAct, look: FindThings) -> list[str]:
     room = points[FREE_TABLE][0]
     return [
         f"put the {first[0]} at {at_point(first[1])} on the free spot at {at_point(room)}",
-        f"put the {second[0]} at {at_point(second[1])} on the free spot at {at_point(first[1])}",
-        f"put the {first[0]} at {at_point(room)} on the free spot at {at_point(second[1])}",
+        f"put the {second[0]} at {at_point(second[1])} where the {first[0]} was",
+        f"put the {first[0]} at {at_point(room)} where the {second[0]} was",
     ]
 
 

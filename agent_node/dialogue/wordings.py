@@ -327,7 +327,7 @@ def _names_in_plural() -> frozenset[str]:
 
 def listed_things(text: str) -> list[str]:
     """The parts of "the honey , the soup and the tea"; commas and "and" part them."""
-    return [part.strip() for part in re.split(r"\band\b|,", text) if part.strip()]
+    return [part.strip() for part in re.split(r"\band\b| , ", f"{text} ") if part.strip()]
 
 
 def number_of(text: str) -> int | None:

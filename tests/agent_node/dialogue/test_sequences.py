@@ -52,8 +52,8 @@ def talk(robot: TextRobot, **options: object) -> tuple[Dialogue, list[str]]:
             "swap the bunny and the bin",
             [
                 "put the bunny at (0.400, 0.300) on the free spot at (0.500, 0.800)",
-                "put the bin at (0.900, 0.500) on the free spot at (0.400, 0.300)",
-                "put the bunny at (0.500, 0.800) on the free spot at (0.900, 0.500)",
+                "put the bin at (0.900, 0.500) on the free spot at (0.480, 0.420)",
+                "put the bunny at (0.500, 0.800) on the free spot at (0.480, 0.420)",
             ],
         ),
         ("stack the cans", ["put the can at (0.600, 0.400) on top of the can at (0.200, 0.500)"]),
@@ -195,3 +195,53 @@ def test_a_question_in_a_plan_keeps_what_is_left_for_its_answer() -> None:
     assert dialogue.say("the left one").success
     assert len(robot.deeds) == 3
     assert robot.deeds[2] == "pick up the pear"
+
+
+def test_a_thing_goes_where_another_one_was() -> None:
+    robot = TextRobot()
+    dialogue, _ = talk(robot)
+    dialogue.say("put the lemon in the bowl")
+    assert dialogue.say("put the pear where the lemon was.").success
+    assert robot.deeds[1] == "put the pear on the free spot at (0.480, 0.420)"
+    turn = dialogue.say("put the can where the honey was")
+    assert (turn.error_code, len(robot.deeds)) == (ErrorCode.OBJECT_NOT_FOUND, 2)
+
+
+def test_undo_after_a_place_and_after_a_pick() -> None:
+    robot = TextRobot()
+    dialogue, _ = talk(robot)
+    dialogue.say("put the lemon in the bowl")
+    dialogue.say("pick up the pear")
+    assert dialogue.say("undo").answer == "I have put the pear back where it stood."
+    assert robot.deeds[2] == "put it on the free spot at (0.480, 0.420)"
+    dialogue.say("undo")
+    assert robot.deeds[3] == "put the lemon at (0.300, 0.600) on the free spot at (0.480, 0.420)"
+    assert "nothing that I have done" in dialogue.say("undo").answer
+
+
+def test_undo_says_why_not_where_the_place_is_not_known() -> None:
+    robot = TextRobot(facts={"grasped": {"stood": None, "stood_m": None}})
+    dialogue, _ = talk(robot)
+    dialogue.say("put the lemon in the bowl")
+    turn = dialogue.say("undo")
+    assert (turn.error_code, len(robot.deeds)) == (ErrorCode.OBJECT_NOT_FOUND, 1)
+    assert "did not see where the lemon stood" in turn.answer
+
+
+def test_not_that_takes_back_and_does_the_same_with_the_other() -> None:
+    robot = TextRobot()
+    dialogue, _ = talk(robot)
+    dialogue.say("pick up the orange")
+    assert dialogue.say("not that: the lemon").success
+    assert robot.deeds[1:] == ["put it on the free spot at (0.480, 0.420)", "pick up the lemon"]
+
+
+def test_the_other_one_takes_back_and_does_the_same_with_the_other_candidate() -> None:
+    which = "Which can do you mean: the left one at (0.21, 0.53) or the right one at (0.48, 0.42)?"
+    robot = TextRobot(endings=[(ErrorCode.AMBIGUOUS, which)])
+    dialogue, _ = talk(robot)
+    dialogue.say("put the can in the bowl")
+    dialogue.say("the left one")
+    assert dialogue.say("the other one").success
+    assert robot.deeds[2] == "put the can at (0.300, 0.600) on the free spot at (0.480, 0.420)"
+    assert robot.deeds[3] == "put the can at (0.480, 0.420) in the bowl"
