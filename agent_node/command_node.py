@@ -162,6 +162,7 @@ class CommandNode(Node):
         self._sessions = DialogueSessions(self._begin, runs_dir)
         self._spoken: SpokenGoal | None = None
         self._speaking: Dialogue | None = None
+        self._stops: dict[str, int] = {}
         self._working = threading.Lock()
         self._server = ActionServer(
             self,
@@ -220,11 +221,15 @@ class CommandNode(Node):
             raise watch.error
         dialogue, forgotten = self._sessions.of(request.session)
         if forgotten:
+            self._stops.pop(forgotten, None)
             self.get_logger().info(f"Forgets the session {forgotten!r}, which was silent longest.")
         running = RunningCommand(goal, lambda: self.count_subscribers(self._feedback_topic))
         self._spoken = spoken = SpokenGoal(self._setup, mode, watch, running)
         self._speaking = dialogue
         self.get_logger().info(f"Begins: {request.text[:200]!r}")
+        if self._latch.stops != self._stops.get(request.session, self._latch.stops):
+            dialogue.note_stop()  # after the last words
+        self._stops[request.session] = self._latch.stops
         turn = say_and_ask(dialogue, request.text, spoken.ask) if spoken.asks else dialogue.say(request.text)
         self._end(goal, turn.success)
         code = "" if turn.error_code is None else str(turn.error_code)

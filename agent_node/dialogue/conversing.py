@@ -29,7 +29,7 @@ def say_and_ask(dialogue: Dialogue, words: str, ask: AskOperator) -> DialogueTur
             break
         answer = ask(turn.question)
         if answer is None:
-            dialogue.operator.question = None
+            dialogue.leave_question()
             break
         turn = dialogue.say(answer)
     return turn

@@ -8,9 +8,10 @@ steps after that look.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agent_node.dialogue.acts import (
@@ -108,15 +109,10 @@ class Dialogue:
         if not self._speaking.acquire(blocking=False):
             raise invalid("An earlier sentence is being carried out.", "Wait for its end, or stop it.")
         try:
-            for file in self._kept:
-                file.read()
             self._pausing.clear()
             turn = TurnSoFar()
-            try:
+            with self._kept_up():
                 self._hear(words, turn)
-            finally:
-                for file in self._kept:
-                    file.write()
             operator = self.operator
             answer = " ".join(part for part in turn.answers if part).strip()
             return DialogueTurn(
@@ -134,6 +130,27 @@ class Dialogue:
     def pause(self) -> None:
         """Begin no further step of the plan that is carried out; from any thread. The step under way ends."""
         self._pausing.set()
+
+    def leave_question(self) -> None:
+        """Close the question that waits: nobody answers it."""
+        with self._kept_up():
+            self.operator.question = None
+
+    def note_stop(self) -> None:
+        """The arm was stopped between two utterances: what is left of a plan is asked about before it goes on."""
+        with self._kept_up():
+            if self.operator.left:
+                self.operator.stopped_because = ErrorCode.STOPPED
+
+    @contextlib.contextmanager
+    def _kept_up(self) -> Iterator[None]:
+        for file in self._kept:
+            file.read()
+        try:
+            yield
+        finally:
+            for file in self._kept:
+                file.write()
 
     def close_old_question(self) -> str:
         """Close a question that nobody has answered in time: the sentence that says so; empty where none was closed."""

@@ -166,11 +166,10 @@ class SpokenTrials:
         speaking.join(LONGEST_S)
         self._call("/reset_stop")
         time.sleep(WATCH_S)
-        code = codes[0] if codes else "none"
+        code, later = codes[0] if codes else "none", self._fastest()
         asked: bool | None = None
         if code:
-            asked = operator.carry_out("go on").error_code is ErrorCode.AMBIGUOUS
-        later = max((float(np.abs(reading.qd).max()) for reading in self._readings), default=0.0)
+            asked = operator.carry_out("go on").error_code is ErrorCode.AMBIGUOUS and self._fastest() < 2 * STILL
         return SpokenStop(moment_s, speed, code, later, asked)
 
     def rehearse(self) -> float:
@@ -181,6 +180,9 @@ class SpokenTrials:
         if not episode.success:
             raise ToolError(ErrorCode.INTERNAL, f"The sequence ended with {episode.error_code}: {episode.answer}")
         return time.monotonic() - began
+
+    def _fastest(self) -> float:
+        return max((float(np.abs(reading.qd).max()) for reading in self._readings), default=0.0)
 
     def _speed(self) -> float:
         newest = self._readings[-1] if self._readings else None
