@@ -297,8 +297,12 @@ class Station:
 
     # -- parts -------------------------------------------------------------------------------------
 
-    def new_toolbox(self) -> Toolbox:
-        """The tools over the manipulator that the station has now; one toolbox serves any number of conversations."""
+    def new_toolbox(self, suites: Sequence[str] | None = None) -> Toolbox:
+        """The tools over the manipulator that the station has now; one toolbox serves any number of conversations.
+
+        Args:
+            suites: Names of the suites of tools; the configuration's where None.
+        """
         config, world = self.config, self.world  # not self: a station in its own toolbox would wait for the collector
         ports = self.ports
         backends = Backends(
@@ -313,7 +317,7 @@ class Station:
             code=CodeExecutor(),
             second_pointer=ports.second_pointer,
         )
-        return make_toolbox(backends, config.suites)
+        return make_toolbox(backends, config.suites if suites is None else suites)
 
     def scene_camera(self, size: tuple[int, int] | None = None) -> CameraModel:
         """Calibration and true pose of the scene camera for pictures (width, height) [px], the station's where None."""

@@ -32,6 +32,8 @@ from tool_nodes.types import (
     MotionOutcome,
     Prompt,
     Segmentation,
+    SkillOutcome,
+    SkillRequest,
     TextSpan,
     Trajectory,
 )
@@ -265,6 +267,17 @@ class GraspAndPlace(Protocol):
 
         Raises:
             ToolError: UNAVAILABLE where there is no such camera; ALREADY_HOLDING; as a motion.
+        """
+
+    def skill(self, asked: SkillRequest, frame: Frame) -> SkillOutcome:
+        """Open, close, lift, point and whatever else the hand can do beside grasping and placing.
+
+        Args:
+            asked: Which skill, and what it is about.
+            frame: A picture of now by the scene camera.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for what no skill does; as a motion.
         """
 
     def holds(self) -> str | None:

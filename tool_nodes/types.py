@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -328,6 +329,42 @@ class Grasped:
     opening_m: float
     check_s: float
     stood: FloatArray | None = None
+
+
+SkillName = Literal["open_gripper", "close_gripper", "park", "lift", "point_at", "hand_over", "stand_upright"]
+"""What the hand can do beside grasping and placing."""
+
+
+@dataclass(frozen=True)
+class SkillRequest:
+    """What is asked of the hand beside grasping and placing.
+
+    Attributes:
+        name: Which skill.
+        point: (3,) the place that it is about, base frame [m]; None where it is about none.
+        distance_m: How far up a lift goes [m]; 0 elsewhere.
+        speed: Share of the allowed speed of all its motions, above 0 and at most 1 [-].
+    """
+
+    name: SkillName
+    point: FloatArray | None = None
+    distance_m: float = 0.0
+    speed: float = 1.0
+
+
+@dataclass(frozen=True)
+class SkillOutcome:
+    """What came of a skill.
+
+    Attributes:
+        told: One or two sentences for the operator.
+        opening_m: Measured opening of the jaws at the end [m].
+        took_s: Time of the robot that it took [s].
+    """
+
+    told: str
+    opening_m: float
+    took_s: float
 
 
 @dataclass(frozen=True)

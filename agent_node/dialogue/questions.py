@@ -8,7 +8,7 @@ from agent_node.calls import ToolCall
 from agent_node.dialogue.acts import QuestionAct
 from agent_node.dialogue.measured import SeenBox, read_box
 from agent_node.dialogue.memory import DoneDeed, RobotMemory
-from agent_node.dialogue.telling import counted, joined, names_seen, side_words, sides
+from agent_node.dialogue.telling import bare, counted, joined, names_seen, side_words, sides
 from agent_node.policies.scripted.points import near, nearest, the
 from agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep, next_calls
 from agent_node.policies.scripted.transcript import PicturePoint, Response, read_episode
@@ -422,12 +422,6 @@ class _Answering:
 
 _NEAR = 0.2
 """Normalized distance within which a neighbour is named: some 20 cm on the table."""
-
-
-def bare(phrase: str) -> str:
-    """A noun phrase without its article."""
-    first, _, rest = phrase.partition(" ")
-    return rest if first in ("the", "a", "an", "any", "some", "all", "my", "your") and rest else phrase
 
 
 def _cm(metres: float) -> str:

@@ -57,6 +57,17 @@ def sides(found: Sequence[tuple[str, PicturePoint]]) -> str:
     return " ".join(told)
 
 
+def bare(phrase: str) -> str:
+    """A noun phrase without its article."""
+    first, _, rest = phrase.partition(" ")
+    return rest if first in ("the", "a", "an", "any", "some", "all", "my", "your") and rest else phrase
+
+
+def sides_of(points: Sequence[PicturePoint]) -> str:
+    """ "on the left; in the middle" of some points."""
+    return "; ".join(side_words(point) for point in points)
+
+
 def names_seen(text: str) -> list[tuple[str, str, int]]:
     """The things that a pointing tool says it sees: each one's name, the words to ask for it, and how many there are.
 

@@ -156,6 +156,14 @@ FAMILIES: Sequence[Family] = (
         ("Camera", "Planner", "Arm"),
         others="simulated arm with a camera at its wrist; ROS 2 controllers and topics",
     ),
+    Family(
+        "skills",
+        "The hand",
+        ("robot.open_gripper", "robot.close_gripper", "robot.*"),
+        "-",
+        ("Camera", "Planner", "Arm"),
+        others="simulated arm; ROS 2 controllers",
+    ),
 )
 """In the order of docs/reference/tools.md; every tool of this project is of exactly one."""
 

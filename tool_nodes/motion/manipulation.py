@@ -24,6 +24,7 @@ from tool_nodes.motion.placing import MOST_IN_VAIN, PlaceCandidate, blocked, pla
 from tool_nodes.motion.plans import GraspPlan, Legs, ManipulatorState, ParkPlan, PlacePlan
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.scene_model import attached_opening
+from tool_nodes.motion.skills import GuardedSkills
 from tool_nodes.motion.targets import HeldObject, firm_points, held_object
 from tool_nodes.motion.trial import GuardedTrials
 from tool_nodes.perception.containers import is_cavity
@@ -53,7 +54,7 @@ AT_PARK = 0.05
 """The arm is parked when no joint is further away than this [rad]."""
 
 
-class Manipulator(GuardedLooks, GuardedTrials):
+class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
     """Runs grasps, placements and looks on an Arm, planned by a Planner.
 
     Args:
@@ -87,6 +88,7 @@ class Manipulator(GuardedLooks, GuardedTrials):
     def reset(self) -> None:
         """Hold nothing, and know no obstacles: as a new one."""
         self.restore(ManipulatorState())
+        self._offered_q = None
 
     def save(self) -> ManipulatorState:
         """What is known from the motions before, between two of them."""
@@ -109,28 +111,31 @@ class Manipulator(GuardedLooks, GuardedTrials):
             if error.code in NOBODY_MOVES:
                 raise
 
-    def return_to_park(self) -> None:
+    def return_to_park(self, speed: float = 1.0) -> None:
         """Bring the arm back from wherever a stop or a fault has left it; nothing happens if it is parked.
 
         It keeps what it holds. Obstacles are those of the last motion: a picture that shows the arm as well would show
         it as one of them. It is a motion like others: planned first, and approved where others are.
+
+        Args:
+            speed: Share of the usual speed [-].
 
         Raises:
             ToolError: PLAN_FAILED, NOT_APPROVED; EXECUTION_FAILED, CONTROLLER_FAULT; STOPPED; OBJECT_DROPPED once it is
                 parked, where it has lost what it held.
         """
         with self.job():
-            self._return_to_park()
+            self._return_to_park(speed)
             if self._has_lost():
                 raise ToolError(
                     ErrorCode.OBJECT_DROPPED, "The arm is parked, but the object slipped out.", "Look again."
                 )
 
-    def _return_to_park(self) -> None:
+    def _return_to_park(self, speed: float) -> None:
         q = self._arm.state().q
         if np.abs(self.robot.nearest_turn(self.robot.park, q) - q).max() < AT_PARK:
             return
-        plan = self._plan_park(q)
+        plan = self._plan_park(q, speed)
         stage = "the return from where the arm was left"
         with self._permit(plan):
             for step in plan.steps:
@@ -142,10 +147,10 @@ class Manipulator(GuardedLooks, GuardedTrials):
                 except ToolError as error:
                     if error.code in NOBODY_MOVES or step is plan.steps[-1]:
                         raise
-                    self._move(JointGoal(self.robot.park), plan.scene, stage, CARRY_SPEED)
+                    self._move(JointGoal(self.robot.park), plan.scene, stage, CARRY_SPEED * speed)
                     return
 
-    def _plan_park(self, q: FloatArray) -> ParkPlan:
+    def _plan_park(self, q: FloatArray, speed: float) -> ParkPlan:
         self._on_stage("the return from where the arm was left")
         steps: list[MotionStep] = [] if self.held is not None else [self._gripper.max_opening]
         scene = self._last_scene if self.held is None else self._carrying(self._last_scene, self.held)
@@ -155,7 +160,7 @@ class Manipulator(GuardedLooks, GuardedTrials):
             raised = T.copy()
             raised[2, 3] += height
             try:
-                steps.append(self._plan(q, LinearGoal(raised), replace(scene, boxes=(), attached=())))
+                steps.append(self._plan(q, LinearGoal(raised), replace(scene, boxes=(), attached=()), speed))
             except ToolError as error:
                 if error.code in NOBODY_MOVES:
                     raise
@@ -163,7 +168,7 @@ class Manipulator(GuardedLooks, GuardedTrials):
             break
         last = steps[-1] if steps else None
         start = last.q[-1] if isinstance(last, Trajectory) else q
-        steps.append(self._plan(start, JointGoal(self.robot.park), scene, CARRY_SPEED))
+        steps.append(self._plan(start, JointGoal(self.robot.park), scene, CARRY_SPEED * speed))
         frame = self._camera.capture() if self.guard.in_force is Mode.ASK else None
         return ParkPlan(tuple(steps), scene, self._kinematics.fk(self.robot.park), frame)
 
@@ -334,6 +339,10 @@ class Manipulator(GuardedLooks, GuardedTrials):
             )
         if self._has_lost():
             raise ToolError(ErrorCode.OBJECT_DROPPED, "The object is no longer between the jaws.", "Look again.")
+        return self.plan_stand(held, point_base, frame)
+
+    def plan_stand(self, held: HeldObject, point_base: FloatArray, frame: Frame) -> PlacePlan:
+        """A plan that sets a thing, held in some orientation, down on a point (3,) of a picture. Raises ToolError."""
         heights = height_map(frame)
         scene = self._carrying(CollisionScene(fit_obstacles(frame), table_z=workspace.TABLE_Z), held)
         legs, chosen = self._plan_place(point_base, held, heights, scene)

@@ -13,7 +13,7 @@ from tool_nodes.motion.approval import PlannedMotion
 from tool_nodes.motion.guard import MOVED_M, MOVED_RAD, GuardedArm, Mode, MotionGuard
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.limits import MotionLimits
-from tool_nodes.motion.plans import GraspPlan, Legs, LookPlan, ParkPlan, PlacePlan, TrialPlan
+from tool_nodes.motion.plans import GraspPlan, Legs, LookPlan, ParkPlan, PlacePlan, SkillPlan, TrialPlan
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.scene_model import attached_opening
@@ -66,7 +66,9 @@ class GuardedMoves:
         self.guard.check(trajectory, attached_opening(scene, self._gripper))
         return trajectory
 
-    def _permit(self, plan: GraspPlan | PlacePlan | LookPlan | ParkPlan | TrialPlan) -> AbstractContextManager[None]:
+    def _permit(
+        self, plan: GraspPlan | PlacePlan | LookPlan | ParkPlan | TrialPlan | SkillPlan
+    ) -> AbstractContextManager[None]:
         """Within it the plan may run. Raises ToolError NOT_APPROVED, OUT_OF_WORKSPACE, SCENE_CHANGED, ..."""
         if self.guard.in_force is Mode.ASK:
             self._on_stage("waiting for approval")

@@ -171,6 +171,30 @@ class TrialPlan:
 
 
 @dataclass(frozen=True)
+class SkillPlan:
+    """What the hand does beside grasping, placing and looking; nothing has moved yet.
+
+    Attributes:
+        what: What is done, for whoever approves it.
+        steps: Trajectories and openings of the jaws, in order.
+        T_base_gripper: (4, 4) the gripper when it is done.
+        frame: The picture that it was planned on.
+        afterwards: What may follow that is planned only then.
+    """
+
+    what: str
+    steps: tuple[MotionStep, ...]
+    T_base_gripper: FloatArray
+    frame: Frame
+    afterwards: str = "nothing"
+
+    def motion(self) -> PlannedMotion:
+        """What would be run, made of the arrays as they are now."""
+        what = f"{self.what}, with the gripper at {_where(self.T_base_gripper[:3, 3])}"
+        return PlannedMotion(what, self.steps, self.T_base_gripper, self.afterwards, self.frame)
+
+
+@dataclass(frozen=True)
 class ManipulatorState:
     """What a Manipulator knows from the motions before.
 

@@ -1,10 +1,10 @@
 """ROS 2 node `motion`: grasps and places by the robot's controllers, and the stop.
 
 Actions execute_grasp and place, the services execute_grasp_once and place_once for callers that need only a call,
-look_closer for a picture by the camera at the wrist, return_to_park for an arm that a stop has left in the camera's
-view, try_motion for the first motion of an arm that was set up, /stop and /reset_stop (`tool_nodes.ros.stop`),
-/reset_fault (`tool_nodes.ros.faults`),
-/approve_motion for the operator (`tool_nodes.ros.approving`), /get_motion_attempts for records of runs.
+look_closer for a picture by the camera at the wrist, run_skill for what else the hand can do, return_to_park for an arm
+that a stop has left in the camera's view, try_motion for the first motion of an arm that was set up, /stop and
+/reset_stop (`tool_nodes.ros.stop`), /reset_fault (`tool_nodes.ros.faults`), /approve_motion for the operator
+(`tool_nodes.ros.approving`), /get_motion_attempts for records of runs.
 One motion at a time; it runs in a thread of its own.
 """
 
@@ -30,7 +30,7 @@ from std_srvs.srv import Trigger
 from tf2_ros import Buffer, TransformListener
 from toolhand_interfaces.action import ExecuteGrasp, Place
 from toolhand_interfaces.srv import ExecuteGrasp as ExecuteGraspOnce
-from toolhand_interfaces.srv import GetHeld, LookCloser
+from toolhand_interfaces.srv import GetHeld, LookCloser, RunSkill
 from toolhand_interfaces.srv import Place as PlaceOnce
 
 from tool_nodes import registry
@@ -201,6 +201,7 @@ class MotionNode(Node):
             trigger = functools.partial(self._on_trigger, name, work)
             self.create_service(Trigger, name, trigger, callback_group=ReentrantCallbackGroup())
         self.create_service(LookCloser, "look_closer", self._on_look, callback_group=ReentrantCallbackGroup())
+        self.create_service(RunSkill, "run_skill", self._on_skill, callback_group=ReentrantCallbackGroup())
         self.create_service(GetHeld, "get_held", self._on_get_held, callback_group=ReentrantCallbackGroup())
         self._desk.announce()
         self._stop.start()
@@ -277,6 +278,10 @@ class MotionNode(Node):
 
     async def _on_look(self, request: Any, response: Any) -> Any:
         await self._carry_out("look_closer", response, lambda: self._look(request, response))
+        return response
+
+    async def _on_skill(self, request: Any, response: Any) -> Any:
+        await self._carry_out("run_skill", response, lambda: self._skill(request, response))
         return response
 
     def _on_get_held(self, request: Any, response: Any) -> Any:
@@ -363,6 +368,14 @@ class MotionNode(Node):
             frame = self._camera.capture()
             put_frame(response, self._manipulator.look(self._frames.point(request.place, frame), frame))
         response.status = success("Looked from the wrist; the arm is parked again.")
+
+    def _skill(self, request: Any, response: Any) -> None:
+        """Fill the answer with what came of a skill. Raises ToolError, BadMessage."""
+        with stopped_in_planning():
+            frame = self._camera.capture()
+            outcome = self._manipulator.skill(self._frames.skill(request, frame), frame)
+        response.execution_time, response.opening = outcome.took_s, outcome.opening_m
+        response.status = success(outcome.told)
 
     def _plan_and_run(self, job: QueuedMotion, plan_only: bool) -> None:
         manipulator, result = self._manipulator, job.result

@@ -19,7 +19,7 @@ from tool_nodes.motion.targets import ray_to_base
 from tool_nodes.results import invalid, unavailable
 from tool_nodes.ros.messages import header_of, image_to_mask, pose_to_matrix, rigid
 from tool_nodes.toolbox.arguments import FARTHEST_M
-from tool_nodes.types import MOST_POINTS, FloatArray, Frame, GraspTarget
+from tool_nodes.types import MOST_POINTS, FloatArray, Frame, GraspTarget, SkillRequest
 
 TRANSFORM_WAIT_S = 1.0
 """Longest wait for the transform of a goal's frame [s]."""
@@ -163,6 +163,15 @@ class Frames:
         if request.target != Place.Goal.POINT_3D:
             raise invalid(f"place: target must be POINT_2D or POINT_3D, got {request.target}.")
         return self.point(request.point_3d, frame, "place: point_3d")
+
+    def skill(self, request: Any, frame: Frame) -> SkillRequest:
+        """The skill that a request asks for. Raises ToolError, BadMessage."""
+        if len(request.place) > 1:
+            raise invalid(f"run_skill: at most one place is allowed, got {len(request.place)}.")
+        if not np.isfinite([request.distance, request.speed]).all():
+            raise invalid("run_skill: distance and speed must be finite.")
+        point = self.point(request.place[0], frame, "run_skill: the place") if len(request.place) else None
+        return SkillRequest(request.name, point, float(request.distance), float(request.speed))
 
     def point(self, stamped: Any, frame: Frame, what: str = "look_closer: the place") -> FloatArray:
         """A point (3,) in the base frame of a PointStamped. Raises ToolError, BadMessage."""

@@ -24,6 +24,7 @@ from toolhand_interfaces.srv import (
     GetDepth,
     GetHeld,
     LookCloser,
+    RunSkill,
 )
 from vision_msgs.msg import Point2D
 
@@ -56,7 +57,7 @@ from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
 from tool_nodes.tools.spacetools.grasping import GraspAlternatives, MaskedCloud
 from tool_nodes.tools.spacetools.robot import robot_tools
 from tool_nodes.tools.suites import Backends, make_toolbox
-from tool_nodes.types import BoolArray, FloatArray, Frame, Grasped, GraspTarget
+from tool_nodes.types import BoolArray, FloatArray, Frame, Grasped, GraspTarget, SkillOutcome, SkillRequest
 
 
 class RemoteCamera:
@@ -191,6 +192,7 @@ class RemoteManipulator:
         soon = replace(deadlines, availability_s=min(deadlines.availability_s, _HELD_WITHIN_S))
         self._get_held = Service(node, GetHeld, "get_held", soon)
         self._look_closer = Service(node, LookCloser, "look_closer", replace(deadlines, response_s=deadlines.motion_s))
+        self._run_skill = Service(node, RunSkill, "run_skill", replace(deadlines, response_s=deadlines.motion_s))
         self._frames = FrameMemory()
         self._deadlines = deadlines
         self._stopped = stopped
@@ -225,6 +227,19 @@ class RemoteManipulator:
             closer: Frame = self._look_closer(LookCloser.Request(place=place), self._frames.take)
             return closer
 
+    def skill(self, asked: SkillRequest, frame: Frame) -> SkillOutcome:
+        """See ports.GraspAndPlace. Raises ToolError: also UNAVAILABLE, TIMEOUT."""
+        request = RunSkill.Request(name=asked.name, distance=asked.distance_m, speed=asked.speed)
+        if asked.point is not None:
+            x, y, z = (float(value) for value in asked.point)
+            request.place = [PointStamped(header=_in_base(frame), point=Point(x=x, y=y, z=z))]
+        with self.job() as job:
+            if job.halted:  # as in `_run`
+                raise job.error
+            outcome: SkillOutcome = self._run_skill(request, _skill_outcome)
+        self.motion_time_s += outcome.took_s
+        return outcome
+
     def holds(self) -> str | None:
         """See ports.GraspAndPlace. Raises ToolError: UNAVAILABLE, TIMEOUT."""
         response = self._get_held(GetHeld.Request())
@@ -246,6 +261,10 @@ class RemoteManipulator:
         self.motion_time_s += result.execution_time
         raise_failure(result.status)
         return result
+
+
+def _skill_outcome(response: Any) -> SkillOutcome:
+    return SkillOutcome(response.status.message, float(response.opening), float(response.execution_time))
 
 
 def _in_base(frame: Frame) -> Header:

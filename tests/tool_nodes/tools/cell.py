@@ -7,19 +7,26 @@ from typing import Any
 import numpy as np
 
 from sim.scene.scenes import Scene
-from sim.station import Station
+from sim.station import Station, StationConfig
 from tests.gen3 import NAMED_STATES, pad_depth
 from tool_nodes.geometry import invert, pose, rotation_z
+from tool_nodes.motion.guard import MotionGuard
 from tool_nodes.results import ToolError
 from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.types import FloatArray
 
 
 class Cell:
-    """A station with one conversation."""
+    """A station with one conversation.
 
-    def __init__(self, scene: Scene) -> None:
-        self.station = Station(scene)
+    Attributes:
+        suites: Names of the suites of tools.
+    """
+
+    suites: tuple[str, ...] = ("spacetools",)
+
+    def __init__(self, scene: Scene, guard: MotionGuard | None = None) -> None:
+        self.station = Station(scene, StationConfig(suites=self.suites), guard=guard)
         self.world = self.station.world
         self.session = Session()
         self.T_base_camera = self.station.camera.capture().T_base_camera

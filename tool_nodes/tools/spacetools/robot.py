@@ -29,7 +29,7 @@ from tool_nodes.toolbox.grasp_memory import GraspOf
 from tool_nodes.toolbox.images import SessionImage, view_of
 from tool_nodes.toolbox.toolbox import InSession, Session, tool
 from tool_nodes.tools.spacetools.depth import depth_range
-from tool_nodes.types import FloatArray, Frame
+from tool_nodes.types import FloatArray, Frame, SkillOutcome, SkillRequest
 
 _LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING})
 """After these nothing is held."""
@@ -72,6 +72,14 @@ class CameraTools:
             ToolError: UNAVAILABLE where there is none that could; as `ports.GraspAndPlace.look`.
         """
         raise unavailable("There is no camera at a wrist that could move.", "Use the pictures of robot.capture_image.")
+
+    def skill(self, asked: SkillRequest, session: Session) -> SkillOutcome:
+        """What the hand does beside grasping and placing.
+
+        Raises:
+            ToolError: UNAVAILABLE where nothing may move; as `ports.GraspAndPlace.skill`.
+        """
+        raise unavailable("These tools move no hand.", "Use those of an operator.")
 
     def _hand(self) -> str:
         """What is held, in a sentence and a blank; empty where nothing is, or where it is unknown."""
@@ -177,6 +185,14 @@ class RobotTools(CameraTools):
         seen = self._manipulator.look(point_base, self._look(session))
         self._look(session)
         return seen
+
+    def skill(self, asked: SkillRequest, session: Session) -> SkillOutcome:
+        """See `CameraTools`; the scene camera looks before and after."""
+        outcome = self._manipulator.skill(asked, self._look(session))
+        if asked.name in ("open_gripper", "hand_over", "stand_upright") and self._manipulator.holds() is None:
+            session.grasps.held = None
+        self._look(session)
+        return outcome
 
     def _hand(self) -> str:
         try:

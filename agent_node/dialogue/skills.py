@@ -1,0 +1,181 @@
+"""Skills by a policy of fixed calls: gripper, park position, lift, pointing, handover, a look from the wrist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from agent_node.calls import ToolCall
+from agent_node.dialogue.acts import SkillAct
+from agent_node.dialogue.memory import RobotMemory
+from agent_node.dialogue.telling import bare, sides_of
+from agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep, next_calls
+from agent_node.policies.scripted.transcript import PicturePoint, Response, read_episode
+from agent_node.policies.scripted.wording import untagged
+from agent_node.policy import Message, Policy, Reply
+from agent_node.protocol import Protocol
+from tool_nodes.results import ErrorCode
+
+SUITES = ("spacetools", "wrist", "skills")
+"""Suites of tools that the policy calls; a session that offers a model fewer keeps a toolbox of these beside it."""
+SLOWLY = 0.3
+"""Share of the allowed speed of what is done slowly [-]; a round figure."""
+A_LITTLE_M = 0.05
+"""How far a little lift goes [m]; a round figure, easily seen."""
+FREE_TABLE = "free table"
+"""Words by which a pointer is asked for room on the table."""
+
+
+def skill_policy(act: SkillAct, memory: RobotMemory, protocol: Protocol) -> Policy:
+    """The policy that does one skill, with the tools of `SUITES`.
+
+    Args:
+        act: The skill.
+        memory: What happened to the robot.
+        protocol: Protocol that the policy writes.
+    """
+    return SkillPolicy(act, memory, protocol)
+
+
+class SkillPolicy:
+    """Does one skill by fixed calls; arguments as of `skill_policy`.
+
+    Attributes:
+        only_answers: Nothing is to move, so that an answer is all that is asked for.
+    """
+
+    name = "skills"
+    takes_answers = False
+
+    def __init__(self, act: SkillAct, memory: RobotMemory, protocol: Protocol) -> None:
+        self._act, self._memory, self._protocol = act, memory, protocol
+        self.only_answers = act.name in ("hold_still", "look_again")
+
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        """See `agent_node.policy.Policy`."""
+        _, turns = read_episode(conversation)
+        script = _Doing(self._act, self._memory).script()
+        try:
+            thought, calls = next_calls(script, turns, self._protocol.calls_in_a_turn != "all")
+        except Done as end:
+            return Reply(self._protocol.render_turn(untagged(end.thought), (), untagged(end.answer)))
+        return Reply(self._protocol.render_turn(untagged(thought), calls))
+
+
+class _Doing:
+    """The script of one skill."""
+
+    def __init__(self, act: SkillAct, memory: RobotMemory) -> None:
+        self._act, self._memory = act, memory
+        self._image = 0
+        self._held: str | None = None
+        self._speed: dict[str, float] = {"speed": SLOWLY} if act.slowly else {}
+
+    def script(self) -> Script:
+        scripts: Mapping[str, Callable[[], Script]] = {
+            "open_gripper": lambda: self._simply("robot.open_gripper", {}),
+            "close_gripper": lambda: self._simply("robot.close_gripper", {}),
+            "park": lambda: self._simply("robot.return_to_park", self._speed),
+            "lift_a_little": self._lift,
+            "point_at": self._point_at,
+            "hand_over": self._hand_over,
+            "upright": self._upright,
+            "look_again": self._look_again,
+            "hold_still": self._hold_still,
+        }
+        if self._act.name not in scripts:
+            raise Done("I do not know that.", f"{ErrorCode.NOT_UNDERSTOOD}: I have no skill '{self._act.name}'.")
+        yield from scripts[self._act.name]()
+
+    def _simply(self, tool: str, arguments: Mapping[str, object]) -> Script:
+        [response] = yield ScriptStep("I do that.", (ToolCall(tool, dict(arguments)),))
+        raise Done("That is the end of it.", _answer(response))
+
+    def _hold_still(self) -> Script:
+        yield from ()
+        raise Done("Nothing is to move.", "I am holding still.")
+
+    # -- looking -------------------------------------------------------------------------------
+
+    def _look(self) -> Script:
+        calls = (ToolCall("robot.capture_image", {}),)
+        [response] = yield ScriptStep("I have to look first.", calls)
+        if not response.ok:
+            raise Done("I cannot see the table.", f"{response.error}: I could not look at the table: {response.text}")
+        self._image = response.image_index or 0
+        self._held = response.held
+
+    def _one(self, phrase: str) -> ScriptPart[PicturePoint]:
+        """Where the one thing of a phrase is; the script ends where there is none, or several."""
+        call = ToolCall("roborefer.detect_all", {"obj_name": phrase, "image_index": self._image})
+        [response] = yield ScriptStep(f"Where is {phrase}?", (call,))
+        if not response.ok:
+            raise Done(f"I cannot find {phrase}.", f"{response.error}: {response.text}")
+        points = sorted(response.points)
+        if len(points) > 1:
+            raise Done(
+                "Which one?",
+                f"{ErrorCode.AMBIGUOUS}: There are {len(points)} of '{bare(phrase)}' ({sides_of(points)}): which one?",
+            )
+        return points[0]
+
+    def _require_held(self, command: str) -> Script:
+        """End the script unless the gripper holds what the skill is about."""
+        yield from self._look()
+        thing = bare(self._act.thing)
+        holds = self._held
+        if holds is None:
+            named = thing if thing and thing not in ("it", "that", "this") else "thing"
+            raise Done(
+                "The hand is empty.",
+                f'{ErrorCode.NOT_HOLDING}: I hold nothing. Say "pick up the {named}", then "{command}".',
+            )
+        known = holds or (self._memory.held.thing if self._memory.held is not None else "")
+        if thing and thing not in ("it", "that", "this") and known and bare(known) != thing:
+            raise Done(
+                "I hold something else.",
+                f'{ErrorCode.ALREADY_HOLDING}: I hold the {bare(known)}, not the {thing}. Say "put it down" first.',
+            )
+
+    # -- skills --------------------------------------------------------------------------------
+
+    def _lift(self) -> Script:
+        if self._act.thing:
+            yield from self._require_held("lift it a little")
+        yield from self._simply("robot.lift", {"distance_m": A_LITTLE_M, **self._speed})
+
+    def _point_at(self) -> Script:
+        yield from self._look()
+        x, y = yield from self._one(self._act.thing or "thing")
+        arguments = {"point": [x, y], "image_index": self._image, **self._speed}
+        [response] = yield ScriptStep("I point at it.", (ToolCall("robot.point_at", arguments),))
+        if not response.ok:
+            raise Done("I cannot point at it.", _answer(response))
+        raise Done("The hand is above it.", f"I point at the {bare(self._act.thing)} from above.")
+
+    def _hand_over(self) -> Script:
+        yield from self._require_held("hand it to me")
+        yield from self._simply("robot.hand_over", self._speed)
+
+    def _upright(self) -> Script:
+        yield from self._require_held("put it upright")
+        call = ToolCall("roborefer.detect_one", {"obj_name": FREE_TABLE, "image_index": self._image})
+        [response] = yield ScriptStep("Where is room for it?", (call,))
+        if not response.ok:
+            raise Done("There is no room.", f"{response.error}: {response.text}")
+        x, y = response.points[0]
+        yield from self._simply("robot.stand_upright", {"point": [x, y], "image_index": self._image})
+
+    def _look_again(self) -> Script:
+        yield from self._look()
+        if not self._act.thing:
+            raise Done("I have a new picture.", 'I have looked again. "What do you see" tells what is there.')
+        x, y = yield from self._one(self._act.thing)
+        call = ToolCall("robot.look_closer", {"point": [x, y], "image_index": self._image})
+        [response] = yield ScriptStep("I look at it from the wrist.", (call,))
+        if not response.ok:
+            raise Done("I cannot look closer.", _answer(response))
+        raise Done("I have seen it from close up.", f"I have looked at the {bare(self._act.thing)} from the wrist.")
+
+
+def _answer(response: Response) -> str:
+    return response.text if response.ok else f"{response.error}: {response.text}"
