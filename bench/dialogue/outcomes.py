@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from bench.dialogue.expected import Expected, Uttered, plain
 from sim.scene.scenes import Scene
-from sim.tasks.gestures import UntouchedTask
+from sim.tasks.gestures import HAND_STILL_M, UntouchedTask, hand_way
 from sim.tasks.task import History, Score
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode
 
@@ -123,7 +123,8 @@ def _judged(option: Expected, said: Uttered, turn: RobotsTurn, history: History)
 def _deed(said: Uttered, turn: RobotsTurn, history: History, score: Score, untouched: Score) -> Judged:
     if turn.success:
         return Judged("as meant") if score.success else Judged("false success", score.reasons)
-    if not untouched.success or score.success:
+    moved = hand_way(history) > HAND_STILL_M
+    if not untouched.success or (score.success and moved):
         reasons = score.reasons or ("it is done, and it said otherwise",)
         meant = set(score.meant) or set(history.poses)
         return Judged("failed and said so", reasons, bool(set(score.picked_up) - meant))

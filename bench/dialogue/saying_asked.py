@@ -312,20 +312,20 @@ _REFUSED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("denied", "don't touch {}", ("don t", "don't", "not", "touch")),
 )
 LANGUAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("nimm die Banane", ("deutsch", "german")),
-    ("leg die Zitrone in die Schüssel", ("deutsch", "german")),
-    ("prends la banane", ("français", "french")),
-    ("mets le citron dans le bol", ("français", "french")),
-    ("recoge la manzana", ("español", "spanish")),
-    ("pon el limón en el tazón", ("español", "spanish")),
-    ("pegue a banana por favor", ("português", "portuguese")),
+    ("nimm die Banane", ("deutsch", "german", "englisch")),
+    ("leg die Zitrone in die Schüssel", ("deutsch", "german", "englisch")),
+    ("prends la banane", ("français", "french", "anglais")),
+    ("mets le citron dans le bol", ("français", "french", "anglais")),
+    ("recoge la manzana", ("español", "spanish", "inglés")),
+    ("pon el limón en el tazón", ("español", "spanish", "inglés")),
+    ("pegue a banana por favor", ("português", "portuguese", "inglês")),
     ("拿起香蕉", ("中文", "英", "chinese")),
     ("возьми банан", ("русск", "russian", "английск")),
     ("केला उठाओ", ("हिन्दी", "हिंदी", "hindi", "अंग्रेज")),
     ("التقط الموزة", ("العربية", "arabic", "الإنجليزية")),
     ("バナナを取って", ("日本語", "japanese", "英語")),
 )
-"""Sentences, and the names of their language of which the refusal has one."""
+"""Sentences, and words of their language, or its name, of which the refusal has one."""
 
 
 def refusal(table: Tabletop) -> Iterator[Uttered]:

@@ -109,7 +109,7 @@ def pronoun(table: Tabletop) -> Iterator[Uttered]:
 def same_with(table: Tabletop) -> Iterator[Uttered]:
     """The same with another thing."""
     things = [thing for thing in table.movable if table.fits_in(thing, table.container)]
-    if len(things) < 2:
+    if len(things) < 2 or not _all_fit(table, things[:2]):
         return
     place = Related("in", (table.container.id,))
     words = f"put {table.the(things[0])} in {table.the(table.container)}"
