@@ -19,13 +19,14 @@ DialogueOutcome = Literal[
     "refused usefully",
     "refused misleadingly",
     "failed and said so",
+    "done, another thing pushed",
     "guessed at a tie",
     "wrong answer",
     "false success",
     "moved unasked",
     "unscored",
 ]
-"""Of these the last but one three claim what is not so, or move what nobody asked for."""
+"""The last but the very last four claim what is not so, or move what nobody asked for."""
 OUTCOMES: tuple[DialogueOutcome, ...] = get_args(DialogueOutcome)
 
 _INTERNAL_NAME = re.compile(r"\b[a-z]+(?:_[a-z]+)*_\d+\b|reference\(s\)")
@@ -122,6 +123,9 @@ def _judged(option: Expected, said: Uttered, turn: RobotsTurn, history: History)
 
 def _deed(said: Uttered, turn: RobotsTurn, history: History, score: Score, untouched: Score) -> Judged:
     if turn.success:
+        done = all(value for name, value in score.terms.items() if name != "others")
+        if done and not score.success and not score.wrong_things:
+            return Judged("done, another thing pushed", score.reasons, True)
         return Judged("as meant") if score.success else Judged("false success", score.reasons)
     moved = hand_way(history) > HAND_STILL_M
     if not untouched.success or (score.success and moved):
@@ -154,7 +158,10 @@ def _refusal(said: Uttered, turn: RobotsTurn, scene: Scene) -> Judged:
     if turn.error_code in _ABSENT and any(plain(item) in plain(said.words) for item in _words_of(scene)):
         return Judged("refused misleadingly", ("it does not find what is there",))
     content = [word for word in plain(said.words).split() if len(word) >= _SHORT]
-    speaks_of = any(plain(item) in words for item in _words_of(scene))
+    quotes = (plain(quote) for quote in re.findall(r'"([^"]+)"', turn.answer))
+    speaks_of = any(plain(item) in words for item in _words_of(scene)) or any(
+        quote and f" {quote} " in f" {plain(said.words)} " for quote in quotes
+    )
     if content and not speaks_of and not any(word in words for word in content):
         return Judged("refused misleadingly", ("it quotes nothing of the sentence and speaks of no thing",))
     return Judged("refused usefully", (turn.answer,))

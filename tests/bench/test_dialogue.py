@@ -40,8 +40,9 @@ from bench.dialogue.said import load_lines, said_of
 from bench.dialogue.tabletop import Tabletop, conversation_scene
 from bench.dialogue.undoing import UNDONE
 from sim.station import Station
-from sim.tasks.arranged import ArrangedTask
+from sim.tasks.arranged import ArrangedTask, Placing
 from sim.tasks.judge import Judge
+from sim.tasks.places import OnTable
 from sim.tasks.task import History
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -210,3 +211,18 @@ def test_the_command_goes_on_where_it_was_interrupted(tmp_path: Path, capsys: py
     assert "1 of 1 are in" in captured.err
     assert first["rows"] == again["rows"]
     assert json.loads((tmp_path / "run/report.json").read_text())["utterances"]
+
+
+def test_a_thing_that_was_pushed_is_told_apart_from_one_that_was_carried_off(untouched: History) -> None:
+    scene, (thing, other) = untouched.scene, [placed.id for placed in untouched.scene.objects[:2]]
+    states = {**untouched.after.objects}
+    states[other] = replace(states[other], position_m=states[other].position_m + np.array([0.03, 0.0, 0.0]))
+    after = replace(untouched, after=replace(untouched.after, objects=states))
+    task = ArrangedTask("", scene, (Placing((thing,), OnTable()),))
+    said, turn = Uttered("deed", "a", (Expected("deed", task),)), RobotsTurn("a", "Placed it.", True)
+    pushed = judge_said(said, turn, after)
+    assert (pushed.outcome, pushed.unasked) == ("done, another thing pushed", True)
+    poses = np.tile(after.poses[other][:1], (40, 1))
+    poses[5:30, 2] += 0.1
+    carried = replace(after, poses={**after.poses, other: poses})
+    assert judge_said(said, turn, carried).outcome == "false success"
