@@ -98,7 +98,7 @@ def find_free_space(
         thing: Pixels (H, W) of what the request is for, while it stands on the table.
 
     Returns:
-        Normalized image point (x, y); what the picture shows there is the place.
+        Normalized image point (x, y); what the picture shows there is the place, at the latest once `thing` is gone.
 
     Raises:
         ToolError: PLACE_BLOCKED if there is no room, with the reason; OUT_OF_WORKSPACE if that is none of the things
@@ -126,7 +126,7 @@ def find_free_space(
         if point is not None:
             return _pixel(frame, np.array([*point, surface.table_z(*point)]))
     others = [(name, mask) for name, mask in named if mask is not thing]
-    code, obstacles = _obstacles(request.relation, surface, table, wanted, others)
+    code, obstacles = _obstacles(request, surface, table, wanted, others)
     raise ToolError(
         code,
         f"There is no free table {_describe(request)}: {obstacles}.",
@@ -307,12 +307,18 @@ def _describe(request: FreeSpaceRequest) -> str:
 
 
 def _obstacles(
-    relation: str, surface: Surface, table: _Table, wanted: FloatArray, named: Sequence[tuple[str, BoolArray]]
+    request: FreeSpaceRequest,
+    surface: Surface,
+    table: _Table,
+    wanted: FloatArray,
+    named: Sequence[tuple[str, BoolArray]],
 ) -> tuple[ErrorCode, str]:
     """What keeps the wanted cells from being free: OUT_OF_WORKSPACE where no thing has a part in it, and in words."""
     zone = np.isfinite(wanted)
     if not zone.any():
-        if relation == "between":
+        if request.also:
+            return ErrorCode.PLACE_BLOCKED, "no place is all of that"
+        if request.relation == "between":
             return ErrorCode.PLACE_BLOCKED, "the things stand too close together"
         return ErrorCode.OUT_OF_WORKSPACE, "the limit of the arm's reach is in the way"
     reasons = []

@@ -244,6 +244,8 @@ class _Episode:
         return ToolCall(f"roborefer.detect_{which}", {"obj_name": phrase, "image_index": self._image})
 
     def _ask_spot(self, thing: str = "", at: PicturePoint | None = None) -> ToolCall:
+        if self._command.relation == "moved" and not (thing or at):
+            raise Done("I hold it.", self.failure(ErrorCode.INVALID_ARGUMENT, wording.FROM_NOWHERE))
         place = FreeSpaceRequest("at", point=at) if at else self._command.place(self._named_references(), thing)
         return self._detect(free_space_phrase(place), only_one=True)
 
@@ -351,7 +353,7 @@ class _Episode:
             return
         beside = [p for group in self._references for p in group]
         target = self._target
-        on_table = self._command.relation not in ("in", "on")
+        on_table = self._command.form is None and self._command.relation not in ("in", "on")
         own_room = on_table and target is not None and any(near(p, target, IN_THE_WAY) for p in beside)
         code = response.error or ErrorCode.PLACE_BLOCKED
         if code is ErrorCode.PLACE_BLOCKED and own_room:
@@ -413,8 +415,6 @@ class _Episode:
 
     def _find_spot(self) -> Script:
         """Ask for the place again on the fresh picture; keep the earlier one if the words now mean another thing."""
-        if self._command.relation == "moved" and self._spot is None:
-            raise Done("I hold it.", self.failure(ErrorCode.INVALID_ARGUMENT, wording.FROM_NOWHERE))
         kept = self._spot if wording.is_measured(self._command.form) else None
         calls = [self._ask_spot(at=kept), *(self._detect(name) for name in self._named_references())]
         responses = yield ScriptStep(f"I hold it. Where exactly is there room {self._where} now?", tuple(calls))

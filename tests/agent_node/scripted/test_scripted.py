@@ -86,7 +86,7 @@ class TextWorld:
             points = [self.views[i].point for i in refer(obj_name, self.views)]
         else:
             beside = [self.views[i].point for phrase in request.references for i in refer(phrase, self.views)]
-            points = [(beside[0][0] + 0.1, beside[0][1]) if beside else (0.5, 0.5)]
+            points = [request.point or ((beside[0][0] + 0.1, beside[0][1]) if beside else (0.5, 0.5))]
         listed = ", ".join(f"({x:.3f}, {y:.3f})" for x, y in points[: 1 if only_one else None])
         return self._picture(f"Detected {len(points)} instance(s) of '{obj_name}': [{listed}]")
 
@@ -655,3 +655,46 @@ def test_a_place_between_three_things_is_asked_about() -> None:
     assert answer.startswith("AMBIGUOUS: Which two things do you mean: the cans and the bowl are 3 here?")
     assert not set(world.names()) & set(MOTIONS)
     assert run("put the pony between the cans", TextWorld(views))[0].startswith("Placed the pony between")
+
+
+def test_a_way_from_where_a_thing_stands_is_found_before_it_is_lifted_and_kept() -> None:
+    world = TextWorld(table())
+    answer, _ = run("move the pony a bit to the left", world)
+    assert answer == "Placed the pony a bit to the left of where it stood, by about 5 cm, at (0.50, 0.50)."
+    asked = [arguments["obj_name"] for name, arguments in world.calls if name == "roborefer.detect_one"]
+    assert asked == [
+        "free table a bit to the left of where the pony at (0.700, 0.200) stands",
+        "free spot at (0.500, 0.500)",
+    ]
+
+
+def test_a_part_of_the_table_is_looked_for_again_once_the_thing_is_gone() -> None:
+    world = TextWorld(table())
+    answer, _ = run("put the pony in the front left corner", world)
+    assert answer == "Placed the pony in the front left corner of the table, at (0.50, 0.50)."
+    asked = [arguments["obj_name"] for name, arguments in world.calls if name == "roborefer.detect_one"]
+    place = "in the front left corner of the table"
+    assert asked == [f"free table for the pony at (0.700, 0.200) {place}", f"free table {place}"]
+
+
+def test_a_thing_and_a_spot_are_named_by_their_points() -> None:
+    world = TextWorld(table())
+    answer, _ = run("put the coconut water at (0.5, 0.8) on the free spot at (0.300, 0.600)", world)
+    assert answer == "Placed the coconut water at (0.5, 0.8) on the free spot at (0.300, 0.600)."
+    assert world.placed_at == [0.3, 0.6]
+    assert not [view for view in world.views if view.point == (0.5, 0.8)]
+
+
+def test_what_is_held_has_no_way_from_where_it_stands() -> None:
+    world = TextWorld(table(), held=item("pear", 0.5, 0.5))
+    answer, _ = run("move it 5 cm to the left", world)
+    assert answer.startswith("INVALID_ARGUMENT: What I hold stands nowhere")
+    assert world.placed_at is None
+
+
+def test_a_spot_that_is_not_free_is_no_reason_to_put_the_thing_elsewhere() -> None:
+    blocked = "PLACE_BLOCKED: That spot is not free: the red box is there."
+    world = TextWorld(table(), {"roborefer.detect_one": [blocked]})
+    answer, _ = run("put the pony on the free spot at (0.2, 0.4)", world)
+    assert answer.startswith("PLACE_BLOCKED: Cannot place the pony on the free spot")
+    assert answer.endswith("nothing has moved.")

@@ -15,8 +15,8 @@ from sim.tasks.predicates import camera_directions
 from sim.world import World
 from tool_nodes import workspace
 from tool_nodes.catalogue import load_catalogue
-from tool_nodes.geometry import backproject, pixel, transform
-from tool_nodes.language.referring import FreeSpaceRequest
+from tool_nodes.geometry import backproject, invert, pixel, project, transform
+from tool_nodes.language.places import Extent, FreeSpaceRequest
 from tool_nodes.perception import free_space
 from tool_nodes.perception.free_space import find_free_space
 from tool_nodes.results import ErrorCode, ToolError
@@ -225,3 +225,101 @@ def test_the_cells_within_reach_are_those_whose_corners_all_are() -> None:
             assert np.allclose(xy[i, j], (x, y))
             corners = [(xy[i, j] + (dx, dy)) for dx in (-slack, slack) for dy in (-slack, slack)]
             assert within[i, j] == all(workspace.within_reach(corner) for corner in corners)
+
+
+def asked(frame: Frame, request: FreeSpaceRequest, *indices: int, thing: int | None = None) -> FloatArray:
+    """The point (3,) in the base frame that the picture shows at a place of any kind."""
+    masks = [[mask(frame, k)] for k in indices]
+    named = [(f"thing {k}", mask(frame, k)) for k in range(3)]
+    own = None if thing is None else mask(frame, thing)
+    return shown(frame, find_free_space(frame, request, masks, named=named, thing=own))
+
+
+TABLE = (("tomato soup", 0.45, 0.0), ("sugar box", 0.45, 0.22), ("green bowl", 0.50, -0.22))
+
+
+@pytest.mark.parametrize(
+    ("region", "extent", "low", "high"),
+    [
+        ("left", "side", (0.2, -0.44), (0.7, -0.15)),
+        ("right", "side", (0.2, 0.15), (0.7, 0.44)),
+        ("front", "side", (0.6, -0.44), (0.7, 0.44)),
+        ("back", "side", (0.2, -0.44), (0.4, 0.44)),
+        ("middle", "", (0.4, -0.1), (0.6, 0.1)),
+        ("front left", "corner", (0.57, -0.44), (0.7, -0.22)),
+        ("back right", "corner", (0.2, 0.22), (0.4, 0.44)),
+        ("right", "edge", (0.2, 0.34), (0.7, 0.44)),
+    ],
+)
+def test_a_part_of_the_table_has_a_free_place(
+    region: str, extent: Extent, low: tuple[float, float], high: tuple[float, float]
+) -> None:
+    _, frame = arranged(*TABLE)
+    xy = asked(frame, FreeSpaceRequest("region", region=region, extent=extent))[:2]
+    assert (low <= xy).all()
+    assert (xy <= high).all()
+
+
+@pytest.mark.parametrize(
+    ("way", "step"), [("left", (0, -0.08)), ("right", (0, 0.08)), ("front", (0.08, 0)), ("back", (-0.08, 0))]
+)
+def test_a_way_is_measured_from_where_the_thing_stands_which_hides_nothing(way: str, step: tuple[float, float]) -> None:
+    scene, frame = arranged(*TABLE)
+    request = FreeSpaceRequest("moved", distance_m=0.08, way=way, thing="soup")
+    point = find_free_space(frame, request, [], thing=mask(frame, 0))
+    x, y = np.add(scene.objects[0].position_m[:2], step)
+    assert point == pytest.approx(normalized(frame, x, y), abs=0.02)
+
+
+def test_a_gap_is_left_between_the_edges() -> None:
+    scene, frame = arranged(*TABLE)
+    request = FreeSpaceRequest("left_of", ("thing 1",), distance_m=0.05, thing="soup")
+    x, y = asked(frame, request, 1, thing=0)[:2]
+    edge = footprint(scene.objects[1])[:, 1].min()
+    assert y + HELD_RADIUS == pytest.approx(edge - 0.05, abs=0.015)
+    assert abs(x - 0.45) < abs(y - 0.22)
+
+
+def test_what_must_not_hold_leaves_another_side() -> None:
+    _, frame = arranged(*TABLE)
+    behind = FreeSpaceRequest("behind", ("thing 1",), denied=True)
+    x, y = asked(frame, FreeSpaceRequest("next_to", ("thing 1",), also=(behind,)), 1, 1)[:2]
+    assert not x < 0.45 - abs(y - 0.22)
+
+
+def test_a_part_of_a_container_is_inside_it() -> None:
+    scene, frame = arranged(*TABLE)
+    xy = asked(frame, FreeSpaceRequest("in", ("thing 2",), region="back"), 2)[:2]
+    offset = xy - np.asarray(scene.objects[2].position_m[:2])
+    assert offset[0] < -0.01
+    assert np.hypot(*offset) < 0.06
+
+
+def normalized(frame: Frame, x: float, y: float, z: float = 0.0) -> tuple[float, float]:
+    uv = project(transform(invert(frame.T_base_camera), np.array([[x, y, z]])), frame.K)[0]
+    return (float(uv[0]) + 0.5) / frame.size[0], (float(uv[1]) + 0.5) / frame.size[1]
+
+
+def test_a_spot_is_given_back_as_it_was_said_where_it_is_free() -> None:
+    _, frame = arranged(*TABLE)
+    point = normalized(frame, 0.58, 0.05)
+    assert find_free_space(frame, FreeSpaceRequest("at", point=point), []) == point
+    beyond = normalized(frame, 0.80, 0.0)
+    with pytest.raises(ToolError, match="beyond the arm's reach"):
+        find_free_space(frame, FreeSpaceRequest("at", point=beyond), [])
+
+
+def test_a_spot_on_which_something_stands_is_not_free() -> None:
+    _, frame = arranged(*TABLE)
+    named = [("soup", mask(frame, 0))]
+    for spot in (normalized(frame, 0.45, 0.0), normalized(frame, 0.49, 0.0)):
+        with pytest.raises(ToolError, match="the soup is there") as caught:
+            find_free_space(frame, FreeSpaceRequest("at", point=spot), [], named=named)
+        assert caught.value.code is ErrorCode.PLACE_BLOCKED
+
+
+def test_a_level_top_is_a_spot() -> None:
+    _, frame = arranged(*TABLE)
+    height = load_catalogue()["sugar box"].size_m[2]
+    point = normalized(frame, 0.45, 0.22, height)
+    assert find_free_space(frame, FreeSpaceRequest("at", point=point), [], named=[("box", mask(frame, 1))]) == point
