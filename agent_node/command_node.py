@@ -27,6 +27,7 @@ from agent_node.dialogue.memory import OperatorMemory, RobotMemory
 from agent_node.dialogue.memory_file import MemoryFile
 from agent_node.dialogue.reading import read
 from agent_node.dialogue.sessions import DialogueSessions
+from agent_node.dialogue.skills import SUITES
 from agent_node.events import ANSWER_DEADLINE_S
 from agent_node.policies import registry
 from agent_node.protocol import load_protocol
@@ -148,7 +149,7 @@ class CommandNode(Node):
             robot,
             make_toolbox or functools.partial(make_tools, suites=suites),
             # What asks a question moves nothing, and a skill begins where the arm is.
-            make_toolbox or functools.partial(make_tools, suites=suites, park=False),
+            make_toolbox or functools.partial(make_tools, suites=SUITES, park=False),
             make_policy or registry.make_policy,
             protocol,
             turns,

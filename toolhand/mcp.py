@@ -72,7 +72,9 @@ def _announce(address: str, token: str) -> None:
 def _shared_robot(options: StationOptions, role: Literal["operator", "observer"], approval: str) -> SharedRobot:
     """The robot that the command line describes, for any number of conversations."""
     from agent_node.console.approve import TerminalApprover
+    from agent_node.dialogue.skills import SUITES
     from agent_node.mcp.sessions import SharedRobot
+    from sim.station import Station
     from tool_nodes.motion.guard import MotionGuard, parse_mode
     from tool_nodes.toolbox.toolbox import Toolbox, ToolSpec
     from tool_nodes.tools.spacetools.robot import CameraTools
@@ -94,6 +96,6 @@ def _shared_robot(options: StationOptions, role: Literal["operator", "observer"]
     shared = SharedRobot(
         toolbox if looking else Toolbox([CameraTools(station.camera), Theirs()]),
         getattr(station, "arm", None),  # the mock robot has none
-        spoken_to=looking and role == "operator",
+        station.new_toolbox(SUITES) if looking and role == "operator" and isinstance(station, Station) else None,
     )
     return shared

@@ -76,7 +76,7 @@ def mcp_name(name: str) -> str:
 def make_server(robot: SharedRobot) -> Server[ToolSession]:
     """The server; a connection in process or over stdio is one conversation, over HTTP a session is."""
     names = _names(robot)
-    listed = [_tool(spec, schema) for spec, schema in _listed(robot)] + ([_SAY] if robot.spoken_to else [])
+    listed = [_tool(spec, schema) for spec, schema in _listed(robot)] + ([] if robot.spoken_to is None else [_SAY])
     schemas = {tool.name: tool.input_schema for tool in listed}
 
     @contextlib.asynccontextmanager
@@ -94,7 +94,7 @@ def make_server(robot: SharedRobot) -> Server[ToolSession]:
         gone = None if ctx.request is None else ctx.request.scope.get(GONE)
         report = ctx.session.report_progress
         conversation = _conversation(robot, ctx)
-        if robot.spoken_to and name == saying.NAME:
+        if robot.spoken_to is not None and name == saying.NAME:
             return _result(await _say(robot, conversation, arguments, ctx, gone))
         submit = functools.partial(robot.submit, conversation, name, arguments)
         return _result(await run_call(robot, submit, gone, report))

@@ -159,10 +159,11 @@ class SharedRobot:
     Args:
         toolbox: The tools of every conversation.
         brake: Stops the arm.
-        spoken_to: Clients may speak to it, see `agent_node.mcp.saying`: the toolbox has what the scripted policy calls.
+        spoken_to: Tools of the questions and skills that clients may say to it, see `agent_node.mcp.saying`; None where
+            they may not speak. What they say else is done with `toolbox`.
     """
 
-    def __init__(self, toolbox: Toolbox, brake: Brake | None = None, spoken_to: bool = False) -> None:
+    def __init__(self, toolbox: Toolbox, brake: Brake | None = None, spoken_to: Toolbox | None = None) -> None:
         self.toolbox = toolbox
         self.spoken_to = spoken_to
         self._memory = RobotMemory()
@@ -328,7 +329,8 @@ class SharedRobot:
 
     def _carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
         """See `agent_node.dialogue.dialogue.CarryOut`: in the robot's thread, for the words that are being said."""
-        return self._said.carry_out(self.toolbox, lambda: self.interrupted, sentence, policy, memory)
+        toolbox = self.toolbox if policy is None or self.spoken_to is None else self.spoken_to
+        return self._said.carry_out(toolbox, lambda: self.interrupted, sentence, policy, memory)
 
     def _tell(self, line: str) -> None:
         self._said.hear(OperatorTold(line))

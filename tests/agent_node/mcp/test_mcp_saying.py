@@ -49,7 +49,7 @@ def spoken_to(
 
     def make(policy: Any) -> SharedRobot:
         monkeypatch.setattr(saying, "ScriptedPolicy", policy)
-        shared = closing(SharedRobot(fake_toolbox, arm, spoken_to=True))
+        shared = closing(SharedRobot(fake_toolbox, arm, spoken_to=fake_toolbox))
         arm.on_stage = shared.enter
         return shared
 
