@@ -101,9 +101,17 @@ class GuardedSkills(GuardedMoves):
             raise ToolError(ErrorCode.OUT_OF_WORKSPACE, f"The place at x={x:.2f} m, y={y:.2f} m is out of reach.")
         with self.job():
             began = self._arm.state().stamp
+            if asked.name in _OVER_THE_TABLE and not self._parked:
+                self.return_to_park(asked.speed)
+                frame = self._camera.capture()  # the arm hid a part of the table, and would be an obstacle itself
             told = skills[asked.name](asked, frame)
             state = self._arm.state()
             return SkillOutcome(told, state.opening_m, max(0.0, state.stamp - began))
+
+    @property
+    def _parked(self) -> bool:
+        q = self._arm.state().q
+        return bool(np.abs(self.robot.nearest_turn(self.robot.park, q) - q).max() < _SAME_Q)
 
     @property
     def _called(self) -> str:
@@ -256,7 +264,14 @@ class GuardedSkills(GuardedMoves):
             self._jaws(self._gripper.max_opening, "opening")
             self.held = self._offered_q = None
             self._rest(_AFTER_S)
-            self._move(JointGoal(self.robot.park), self._last_scene, "the return to the park position", asked.speed)
+            try:
+                self._move(JointGoal(self.robot.park), self._last_scene, "the return to the park position", asked.speed)
+            except ToolError as error:
+                if error.code in NOBODY_MOVES:
+                    raise
+                # Not the planner's code: that one says that nothing has moved.
+                sentence = f"The {called} was let go of, but the arm could not go home. {error.message}"
+                raise ToolError(ErrorCode.EXECUTION_FAILED, sentence, error.hint) from error
         return f"Somebody pulled, and I let go of the {called}."
 
     @recorded("plan a handover")
@@ -313,6 +328,8 @@ class GuardedSkills(GuardedMoves):
         )
 
 
+_OVER_THE_TABLE = ("point_at", "hand_over", "stand_upright")
+"""Skills that begin at the park position: their way is planned by a picture of the table without the arm in it."""
 _SAME_Q = 0.05
 """The arm still holds a thing out where no joint is further away than this [rad], as it counts as parked."""
 _OFFERING_SPEED = 0.4

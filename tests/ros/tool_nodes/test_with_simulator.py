@@ -139,6 +139,39 @@ def test_a_closer_look_shows_the_same_as_in_process(start: Any, serve: Callable[
     motion.end()
 
 
+def test_the_skills_of_the_hand_say_the_same_as_in_process(
+    start: Any, serve: Callable[..., Any], make_node: Any
+) -> None:
+    options = ["-p", "use_sim_time:=true", "-p", "lockstep:=true", "-p", "availability_deadline_s:=30"]
+    motion = start("tool_nodes.nodes.motion_node", "--ros-args", *options)
+    scene, suites = load_scene(EXAMPLE_SCENE), ("spacetools", "skills")
+    serve(LoadWorld, "/load_world", resource_string=scene_yaml(scene))
+    box = remote_toolbox(make_node("skilled"), DEADLINES, suites=suites)
+    local, remote = Session(), Session()
+    calls: list[tuple[str, dict[str, object]]] = [
+        ("robot.capture_image", {}),
+        ("robot.close_gripper", {}),
+        ("robot.point_at", {"point": [0.48, 0.62], "image_index": 0, "speed": 0.8}),
+        ("robot.lift", {"distance_m": 0.04}),
+        ("robot.return_to_park", {}),
+        ("robot.hand_over", {}),
+        ("robot.lift", {"distance_m": 0.115, "speed": 1.0}),
+    ]
+    station = Station(scene, StationConfig(suites=suites))
+    for name, arguments in calls:
+        here, there = (
+            toolbox.call(name, arguments, session).result
+            for toolbox, session in ((station.toolbox, local), (box, remote))
+        )
+        assert there.text == here.text, name
+        assert there.ok == here.ok
+        if "skill" in here.facts:
+            assert there.facts["skill"]["opening_m"] == pytest.approx(here.facts["skill"]["opening_m"], abs=1e-3)
+            took = there.value["execution_time_s"]
+            assert took == pytest.approx(here.value["execution_time_s"], abs=0.3)
+    motion.end()
+
+
 def test_another_world_with_the_same_stamps_is_not_taken_for_the_old_one(
     serve: Callable[..., Any], make_node: Any
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from sim.scene.files import parse_scene
 from sim.station import Station, StationState
 from tests.tool_nodes.tools.cell import Cell
+from tool_nodes.motion import skills
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.targets import HeldObject
 from tool_nodes.motion.turning import stood_up
@@ -144,6 +145,14 @@ def test_a_place_out_of_reach_is_refused_before_anything_moves(cell: HandCell) -
     assert cell.parked
 
 
+def test_pointing_at_one_place_after_another_does_not_take_the_arm_for_an_obstacle(cell: HandCell) -> None:
+    for x, y in ((0.42, 0.12), (0.50, -0.15)):
+        assert cell.call("robot.point_at", point=cell.in_picture(x, y), image_index=0).ok
+        assert np.hypot(*(tool_place(cell)[:2] - (x, y))) < 0.05
+        assert 0.03 < tips(cell) < 0.20
+        assert untouched(cell)
+
+
 def test_slowly_takes_longer(cell: HandCell) -> None:
     took = []
     for speed in (1.0, 0.3):
@@ -184,13 +193,25 @@ def test_a_thing_is_let_go_of_when_somebody_pulls_at_it(holding: HandCell, monke
     assert holding.world.opening_m > 0.08
 
 
-def test_without_a_pull_it_is_held_out_until_a_word_opens_the_gripper(holding: HandCell) -> None:
+def test_without_a_pull_it_is_held_out_and_may_be_held_out_again(
+    holding: HandCell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     result = holding.call("robot.hand_over")
     assert "still held out" in result.text
     assert holding.holds_block
     x, _, z = holding.block
     assert x > 0.55
     assert z > 0.1
+    pulling(holding, 12.0, monkeypatch)
+    holding.call("robot.capture_image")  # it shows the arm, which is no obstacle for itself
+    assert holding.call("robot.hand_over").text.startswith("Somebody pulled")
+    assert not holding.holds_block
+    assert holding.parked
+
+
+def test_a_word_opens_the_gripper_where_a_thing_is_held_out(holding: HandCell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(skills, "HANDS_OVER_S", 1.5)
+    assert "still held out" in holding.call("robot.hand_over").text
     assert "let go of the toy block" in holding.call("robot.open_gripper").text
     assert not holding.holds_block
 
