@@ -16,6 +16,7 @@ from hypothesis import settings
 SLOW = {
     Path(__file__).parent / place
     for place in (
+        "agent_node/dialogue/test_dialogue_physics.py",
         "agent_node/mcp",
         "agent_node/policies",
         "agent_node/scripted/test_every_word.py",

@@ -16,6 +16,7 @@ from agent_node.console.ask import operator_at_terminal
 from agent_node.console.narration import Narrator, say_missing
 from agent_node.console.terminal import Interrupt, chosen_by_the_user
 from agent_node.conversation_settings import ConversationSettings
+from agent_node.dialogue.skills import SUITES
 from agent_node.episode import Episode
 from agent_node.episode import summarize as summarize_episode
 from agent_node.events import Listener, ignore, nobody
@@ -107,7 +108,9 @@ class ProcessSession:
         self._began = True
         recorder = Recorder(text, lambda: station.world.time, self._listener, depth=command.record_depth)
         settings = ConversationSettings(command.turns, self.protocol)
-        agent = Agent(policy or self._policy, station.toolbox, settings, self._is_hit, recorder.hear, self._ask)
+        # A skill has tools of its own, which no model is offered.
+        toolbox = station.toolbox if policy is None else station.new_toolbox(SUITES)
+        agent = Agent(policy or self._policy, toolbox, settings, self._is_hit, recorder.hear, self._ask)
         result, missing = None, Unwritten()
         try:
             with _attempts_logged(run_dir / SAFETY_FILE, missing):
@@ -126,7 +129,7 @@ class ProcessSession:
                 with missing.noted():
                     write_json(run_dir / "result.json", result)
                 with missing.noted():
-                    write_trajectory(run_dir, episode, station.toolbox.schemas())
+                    write_trajectory(run_dir, episode, toolbox.schemas())
                 frames, times = animate(station, cancelled=self._is_hit) if command.animation else ([], [])
                 with missing.noted():
                     write_report(run_dir / "report.html", episode, result, frames, times)

@@ -17,17 +17,20 @@ from agent_node.dialogue.acts import (
     Unsure,
 )
 from agent_node.dialogue.answering import question_of, which_command
+from agent_node.dialogue.clauses import parses
 from agent_node.dialogue.follow_ups import WHERE_IT_WAS, FollowUps
-from agent_node.dialogue.learning import learn, named_thing, note_failure
+from agent_node.dialogue.learning import learn, named_thing, note_failure, without_point
 from agent_node.dialogue.looking import LookPolicy, found
 from agent_node.dialogue.memory import OperatorMemory, RobotMemory
 from agent_node.dialogue.naming import in_the_picture, named_again, resolved
 from agent_node.dialogue.questions import question_policy
 from agent_node.dialogue.sequences import steps_of
+from agent_node.dialogue.skills import skill_policy
 from agent_node.dialogue.wordings import table
 from agent_node.episode import Episode
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol
+from tool_nodes.language.phrases import parse_noun_phrase
 from tool_nodes.results import ErrorCode, ToolError
 
 CarryOut = Callable[[str, Policy | None, str], Episode]
@@ -112,8 +115,12 @@ class Doer:
                 meant = tuple(self._last_thing() or each if each in ("it", "that", "them") else each for each in things)
                 policy = question_policy(QuestionAct(kind, meant, asked), self._robot, self._protocol)
                 self._fixed(said, policy, turn)
-            case SkillAct():
-                raise ToolError(ErrorCode.NOT_UNDERSTOOD, f'I cannot do "{said}" yet.')
+            case SkillAct(name, thing, slowly):
+                if self._is_deed(act, said):
+                    self._deed(said, turn)
+                else:
+                    named = self._last_thing() if thing in ("it", "that", "them") else thing
+                    self._fixed(said, skill_policy(SkillAct(name, named, slowly), self._robot, self._protocol), turn)
             case Deed(text):
                 self._deed(text, turn)
         return None
@@ -131,6 +138,19 @@ class Doer:
             if problem is not None:
                 raise problem
         return steps
+
+    def _is_deed(self, act: SkillAct, said: str) -> bool:
+        """Whether words of a skill are a plain command here: "give me the can" picks it up, where it is not held."""
+        held = self._robot.held
+        if act.name == "hand_over" and held is not None:
+            return bool(act.thing) and without_point(parse_noun_phrase(act.thing).plain) != held.thing
+        little = {"little", "bit", "slightly", "higher"}.intersection(said.lower().rstrip(".!").split())
+        if little or (act.name != "open_gripper" and held is not None):
+            return False
+        if act.name != "open_gripper" and not (act.thing or self._last_thing()):
+            return False
+        text = resolved(said, self._last_thing(), held is not None)
+        return self._check(text) is None and parses(text) is None
 
     def _fixed(self, said: str, policy: Policy, turn: TurnSoFar) -> None:
         """Have a fixed policy carry out a question or a skill."""

@@ -14,8 +14,8 @@ from tool_nodes.toolbox.toolbox import CallRecord
 
 LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.GRIPPER_EMPTY, ErrorCode.NOT_HOLDING})
 """Errors after which the gripper is known to hold nothing."""
-LETTING_GO = frozenset({"robot.open_gripper", "robot.hand_over"})
-"""Motions beside placing after which the gripper is empty."""
+WIDER_M = 0.005
+"""Jaws that are so much wider than they held a thing have let it go [m]: ten times what a measured opening wavers."""
 
 
 def learn(robot: RobotMemory, said: str, episode: Episode, now_s: float, undone: bool = False) -> DoneDeed | None:
@@ -34,6 +34,7 @@ def learn(robot: RobotMemory, said: str, episode: Episode, now_s: float, undone:
     _note_seen(robot, episode, now_s)
     held = robot.held
     thing, before = ("", None) if held is None else (held.thing, held.before)
+    opening = None if held is None else held.opening_m
     noted: DoneDeed | None = None
     lifted = False
     for record in episode.records:
@@ -47,6 +48,7 @@ def learn(robot: RobotMemory, said: str, episode: Episode, now_s: float, undone:
         grasped, placed = result.facts.get("grasped"), result.facts.get("placed")
         if isinstance(grasped, Mapping):
             thing, before, lifted = named_thing(said) or _pointed_out(episode, record) or "thing", _stood(grasped), True
+            opening = grasped.get("opening_m")
         elif isinstance(placed, Mapping):
             after = _spot(placed.get("found"), placed.get("found_m")) or _spot(
                 placed.get("wanted"), placed.get("wanted_m")
@@ -54,12 +56,12 @@ def learn(robot: RobotMemory, said: str, episode: Episode, now_s: float, undone:
             noted = DoneDeed(said, "place", thing or "thing", before, after, True, "", now_s, undone)
             robot.note(noted)
             lifted, held = False, None
-        elif record.name in LETTING_GO and (lifted or held is not None):
+        elif (lifted or held is not None) and _let_go(result.facts.get("skill"), opening):
             noted = DoneDeed(said, "place", thing, before, None, True, "", now_s, undone)
             robot.note(noted)
             lifted, held = False, None
     if lifted:
-        noted = DoneDeed(said, "pick", thing, before, None, True, "", now_s, undone)
+        noted = DoneDeed(said, "pick", thing, before, None, True, "", now_s, undone, opening)
         robot.note(noted)
     return noted
 
@@ -96,6 +98,12 @@ def _pointed_out(episode: Episode, until: CallRecord) -> str:
             said = record.arguments.get("obj_name")
             name = said if isinstance(said, str) and not said.startswith("free ") else name
     return without_point(name)
+
+
+def _let_go(skill: Any, opening_m: float | None) -> bool:
+    """Whether a skill has opened the jaws that held a thing, as its fact says."""
+    wide = skill.get("opening_m") if isinstance(skill, Mapping) else None
+    return wide is not None and opening_m is not None and wide > opening_m + WIDER_M
 
 
 def _note_seen(robot: RobotMemory, episode: Episode, now_s: float) -> None:

@@ -43,6 +43,7 @@ class DoneDeed:
         error_code: Code of what went wrong; empty where nothing did.
         time_s: Time of the robot at its end [s].
         undone: It has been taken back, or took another one back.
+        opening_m: Opening of the jaws that held it [m]; None where unknown.
     """
 
     said: str
@@ -54,6 +55,7 @@ class DoneDeed:
     error_code: str = ""
     time_s: float = 0.0
     undone: bool = False
+    opening_m: float | None = None
 
 
 @dataclass(frozen=True)

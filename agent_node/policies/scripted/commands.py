@@ -182,7 +182,7 @@ def _command(draft: Draft, account: WordTrace) -> Command:
 
 
 def _same_place(a: NounPhrase, b: NounPhrase) -> bool:
-    return (a.selectors, a.relation, a.references) == (b.selectors, b.relation, b.references)
+    return (a.selectors, a.relation, a.references, a.point) == (b.selectors, b.relation, b.references, b.point)
 
 
 def _stems(phrase: NounPhrase) -> tuple[str, ...]:
@@ -190,9 +190,8 @@ def _stems(phrase: NounPhrase) -> tuple[str, ...]:
 
 
 def _named(phrase: NounPhrase) -> bool:
-    return bool(phrase.words or phrase.selectors or phrase.relation or phrase.plural or phrase.excluded) or bool(
-        re.search(r"\b(?:object|thing|item|one)$", phrase.text)
-    )
+    said = phrase.words or phrase.selectors or phrase.relation or phrase.plural or phrase.excluded or phrase.point
+    return bool(said) or bool(re.search(r"\b(?:object|thing|item|one)$", phrase.text))
 
 
 def _checked(command: Command) -> Command:

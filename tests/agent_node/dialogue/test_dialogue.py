@@ -7,10 +7,12 @@ import threading
 import pytest
 
 from agent_node.dialogue.dialogue import Dialogue
+from agent_node.dialogue.learning import learn
+from agent_node.dialogue.memory import RobotMemory
 from agent_node.dialogue.naming import in_the_picture
 from agent_node.episode import Episode
 from agent_node.policy import Policy
-from tests.agent_node.dialogue.operators import Clock, TextRobot, dialogue
+from tests.agent_node.dialogue.operators import Clock, TextRobot, dialogue, episode_of, lifted, record
 from tool_nodes.results import ErrorCode, ToolError
 
 WHICH = (
@@ -262,3 +264,48 @@ def test_why_not_can_be_answered_after_a_failure() -> None:
     assert talk.robot.deeds[-1].error_code == "PLACE_BLOCKED"
     assert talk.robot.held is None
     assert talk.robot.text() == '"put the lemon in the bowl" ended with PLACE_BLOCKED.'
+
+
+@pytest.mark.parametrize(
+    ("said", "skill"),
+    [
+        ("open the gripper", True),
+        ("go home", True),
+        ("release it", False),
+        ("give me the pear", False),
+        ("hand it to me", True),
+    ],
+)
+def test_a_skill_is_done_by_its_policy_unless_the_words_are_a_plain_command(said: str, skill: bool) -> None:
+    policies: list[Policy | None] = []
+    robot = TextRobot()
+
+    def run(sentence: str, policy: Policy | None, memory: str) -> Episode:
+        policies.append(policy)
+        return robot(sentence, policy, memory)
+
+    Dialogue(run).say(said)
+    assert (policies[-1] is not None) is skill
+
+
+def test_what_is_held_is_handed_over_by_its_name() -> None:
+    policies: list[Policy | None] = []
+    robot = TextRobot()
+
+    def run(sentence: str, policy: Policy | None, memory: str) -> Episode:
+        policies.append(policy)
+        return robot(sentence, policy, memory)
+
+    talk = Dialogue(run)
+    for words in ("pick up the lemon", "give me the lemon", "lift it a little"):
+        talk.say(words)
+    assert [policy is None for policy in policies] == [True, False, False]
+
+
+@pytest.mark.parametrize(("opening_m", "held"), [(0.085, False), (0.031, True)])
+def test_jaws_that_have_opened_hold_nothing(opening_m: float, held: bool) -> None:
+    memory = RobotMemory()
+    learn(memory, "pick up the lemon", episode_of("pick up the lemon", [lifted(opening_m=0.03)]), 1.0)
+    skill = record("robot.hand_over", {"skill": {"name": "hand_over", "opening_m": opening_m}})
+    learn(memory, "hand it to me", episode_of("hand it to me", [skill]), 2.0)
+    assert (memory.held is not None) is held

@@ -391,3 +391,22 @@ def test_endless_nesting_is_refused(words: list[str]) -> None:
     except ToolError as error:
         code = error.code
     assert code in (None, ErrorCode.NOT_UNDERSTOOD, ErrorCode.INVALID_ARGUMENT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "put the object at (0.200, 0.500) in the bin",
+        "put the can at (0.600, 0.400) on top of the can at (0.200, 0.500)",
+        "pick up the thing at (0.600, 0.400)",
+    ],
+)
+def test_a_point_says_which_thing_is_meant(text: str) -> None:
+    target = parse_command(text).target
+    assert target is not None
+    assert target.point is not None
+
+
+def test_a_thing_cannot_be_placed_relative_to_itself_at_the_same_point() -> None:
+    with pytest.raises(ToolError, match="relative to itself"):
+        parse_command("put the can at (0.600, 0.400) next to the can at (0.600, 0.400)")
