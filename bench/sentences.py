@@ -124,7 +124,7 @@ def judge_words(sentence: Sentence, views: Sequence[ObjectView], said: Utterance
 
 def _tells(told: str, where: Sequence[str]) -> bool:
     """Whether a place is told with all of some words."""
-    return bool(where) and all(words in told for words in where)
+    return bool(where) and all(words.replace("-", " ") in told or words.replace("-", "") in told for words in where)
 
 
 def _meant(command: Command, views: Sequence[ObjectView], said: Utterance | None) -> tuple[list[int], list[int]]:

@@ -14,6 +14,7 @@ from agent_node.dialogue.reading import read
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "talking.md"
 KINDS = {
     "Commands": Deed,
+    "Places": Deed,
     "Answers": FollowUp,
     "Going on": FollowUp,
     "Several things": GroupAct,
