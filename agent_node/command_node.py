@@ -74,7 +74,7 @@ def robot_toolbox(
         node: Gets their clients.
         deadlines: How long other nodes are waited for.
         stopped: Polled during a motion; True cancels it.
-        suites: Whose tools.
+        suites: Names of the suites of tools that are offered.
         role: "operator", or "observer" without tools that move the arm.
         stops: Knows the stop of the motion node.
         park: An operator's arm that a stop or a fault has left in the camera's view is brought back first.
