@@ -115,6 +115,8 @@ class ProcessSession:
         try:
             with _attempts_logged(run_dir / SAFETY_FILE, missing):
                 self.interrupt.bind(station.arm.stop)
+                if policy is None:
+                    station.manipulator.return_to_park()  # a skill leaves the arm where it hides a part of the table
                 self._guard.begin_command()
                 if policy is None:
                     outcome = judged_sentence(station, lambda: agent.run(text, memory=memory))

@@ -1,0 +1,39 @@
+"""Commands after skills, in one process: a skill leaves the arm where it is, and the next command begins at home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agent_node.console.narration import Narrator
+from agent_node.console.terminal import Interrupt
+from agent_node.dialogue.acts import SkillAct
+from agent_node.dialogue.memory import RobotMemory
+from agent_node.dialogue.skills import skill_policy
+from agent_node.protocol import load_protocol
+from toolhand.run_command import RunCommand
+from toolhand.run_in_process import ProcessSession
+
+
+def test_a_command_after_a_skill_begins_at_the_park_position(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = RunCommand("", scene="3", runs_dir=tmp_path, animation=False)
+    interrupt = Interrupt()
+    session = ProcessSession(command, Narrator(), interrupt)
+    station = session.station
+    park = station.robot.park
+    with interrupt:
+        pointed, _ = session.carry_out(
+            "point at the honey",
+            {},
+            skill_policy(SkillAct("point_at", "the honey"), RobotMemory(), load_protocol("spacetools")),
+        )
+        assert pointed.success, pointed.answer
+        assert np.abs(station.robot.nearest_turn(park, station.arm.state().q) - station.arm.state().q).max() > 0.1
+        picked, result = session.carry_out("pick up the honey", {})
+    assert picked.success, picked.answer
+    assert result["truth"]["success"]
+    assert station.manipulator.holds() == "honey"
