@@ -259,7 +259,7 @@ class GuardedSkills(GuardedMoves):
             if not self._pulled():
                 return (
                     f"Nobody took the {called}, so it is still held out. "
-                    '"Let go" opens the gripper, "go home" takes it back.'
+                    '"Open the gripper" lets go of it, "go home" takes it back.'
                 )
             self._jaws(self._gripper.max_opening, "opening")
             self.held = self._offered_q = None
