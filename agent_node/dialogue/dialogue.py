@@ -221,7 +221,14 @@ class Dialogue:
         if isinstance(act, FollowUp) and act.kind in ("go_on", "skip"):
             self._go_on(act.kind, turn)
             return
+        if isinstance(act, FollowUp) and act.kind in ("stop", "wait"):
+            self._step(said, turn, planned=False)
+            return
+        operator = self.operator
+        pending = (operator.done, operator.left, operator.stopped_because)
         self._carry_on([said], turn, fresh=True)
+        if pending[1] and pending[2] and not operator.left and operator.question is None:
+            operator.done, operator.left, operator.stopped_because = pending  # a question or "undo" in between
 
     # ---- Plans ----
 

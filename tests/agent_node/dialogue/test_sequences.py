@@ -245,3 +245,22 @@ def test_the_other_one_takes_back_and_does_the_same_with_the_other_candidate() -
     assert dialogue.say("the other one").success
     assert robot.deeds[2] == "put the can at (0.300, 0.600) on the free spot at (0.480, 0.420)"
     assert robot.deeds[3] == "put the can at (0.480, 0.420) in the bowl"
+
+
+@pytest.mark.parametrize("between", ["thanks", "what did you do?", "undo", "stop", "wait"])
+def test_what_is_said_in_between_leaves_a_plan_that_waits(between: str) -> None:
+    robot = TextRobot(endings=[None, (ErrorCode.PLACE_BLOCKED, "No room.")])
+    dialogue, _ = talk(robot)
+    dialogue.say("put the lemon in the bowl, then put the pear in the bin")
+    turn = dialogue.say(between)
+    assert turn.success
+    assert turn.left == ("put the pear in the bin",)
+    on = dialogue.say("go on")
+    assert (on.question is not None) is (between == "stop")
+    assert robot.deeds[-1] == "put the pear in the bin"
+
+
+def test_stop_and_wait_without_a_plan_say_no_more_than_that() -> None:
+    dialogue, _ = talk(TextRobot())
+    assert dialogue.say("stop").answer == "I stand still; nothing is moving."
+    assert dialogue.say("wait").answer == "I wait."
