@@ -113,6 +113,15 @@ def read_clause(clause: SpokenClause) -> Act | None:
     return None
 
 
+def _in_other_words(found: WordingMatch) -> Act:
+    """What a command stands for that is said in a way of its own."""
+    command = table("deeds")[found.wording.entry].command
+    for slot, words in found.slots:
+        command = command.replace(f"{{{slot}}}", words, 1)
+    parts = read(command)
+    return parts[0].act if len(parts) == 1 else Deed(command)
+
+
 def _forms(tokens: Sequence[Token]) -> list[list[str]]:
     """The words of a clause as they are, without politeness, and without words of manner."""
     said = _signs_as_commas(tokens)
@@ -148,6 +157,8 @@ def _act(found: WordingMatch, clause: SpokenClause) -> Act:
             return GroupAct(name, tuple(named), found.get("place"))
         case "smalltalk":
             return SmallTalk(name)
+        case "deeds":
+            return _in_other_words(found)
         case "limits":
             entry = table("limits")[name]
             return Refused(ErrorCode(entry.code or ErrorCode.NOT_UNDERSTOOD), entry.answer.format(said=clause.said))

@@ -34,7 +34,7 @@ from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, NUMBERS, ORDI
 from tool_nodes.results import ErrorCode, ToolError
 
 FOLDER = Path(__file__).with_name("tables")
-TABLES = ("followups", "groups", "questions", "skills", "smalltalk", "limits")
+TABLES = ("followups", "groups", "questions", "skills", "smalltalk", "limits", "deeds")
 """The tables in which a clause is looked up."""
 _ELEMENT = re.compile(r"[()\[\]|]|\{\w+\}|[^\s()\[\]|{}]+")
 _SHORTEST_MENDED = 4
@@ -139,6 +139,7 @@ class TableEntry:
         unlike: Sentences that are not.
         answer: What is answered; empty where it is an act of another kind.
         code: Code of a refusal; empty elsewhere.
+        command: Command that it stands for, with its slots; empty elsewhere.
     """
 
     name: str
@@ -147,6 +148,7 @@ class TableEntry:
     unlike: tuple[str, ...] = ()
     answer: str = ""
     code: str = ""
+    command: str = ""
 
 
 @functools.cache
@@ -173,6 +175,7 @@ def table(name: str) -> dict[str, TableEntry]:
                 tuple(entry.get("not", ())),
                 entry.get("answer", ""),
                 entry.get("code", ""),
+                entry.get("as", ""),
             )
             for key, entry in document.items()
         }
@@ -299,6 +302,8 @@ def is_thing(text: str) -> bool:
     joined |= {word for word in words[1:] if word.isdigit() or word in NUMBERS}  # "the apple 10 cm" is two things said
     if not words or joined or any(w in VERBS and w == VERBS[w][0] and k == 0 for k, w in enumerate(words)):
         return False
+    if text in ("it", "them"):
+        return True
     if words[0] in FUNCTION_WORDS - {"them", "it"} or words[-1] in DETERMINERS | FUNCTION_WORDS - {"it", "them"}:
         return False
     try:

@@ -132,3 +132,19 @@ def test_a_thing_alone_after_a_command_is_for_the_same_to_be_done_with() -> None
     parts = read("put the lemon in the bin, then the pear")
     assert [part.said for part in parts] == ["put the lemon in the bin", "the same with the pear"]
     assert read(parts[1].said)[0].act == FollowUp("same_with", "the pear")
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("bin it", "put it in the bin"),
+        ("get rid of the soup", "put the soup in the bin"),
+        ("hide the lemon behind the box", "put the lemon behind the box"),
+        ("transport the lemon to the bowl", "put the lemon to the bowl"),
+        ("if there is a lemon, pick it up", "pick up a lemon"),
+        ("you might want to pick up the lemon", "pick up the lemon"),
+        ("when you are done, put the lemon in the bowl", "put the lemon in the bowl"),
+    ],
+)
+def test_ways_of_saying_become_the_command_that_they_stand_for(text: str, meant: str) -> None:
+    assert acts(text) == [Deed(meant)]
