@@ -20,6 +20,7 @@ _WORDS = {
         ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], 1
     )
 } | {"a": 1, "an": 1, "half": 0.5, "quarter": 0.25, "couple": 2, "fifteen": 15, "twenty": 20, "thirty": 30}
+"""Numbers in words, as people measure."""
 _METRES = {
     "mm": 0.001, "millimetre": 0.001, "millimeter": 0.001, "cm": 0.01, "centimetre": 0.01, "centimeter": 0.01,
     "dm": 0.1, "m": 1.0, "metre": 1.0, "meter": 1.0, "inch": 0.0254, "inche": 0.0254, "foot": 0.3048, "feet": 0.3048,
