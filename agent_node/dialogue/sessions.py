@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import threading
@@ -76,6 +77,8 @@ class DialogueSessions:
         """Forget everything that was kept as files."""
         for file in self._folder.glob(f"graph-{os.getpid()}-*.json"):
             file.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self._folder.rmdir()  # which only an empty folder allows
 
     def _file(self, name: str) -> Path:
         """A file of this process, whose name holds what is safe of a session's."""

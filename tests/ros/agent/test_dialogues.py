@@ -151,7 +151,7 @@ def test_memories_lie_in_the_folder_of_runs_until_the_node_ends(
     name = "x" * 201
     assert say(person, "pick up the can", name)[1].status.error_code == "INVALID_ARGUMENT"
     node._sessions.close()
-    assert not list((tmp_path / "runs" / "dialogue").iterdir())
+    assert not (tmp_path / "runs" / "dialogue").exists()
 
 
 def test_the_session_that_is_silent_longest_is_forgotten(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_node.dialogue.memory_file import FOLDER
 from rclpy_zenoh.launch import LaunchedGraph
 from sim.ros.graph import started_graph
 from sim.ros.station import RemoteWorld
@@ -39,6 +40,11 @@ def beside(stranger: tuple[LaunchedGraph, Path], tmp_path: Path, monkeypatch: py
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
     return stranger[1]
+
+
+def reports(runs: Path) -> list[Path]:
+    """Folders of runs, beside what the graph remembers."""
+    return [folder for folder in runs.iterdir() if folder.name != FOLDER]
 
 
 def run(*options: str) -> int:
@@ -74,7 +80,7 @@ def test_a_graph_that_is_not_what_was_asked_for_is_left_alone(
     assert line.startswith(f"INVALID_ARGUMENT: You asked for {asked}, but the graph that runs on ROS domain ")
     assert f" has {there}" in line
     assert line.endswith("or give --own-graph for a graph of your own.")
-    assert not list(beside.iterdir())
+    assert not reports(beside)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +104,7 @@ def test_a_graph_that_is_what_was_asked_for_is_used_and_named(
     shown = told.err
     assert "as it was started: scene 3, robot gen3, perception pixels, seed 0, policy scripted, approval auto." in shown
     assert "NOT_UNDERSTOOD" in told.out
-    (folder,) = beside.iterdir()
+    (folder,) = reports(beside)
     for file in folder.iterdir():
         file.unlink()
     folder.rmdir()
@@ -127,7 +133,7 @@ def test_two_graphs_of_ones_own_at_once_leave_each_other_and_a_third_alone(
             result = json.loads((run_dir / "result.json").read_text())
             assert (Path(result["scene"]).name, result["truth"]["picked"]) == ("alone.yaml", True)
         assert RemoteWorld(link).truth() == before
-    assert not list(beside.iterdir())
+    assert not reports(beside)
 
 
 def test_an_own_graph_is_for_the_transport_ros(capsys: pytest.CaptureFixture[str]) -> None:
