@@ -13,6 +13,7 @@ from agent_node.agent import Agent
 from agent_node.console.options import BackendOptions
 from agent_node.dialogue.dialogue import Dialogue
 from agent_node.dialogue.memory import OperatorMemory, RobotMemory
+from agent_node.dialogue.skills import SUITES
 from agent_node.episode import Episode
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Policy
@@ -33,8 +34,6 @@ KINDS: dict[str, UtteranceMaker] = {**PLACES, **FOLLOWING, **SEVERAL, **QUESTION
 """Makers of utterances; the first of a conversation is that of its seed, in turn."""
 LENGTHS = (2, 6)
 """Least and greatest number of utterances of a conversation."""
-SUITES = ("spacetools",)
-"""Tools of the robot."""
 _SCENES = 40
 """Scenes that are tried for a conversation that begins with a certain kind."""
 _HOLDS_S = (THRESHOLDS.hold_s, THRESHOLDS.still_s)
@@ -118,7 +117,8 @@ class TalkedTo:
         self.dialogue = Dialogue(self._carry_out, robot, operator)
 
     def _carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
-        return Agent(policy or ScriptedPolicy(), self.station.toolbox).run(sentence)
+        toolbox = self.station.toolbox if policy is None else self.station.new_toolbox(SUITES)
+        return Agent(policy or ScriptedPolicy(), toolbox).run(sentence)
 
     def say(self, words: str) -> RobotsTurn:
         """One utterance, to its end."""
@@ -160,7 +160,7 @@ class TalkedTo:
 
 def station_of(scene: Scene, seed: int, backends: BackendOptions) -> Station:
     """A station of its own for a conversation."""
-    return Station(scene, StationConfig(**vars(backends), seed=seed % 1000, suites=SUITES, sleep=True))
+    return Station(scene, StationConfig(**vars(backends), seed=seed % 1000, sleep=True))
 
 
 def hold_conversation(job: ConversationJob) -> list[UtteranceRecord]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from bench.dialogue.expected import (
     Expected,
@@ -259,7 +260,10 @@ def point(table: Tabletop) -> Iterator[Uttered]:
     """Shown from above."""
     for thing in table.named[:1]:
         words = table.say("point at {}", "point to {}", "show me {}").format(table.the(thing))
-        yield table.deed("point at", words, PointTask(words, table.scene, (thing.id,)))
+        said = table.deed("point at", words, PointTask(words, table.scene, (thing.id,)))
+        if words.startswith("show"):  # to say where it is shows it, too
+            said = replace(said, options=(*said.options, answered(words, table.scene, _naming(thing))))
+        yield said
 
 
 def slowly(table: Tabletop) -> Iterator[Uttered]:

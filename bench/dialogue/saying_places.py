@@ -268,7 +268,7 @@ def stackable(table: Tabletop) -> list[tuple[PlacedObject, PlacedObject]]:
     found = []
     for thing in table.movable:
         for other in table.named:
-            wide = min(other.asset.size_m[:2]) >= max(thing.asset.size_m[:2]) - 0.01
+            wide = min(other.asset.size_m[:2]) >= max(thing.asset.size_m[:2])
             flat = other.asset.shape == "box" and other.asset.size_m[2] < 0.1
             loaded = any(other.id in s.touching for s in table.now.objects.values())
             if thing is not other and thing.asset.upright and wide and flat and not loaded:
