@@ -18,6 +18,8 @@ from tool_nodes.language.traced import Token, Traced, WordTrace
 from tool_nodes.results import ErrorCode
 
 _OPPOSITE = ({"left_of", "right_of"}, {"in_front_of", "behind"}, {"left", "right"}, {"front", "back"})
+_LONGEST_PLACE = 40
+"""Most words of one place [words]: a round figure, four times what people say."""
 _TELLING = ("moved", "at", "farthest_from", "in_line")
 """Places that tell by themselves that a thing is to go there."""
 
@@ -107,7 +109,7 @@ def _first(text: Traced, placing: bool) -> tuple[int, ReadPlace] | None:
     """(index of its first word, the place) of what the end of a text says, as early as a wording fits."""
     tokens = text.split()
     for i, token in enumerate(tokens):
-        if token == "," or (i and tokens[i - 1] in (*ATTACHED, "one", "of")):
+        if len(tokens) - i > _LONGEST_PLACE or token == "," or (i and tokens[i - 1] in (*ATTACHED, "one", "of")):
             continue
         place = read_place(_plain(Traced.join(tokens[i:])))
         if place is None or not (placing or place.goes):
