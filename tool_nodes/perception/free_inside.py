@@ -48,7 +48,9 @@ def inside(surface: Surface, mask: BoolArray, name: str, region: str, frame: Fra
         ToolError: NO_DEPTH where it is not seen; PLACE_BLOCKED for what is no container, is full or too narrow, or has
             no room in that part.
     """
-    rim_outline = corners(surface, mask)
+    # A rim is so thin that most of its pixels are at an edge: all of them count here.
+    rim_points = surface.points[solid_pixels(surface, mask)]
+    rim_outline = outline(rim_points[:, :2]) if len(rim_points) >= 3 else np.empty((0, 2))
     if len(rim_outline) < 3:
         raise ToolError(
             ErrorCode.NO_DEPTH, f"There is no depth on the {name}, so its inside is unknown.", "Look again."
