@@ -51,7 +51,7 @@ class Agent:
         Args:
             task: The operator's sentence.
             pictures: Pictures that the operator shows with it, images 0, 1 ... of the conversation.
-            memory: What is remembered of commands before, in a few sentences.
+            memory: Account of the commands before, in a few sentences.
         """
         return converse(self._begin(task, pictures=pictures, memory=memory), self._policy, self._ask)
 

@@ -78,7 +78,7 @@ class Conversation:
         pictures: Pictures that the operator shows with the sentence: the policy sees them before its words, and calls
             name them by the indices 0, 1 ...
         asks: A question to the operator waits for its answer.
-        memory: What is remembered of commands before, in a few sentences; the policy reads it after the operator's own.
+        memory: Account of the commands before, in a few sentences; the policy reads it after the operator's own.
         answers: An answer is all that is asked for: the command succeeds with one that admits no failure.
 
     Attributes:

@@ -98,7 +98,7 @@ class ProcessSession:
             text: The sentence.
             about: Further entries of the result.
             policy: Policy that does it; the session's own where None, whose deed is then judged.
-            memory: What is remembered of commands before, for a policy that reads.
+            memory: Account of the commands before, for a policy that reads.
         """
         command, station = self._command, self.station
         with chosen_by_the_user():

@@ -69,7 +69,7 @@ class FollowUp:
 
     Attributes:
         kind: Its name in the table of follow-ups, e.g. "undo".
-        words: What it adds, e.g. the noun phrase of "not that: the lemon".
+        words: Words that it adds, e.g. the noun phrase of "not that: the lemon".
     """
 
     kind: str

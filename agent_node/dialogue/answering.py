@@ -97,7 +97,7 @@ def answered(
 
     Args:
         question: It waits for an answer.
-        words: What the operator says.
+        words: Utterance of the operator.
         acts: The acts that the words would be without the question.
         last: The question that was answered before, and `chosen`, the index of the candidate that was chosen then.
     """

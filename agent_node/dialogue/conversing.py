@@ -17,7 +17,7 @@ def say_and_ask(dialogue: Dialogue, words: str, ask: AskOperator) -> DialogueTur
 
     Args:
         dialogue: Hears them.
-        words: What the operator says.
+        words: Utterance of the operator.
         ask: Puts the questions.
 
     Raises:

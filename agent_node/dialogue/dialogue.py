@@ -46,7 +46,7 @@ class DialogueTurn:
         answer: The answer to the operator.
         success: Everything that was asked for is done, or answered.
         error_code: Code of the first thing that went wrong; None where nothing did.
-        episodes: What was carried out for it, in order.
+        episodes: Episodes of it, in order.
         question: The question that now waits for the operator's answer; None where none does.
         done: Steps of the plan that are done.
         left: Steps of the plan that are not done; empty where all are, and where there was no plan.
@@ -66,8 +66,8 @@ class Dialogue:
 
     Args:
         run: Carries out one command.
-        robot: What happened to the robot, shared with other operators.
-        operator: What this operator has said.
+        robot: Memory of the robot, shared with other operators.
+        operator: Memory of this operator.
         tell: Hears lines for the operator before something is done: a plan, and how each of its steps ended.
         stopped: Polled between the steps of a plan; True after a stop of the arm.
         check: Asked of every command of a plan before its first is carried out; for a model, one that refuses nothing.

@@ -46,7 +46,7 @@ class TurnSoFar:
 
     Attributes:
         answers: Sentences for the operator, in order.
-        episodes: What was carried out, in order.
+        episodes: Episodes so far, in order.
         code: Code of the first thing that went wrong; None where nothing did, or it has no code.
         failed: Something went wrong.
     """
@@ -68,7 +68,7 @@ class Doer:
 
     Args:
         run, check, protocol, clock: See `Dialogue`.
-        robot, operator: What is remembered, which is changed.
+        robot, operator: Memories, which are changed.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Doer:
         """Carry out one act.
 
         Args:
-            act: What is asked for.
+            act: Act that is asked for.
             said: Words of the operator for it.
             turn: Gets what comes of it.
 

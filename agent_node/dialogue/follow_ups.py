@@ -25,7 +25,7 @@ class FollowUps:
     """Gives follow-ups the meaning that they have now.
 
     Args:
-        robot, operator: What is remembered.
+        robot, operator: Memories.
         clock: Wall-clock time, seconds since the epoch.
     """
 

@@ -26,7 +26,7 @@ def learn(robot: RobotMemory, said: str, episode: Episode, now_s: float, undone:
         said: The command, as the policy was given it.
         episode: The finished command.
         now_s: Time that is noted, seconds since the epoch.
-        undone: What it did is no deed to take back: it has taken one back itself.
+        undone: True for an episode that took a deed back, which is none to take back itself.
 
     Returns:
         The deed that was noted last; None where nothing was moved, or was to be.

@@ -73,7 +73,7 @@ class RobotMemory:
 
     Attributes:
         deeds: Deeds so far, the newest last.
-        seen: What the newest pictures showed, the newest last.
+        seen: Things that the newest pictures showed, the newest last.
     """
 
     deeds: list[DoneDeed] = field(default_factory=list)
@@ -146,7 +146,7 @@ class OpenQuestion:
         command: The command that it is about, as a policy was given it.
         asked_s: Wall-clock time when it was asked, seconds since the epoch.
         phrase: Words of the command that the candidates fit, e.g. "can"; empty where the question is another one.
-        candidates: What may be chosen, in the order of their numbers, the first has the number 1.
+        candidates: Things that may be chosen, in the order of their numbers; the first has the number 1.
         left: Steps of a plan that come after the command.
     """
 
@@ -171,7 +171,7 @@ class OperatorMemory:
         done: Steps of the pending plan that are done.
         left: Steps of it that are not done, in order.
         stopped_because: Why the plan did not go on; empty where none waits.
-        whose_left: Whose left and right "left" means: as the camera's picture shows it, or the robot's own.
+        whose_left: Viewer whose left and right are meant: as the camera's picture shows it, or the robot's own.
     """
 
     question: OpenQuestion | None = None

@@ -30,7 +30,7 @@ def in_the_picture(text: str, robots: bool = False) -> str:
     The camera stands opposite the robot, as the operator does: "my left" is the picture's, and "your left" its right.
 
     Args:
-        text: What was said.
+        text: Words of the operator.
         robots: A side of which nobody says whose it is, is the robot's too.
     """
 

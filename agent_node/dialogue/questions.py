@@ -84,7 +84,7 @@ def question_policy(act: QuestionAct, memory: RobotMemory, protocol: Protocol) -
 
     Args:
         act: The question.
-        memory: What happened to the robot.
+        memory: Memory of the robot.
         protocol: Protocol that the policy writes.
     """
     return QuestionPolicy(act, memory, protocol)

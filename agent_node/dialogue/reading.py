@@ -39,7 +39,7 @@ def read(text: str) -> list[Read]:
     """The acts of an utterance, in order; one `Refused` where it cannot be served at all.
 
     Args:
-        text: What the operator said, any text.
+        text: Any text of the operator.
     """
     plain = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
     if len(plain) > MAX_COMMAND:

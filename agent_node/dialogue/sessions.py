@@ -37,7 +37,7 @@ class DialogueSessions:
         runs_dir: Folder of the runs, in which the memories are kept as files until `close`.
 
     Attributes:
-        robot: What happened to the robot, shared by all.
+        robot: Memory of the robot, shared by all.
     """
 
     def __init__(self, begin: Begin, runs_dir: Path) -> None:

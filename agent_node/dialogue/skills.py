@@ -30,7 +30,7 @@ def skill_policy(act: SkillAct, memory: RobotMemory, protocol: Protocol) -> Poli
 
     Args:
         act: The skill.
-        memory: What happened to the robot.
+        memory: Memory of the robot.
         protocol: Protocol that the policy writes.
     """
     return SkillPolicy(act, memory, protocol)

@@ -72,7 +72,7 @@ def names_seen(text: str) -> list[tuple[str, str, int]]:
     """The things that a pointing tool says it sees: each one's name, the words to ask for it, and how many there are.
 
     Args:
-        text: What it answered, e.g. "no 'unicorn' here; I see: honey, two cans".
+        text: Answer of the call, e.g. "no 'unicorn' here; I see: honey, two cans".
     """
     found = _SEEN.search(text)
     listed = [] if found is None else [part.strip().rstrip(".") for part in found[1].split(",")]

@@ -137,7 +137,7 @@ class TableEntry:
         say: Its wordings.
         examples: Sentences that are read as this entry.
         unlike: Sentences that are not.
-        answer: What is answered; empty where it is an act of another kind.
+        answer: Text that is answered; empty where it is an act of another kind.
         code: Code of a refusal; empty elsewhere.
         command: Command that it stands for, with its slots; empty elsewhere.
     """

@@ -145,7 +145,7 @@ class Saying:
     """One call of `say` on its way.
 
     Attributes:
-        words: What is said.
+        words: Utterance of the operator.
         hear: Called with every event, in the robot's thread.
         ask: Puts questions to the client's user; `nobody` where the next call may answer.
         episodes: Commands that have ended.

@@ -94,7 +94,7 @@ class ToolSession:
         waiting: Calls that have been handed in and are not over.
         looked_after: Motions of the robot that had happened when its newest picture was taken; None before the first.
         stops: Motions of it that the operator has stopped; what it asked for before the last one is not run.
-        dialogue: What was said in it; None before the first words.
+        dialogue: Dialogue of the session; None before the first words.
     """
 
     session: Session = field(default_factory=Session)

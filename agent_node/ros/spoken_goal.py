@@ -129,7 +129,7 @@ class SpokenGoal:
     before, and nothing is left of its clients.
 
     Args:
-        setup: What all commands share.
+        setup: Settings that all commands share.
         mode: Name of the session's own policy.
         watch: Notes every stop since the goal came.
         running: The goal, and why it should stop.

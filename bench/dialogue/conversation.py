@@ -60,12 +60,12 @@ class UtteranceRecord:
     Attributes:
         seed: Seed of the conversation.
         kind: Kind of utterance.
-        words: What the operator said.
-        goal: What was meant, in a line of the scene's ids.
+        words: Utterance of the operator.
+        goal: Goal in a line of the scene's ids.
         outcome: One of `bench.dialogue.outcomes.OUTCOMES`.
-        reasons: What was not as it should be.
+        reasons: Faults, one sentence each.
         unasked: Something moved that nobody asked for.
-        answer: What the robot said.
+        answer: Answer of the robot.
         error_code: Code of what went wrong.
         processor_s: Processor time until the answer, the simulation included [s].
         first_motion_s: Wall time until the first motion [s]; None without one.

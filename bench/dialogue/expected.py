@@ -42,8 +42,8 @@ class Uttered:
 
     Attributes:
         kind: Kind of utterance that it belongs to, e.g. "undo".
-        words: What the operator says.
-        options: What is to come of it, any one of them.
+        words: Utterance of the operator.
+        options: Outcomes, any one of which is right.
     """
 
     kind: str

@@ -49,7 +49,7 @@ class RobotsTurn:
 
     Attributes:
         task: The operator's words.
-        answer: What it said.
+        answer: Answer of the robot.
         success: It said that all is done or answered.
         error_code: Code of what went wrong; None where nothing did.
         asking: A question to the operator is open now.
@@ -70,7 +70,7 @@ class Judged:
 
     Attributes:
         outcome: One of OUTCOMES.
-        reasons: What was not as it should be.
+        reasons: Faults, one sentence each.
         unasked: Something was touched, or the hand moved, without being asked for.
     """
 
@@ -84,7 +84,7 @@ def judge_said(said: Uttered, turn: RobotsTurn, history: History) -> Judged:
 
     Args:
         said: Utterance with its meanings.
-        turn: What the robot made of it.
+        turn: Turn that the robot made of it.
         history: Simulator's record, with the two holds of `sim.tasks.arranged.ArrangedTask`.
     """
     if turn.error_code in INFRASTRUCTURE_ERRORS:

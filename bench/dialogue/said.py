@@ -80,11 +80,11 @@ class HandwrittenLine:
     """A sentence of a file.
 
     Attributes:
-        kind: What it tries.
+        kind: Ability that it tries.
         scene_seed: Seed of its scene.
-        after: What was said before.
+        after: Utterances before it.
         words: The sentence.
-        meaning: What is right.
+        meaning: Outcome that is right.
     """
 
     kind: str

@@ -56,9 +56,17 @@ _PARTS = {
     "other": rf"(?P<other>{_NOUN})",
 }
 _SIDES = {
-    "rear": "back", "far": "back", "upper": "back", "top": "back", "near": "front", "lower": "front", "bottom": "front",
-    "centre": "middle", "lefthand": "left", "righthand": "right",
-}  # fmt: skip
+    "rear": "back",
+    "far": "back",
+    "upper": "back",
+    "top": "back",
+    "near": "front",
+    "lower": "front",
+    "bottom": "front",
+    "centre": "middle",
+    "lefthand": "left",
+    "righthand": "right",
+}
 _WAYS = {"forward": "front", "backward": "back", "leftward": "left", "rightward": "right", "rear": "back"}
 _GOES = frozenset({"to", "toward", "towards", "into", "onto"})
 _NO_REFERENCE = re.compile(

@@ -43,7 +43,7 @@ class FreeSpaceRequest:
         distance_m: Gap to the nearest reference, or length of the way [m]; None where there is none.
         loosely: The length was not said: more or less will do.
         way: Direction of "moved": left, right, front, back; towards or away, which take one reference.
-        also: What has to hold as well.
+        also: Requests that have to hold as well.
         denied: It must not hold; only in `also`.
         thing: Noun phrase of what is to go there, while it stands on the table: its size is heeded, and it is in the
             way of nothing.

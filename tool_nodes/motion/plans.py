@@ -175,11 +175,11 @@ class SkillPlan:
     """What the hand does beside grasping, placing and looking; nothing has moved yet.
 
     Attributes:
-        what: What is done, for whoever approves it.
+        what: Deed in words, for whoever approves it.
         steps: Trajectories and openings of the jaws, in order.
         T_base_gripper: (4, 4) the gripper when it is done.
         frame: The picture that it was planned on.
-        afterwards: What may follow that is planned only then.
+        afterwards: Motions that may follow and are planned only then.
     """
 
     what: str

@@ -38,7 +38,7 @@ def inside(surface: Surface, mask: BoolArray, name: str, region: str, frame: Fra
     """The point (3,) of a container's seen floor that is farthest from its walls and from what stands in it.
 
     Args:
-        surface: What the picture shows.
+        surface: Surface that the picture shows.
         mask: Pixels (H, W) of the container.
         name: How it is called.
         region: Part of it, see FreeSpaceRequest; empty for any.

@@ -233,7 +233,7 @@ def _choose(table: _Table, cost: FloatArray, clearance: float, weight: float) ->
     """The cell centre (2,) that is right, free and has the best mix of both; None if there is none.
 
     Args:
-        table: What is free.
+        table: Free cells of the table.
         cost: The wish (nx, ny).
         clearance: Free radius wanted [m].
         weight: Weight of a radius of 3 cm against 10 cm [-].

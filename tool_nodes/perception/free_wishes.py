@@ -94,7 +94,7 @@ def wish(
         request: On the table.
         xy: (nx, ny, 2) cells in the base frame [m].
         groups: The things that each reference means, in the order of `all_references`.
-        moved: What is to go there, where it is seen.
+        moved: Pixels of the thing that is to go there, where it is seen.
         frame: Says how the camera stands.
         widest: Farthest off an exact direction [rad].
 

@@ -29,7 +29,7 @@ class WordedPart:
     """One condition on a place.
 
     Attributes:
-        place: What was read.
+        place: Place as it was read.
         text: All of its words.
         joined: Words that join it to what is before it.
         denied: It must not hold.

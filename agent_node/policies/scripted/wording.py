@@ -49,7 +49,7 @@ def put_at(command: Command, where: str, spot: PicturePoint) -> str:
     """Where a thing was put, in words.
 
     Args:
-        command: What was asked for.
+        command: Command of the operator.
         where: The place in its words.
         spot: The point of the picture where it was put.
     """

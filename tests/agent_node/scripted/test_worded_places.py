@@ -24,17 +24,21 @@ from tool_nodes.results import ErrorCode, ToolError
         ("bring the lemon closer to you", "further to the back of where the lemon stands"),
         ("put the lemon as far as possible from the bowl", "as far as possible from the bowl"),
         ("put the lemon in line with the box and the bowl", "in line with the box and the bowl"),
-        ("put the lemon between the box and the bowl and in front of the can",
-         "between the box and the bowl and in front of the can"),
+        (
+            "put the lemon between the box and the bowl and in front of the can",
+            "between the box and the bowl and in front of the can",
+        ),
         ("put the lemon next to the bowl but not behind it", "next to the bowl but not behind the bowl"),
         ("put the lemon on the table, not in the bin", "on the table but not in the bin"),
         ("put the lemon anywhere but in the bin", "on the table but not in the bin"),
         ("put the lemon not in the bin but on the table", "on the table but not in the bin"),
-        ("put the lemon to the right of the car, close to the front",
-         "to the right of the car and on the front side of the table"),
+        (
+            "put the lemon to the right of the car, close to the front",
+            "to the right of the car and on the front side of the table",
+        ),
         ("put the lemon on the free spot at (0.412, 0.530)", "on the free spot at (0.412, 0.530)"),
     ],
-)  # fmt: skip
+)
 def test_a_place_is_read(sentence: str, place: str) -> None:
     command = parse_command(sentence)
     assert command.understood == f"pick: lemon; place: {place}"

@@ -36,9 +36,20 @@ def test_every_entry_of_the_grammar_has_examples() -> None:
 
 @pytest.mark.parametrize(
     "said",
-    ["on the box", "in front of the bowl", "the left can", "next to the can on the left", "left", "aside", "5 cm",
-     "at the back of the bin", "in the left of the two cans", "in the middle of the box and the bowl", "at (1.2, 0.4)"],
-)  # fmt: skip
+    [
+        "on the box",
+        "in front of the bowl",
+        "the left can",
+        "next to the can on the left",
+        "left",
+        "aside",
+        "5 cm",
+        "at the back of the bin",
+        "in the left of the two cans",
+        "in the middle of the box and the bowl",
+        "at (1.2, 0.4)",
+    ],
+)
 def test_what_is_none_of_these_places_is_left_to_others(said: str) -> None:
     assert read(said) is None
 
@@ -46,10 +57,15 @@ def test_what_is_none_of_these_places_is_left_to_others(said: str) -> None:
 REGIONS = [
     FreeSpaceRequest("region", region=region, extent=extent)
     for region, extent in [
-        ("left", "side"), ("front right", "side"), ("middle", ""), ("back left", "corner"), ("", "corner"),
-        ("front", "edge"), ("", "edge"),
+        ("left", "side"),
+        ("front right", "side"),
+        ("middle", ""),
+        ("back left", "corner"),
+        ("", "corner"),
+        ("front", "edge"),
+        ("", "edge"),
     ]
-]  # fmt: skip
+]
 PLACES = [
     *REGIONS,
     FreeSpaceRequest("at", point=(0.412, 0.53)),
@@ -86,9 +102,17 @@ def test_a_second_condition_is_read_back(first: FreeSpaceRequest, name: str, den
 
 @pytest.mark.parametrize(
     ("said", "metres_"),
-    [("5 cm", 0.05), ("2.5cm", 0.025), ("half a metre", 0.5), ("an inch", 0.0254), ("two hand widths", 0.2),
-     ("three fingers behind it", 0.06), ("about twelve mm", 0.012), ("1 foot", 0.3048)],
-)  # fmt: skip
+    [
+        ("5 cm", 0.05),
+        ("2.5cm", 0.025),
+        ("half a metre", 0.5),
+        ("an inch", 0.0254),
+        ("two hand widths", 0.2),
+        ("three fingers behind it", 0.06),
+        ("about twelve mm", 0.012),
+        ("1 foot", 0.3048),
+    ],
+)
 def test_a_length_is_one_word(said: str, metres_: float) -> None:
     assert metres(tokenize(said)[0]) == pytest.approx(metres_)
 
