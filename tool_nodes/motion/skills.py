@@ -46,10 +46,12 @@ _AROUND_M = 0.04
 _YAWS = np.deg2rad([0, 90, 180, -90, 45, -45, 135, -135])
 """Turns of the hand about the vertical that are tried, in this order [rad]."""
 _OFFERED_X = (0.66, 0.62, 0.57)
+"""How far in front a thing is held out, in the order in which they are tried [m]: first the farthest towards the camera
+that the arm reaches with its hand pointing down."""
 _OFFERED_Y = (0.0, 0.12, -0.12)
+"""How far aside [m]: first in the middle."""
 _OFFERED_Z = (0.20, 0.12, 0.28)
-"""Where a thing is held out, in the order in which they are tried [m]: the farthest towards the camera that the arm
-reaches with its hand pointing down, in the middle; the lowest point of the thing over the table."""
+"""How far the lowest point of the thing is over the table [m]: first where a seated person's hand is."""
 _LOOK_S = 0.1
 """Between two looks whether somebody pulls [s]."""
 _SETTLES = 10
