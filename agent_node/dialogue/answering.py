@@ -13,6 +13,7 @@ from agent_node.dialogue.memory import Choice, OpenQuestion, at_point
 from agent_node.dialogue.wordings import is_place, is_thing, number_of
 from agent_node.episode import Episode
 from agent_node.policies.scripted.answers import another_command, choose
+from agent_node.policies.scripted.commands import parse_command
 from agent_node.policies.scripted.verbs import strip_politeness
 from tool_nodes.language.phrases import parse_noun_phrase
 from tool_nodes.language.traced import Traced
@@ -147,8 +148,15 @@ def _chosen(question: OpenQuestion, plain: str, index: int) -> Answered:
     point = "" if candidate.point is None else f"the {plain} at {at_point(candidate.point)}"
     sided = re.sub(r"\bone\b", plain, candidate.words, count=1)
     commands = [_named(question, plain, each) for each in (point, sided)]
-    commands = [command for command in commands if command and parses(command) is None]
+    # "Take the can at (0.2, 0.5)" says where to put it.
+    commands += [f"pick up {each}" for each in (point, f"the {sided}") if each and _picks(question.command)]
+    commands = [each for each in commands if each and parses(each) is None]
+    commands = [each for each in commands if _picks(each) or not _picks(question.command)]
     return Answered(tuple(commands[:1]), index) if commands else _again(question, candidate.words)
+
+
+def _picks(command: str) -> bool:
+    return parses(command) is None and parse_command(command).action == "pick"
 
 
 def _named(question: OpenQuestion, plain: str, words: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -21,13 +23,14 @@ from agent_node.dialogue.clauses import parses
 from agent_node.dialogue.follow_ups import WHERE_IT_WAS, FollowUps
 from agent_node.dialogue.learning import learn, named_thing, note_failure, without_point
 from agent_node.dialogue.looking import LookPolicy, found
-from agent_node.dialogue.memory import OperatorMemory, RobotMemory
+from agent_node.dialogue.memory import OperatorMemory, RobotMemory, Spot, at_point
 from agent_node.dialogue.naming import in_the_picture, named_again, resolved
 from agent_node.dialogue.questions import question_policy
 from agent_node.dialogue.sequences import steps_of
 from agent_node.dialogue.skills import skill_policy
-from agent_node.dialogue.wordings import table
+from agent_node.dialogue.wordings import is_place, table
 from agent_node.episode import Episode
+from agent_node.policies.scripted.points import the
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol
 from tool_nodes.language.phrases import parse_noun_phrase
@@ -38,6 +41,13 @@ CarryOut = Callable[[str, Policy | None, str], Episode]
 text for a model. It raises ToolError where the command cannot begin."""
 Check = Callable[[str], ToolError | None]
 """Why the session's policy will not read a command; None where it may."""
+
+BACK_M = 0.01
+"""A thing that is put back stands where it stood, up to this [m]; further off the answer says how far."""
+_HANDED = re.compile(r"\bover\b|\bto me\b")
+"""Words of handing over that mean more than to pick up."""
+_A_BIT = re.compile(r"^(?:just )?(?:(?:a|another) (?:little )?(?:bit|little|lot)|slightly|much|even|then|and) ")
+"""What may stand before a place that is said alone."""
 
 
 @dataclass
@@ -116,6 +126,8 @@ class Doer:
                 policy = question_policy(QuestionAct(kind, meant, asked), self._robot, self._protocol)
                 self._fixed(said, policy, turn)
             case SkillAct(name, thing, slowly):
+                if steps := self._lifted_first(act, said):
+                    return steps
                 if self._is_deed(act, said):
                     self._deed(said, turn)
                 else:
@@ -138,6 +150,16 @@ class Doer:
             if problem is not None:
                 raise problem
         return steps
+
+    def _lifted_first(self, act: SkillAct, said: str) -> list[str]:
+        """The steps of "hand over the can" and "lift the can a little" where the hand is empty; none elsewhere."""
+        if self._robot.held is not None or act.thing in ("", "it", "that", "them"):
+            return []
+        pick = f"pick up {the(act.thing.removeprefix('the '))}"
+        if act.name == "lift_a_little":
+            return [pick]
+        handed = act.name == "hand_over" and _HANDED.search(said.lower()) is not None
+        return [pick, "hand it over"] if handed else []
 
     def _is_deed(self, act: SkillAct, said: str) -> bool:
         """Whether words of a skill are a plain command here: "give me the can" picks it up, where it is not held."""
@@ -177,17 +199,22 @@ class Doer:
 
     def _deed(self, said: str, turn: TurnSoFar, taking_back: bool = False) -> None:
         """Have the session's policy carry out one command, and remember what came of it."""
+        said = self._with_verb(said)
         seen = self.seen(said)
         if seen != said and not taking_back:
             turn.answers.append(f'In the camera\'s picture that is "{seen}".')
         text = self._follow_ups.placed_where(seen.rstrip(" .!"))
         text = resolved(seen if text == seen.rstrip(" .!") else text, self._last_thing(), self._robot.held is not None)
+        stood = next(
+            (d.before for d in reversed(self._robot.deeds) if d.before and at_point(d.before.point) in text), None
+        )
         episode = self._run(text, None, self._robot.text())
         turn.episodes.append(episode)
         deed = learn(self._robot, text, episode, self._clock(), undone=taking_back)
         if not episode.success and episode.error_code not in (None, ErrorCode.AMBIGUOUS):
             note_failure(self._robot, text, str(episode.error_code), self._clock())
         back = taking_back and deed is not None and deed.success and deed.action == "place"
+        beside_m = _apart(stood, deed.after) if back and deed is not None else 0.0
         if back:
             self._follow_ups.note_taken_back()
         operator = self._operator
@@ -203,8 +230,18 @@ class Doer:
         elif episode.error_code is not None or not episode.success:
             turn.fail(episode.error_code, episode.answer)
         else:
-            said_back = f"I have put the {operator.last_thing} back where it stood."
+            where = "where it stood" if beside_m <= BACK_M else f"{100 * beside_m:.1f} cm beside where it stood"
+            said_back = f"I have put the {operator.last_thing} back {where}."
             turn.answers.append(said_back if back else episode.answer)
+
+    def _with_verb(self, said: str) -> str:
+        """A place alone goes on with the last thing: "a bit further left" is where to put it."""
+        words = said.strip().rstrip(".!").lower().removeprefix("now ")
+        if parses(said) is None or not (self._robot.held or self._operator.last_thing):
+            return said
+        start = _A_BIT.sub("", words).split()
+        put = f"put it {words}"
+        return put if is_place([*start, ""]) and parses(put) is None else said
 
     def _last_thing(self) -> str:
         """Words for what "it" means: with its point where that is known."""
@@ -213,3 +250,8 @@ class Doer:
     def seen(self, words: str) -> str:
         """Words with left and right as the camera sees them."""
         return in_the_picture(words, self._operator.whose_left == "robot")
+
+
+def _apart(spot: Spot | None, other: Spot | None) -> float:
+    """Distance of two spots along the table [m]; 0 where one is not known."""
+    return 0.0 if spot is None or other is None else math.dist(spot.position_m[:2], other.position_m[:2])

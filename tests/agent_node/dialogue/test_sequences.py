@@ -219,6 +219,35 @@ def test_undo_after_a_place_and_after_a_pick() -> None:
     assert "nothing that I have done" in dialogue.say("undo").answer
 
 
+def test_undo_says_how_far_off_a_thing_stands() -> None:
+    robot = TextRobot()
+    dialogue, _ = talk(robot)
+    dialogue.say("pick up the pear")
+    robot.facts = {"placed": {"found_m": [0.4, 0.112, 0.0]}}
+    assert dialogue.say("undo").answer == "I have put the pear back 1.2 cm beside where it stood."
+
+
+def test_a_place_alone_goes_on_with_the_last_thing() -> None:
+    robot = TextRobot()
+    dialogue, _ = talk(robot)
+    dialogue.say("put the lemon in the bowl")
+    assert dialogue.say("a bit further left").success
+    assert robot.deeds[1] == "put the lemon at (0.300, 0.600) a bit further left"
+    dialogue.say("pick up the pear")
+    dialogue.say("now in the bowl.")
+    assert robot.deeds[3] == "put it in the bowl"
+
+
+def test_what_is_not_held_is_picked_up_before_a_skill_with_it() -> None:
+    robot = TextRobot()
+    dialogue, _ = talk(robot)
+    assert dialogue.say("raise the lemon a little").success
+    assert robot.deeds == ["pick up the lemon"]
+    dialogue.say("put it in the bowl")
+    dialogue.say("hand over the pear")
+    assert robot.deeds[2:] == ["pick up the pear", "hand it over"]
+
+
 def test_undo_says_why_not_where_the_place_is_not_known() -> None:
     robot = TextRobot(facts={"grasped": {"stood": None, "stood_m": None}})
     dialogue, _ = talk(robot)

@@ -200,7 +200,7 @@ STRANGERS: list[Row] = [
     ("lift the lemon and lower it right of the box", "right_of", "lemon", "box"),
     ("slide the can right of the bowl", "right_of", "can", "bowl"),
     ("put the bear as close as possible to the bin", "next_to", "bear", "bin"),
-    ("move the far can towards the box", "next_to", "far can", "box"),
+    ("move the far can towards the box", "moved", "far can", "box"),
     ("rearrange the can next to the bowl", "next_to", "can", "bowl"),
     ("place the spice jar nearest to me adjacent to the car", "next_to", "spice jar closest to the camera", "car"),
     ("toss the mayo into the bowl", "in", "mayo", "bowl"),
