@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +52,19 @@ REGISTERS = 16
 """Points that have a name since the newest look [-]: a pointer's answer to a phrase has one to four, and six to eight
 questions are asked between two looks."""
 
-_RELATIONS = {relation: relation.upper() for relation in get_args(Relation)}
+_KNOWN: tuple[Relation, ...] = (
+    "in",
+    "on",
+    "left_of",
+    "right_of",
+    "in_front_of",
+    "behind",
+    "next_to",
+    "between",
+    "anywhere",
+)
+"""Relations of the tasks that the policy is trained for, in the order in which its weights have them."""
+_RELATIONS = {relation: relation.upper() for relation in _KNOWN}
 RELATION_TOKENS: dict[str, str] = {token: relation for relation, token in _RELATIONS.items()}
 """Where to put a thing, and what `tool_nodes.language.places` calls it."""
 
