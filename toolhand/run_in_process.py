@@ -16,6 +16,8 @@ from agent_node.console.ask import operator_at_terminal
 from agent_node.console.narration import Narrator, say_missing
 from agent_node.console.terminal import Interrupt, chosen_by_the_user
 from agent_node.conversation_settings import ConversationSettings
+from agent_node.dialogue.acts import Refused
+from agent_node.dialogue.refusing import RefusingPolicy
 from agent_node.dialogue.skills import SUITES
 from agent_node.episode import Episode
 from agent_node.episode import summarize as summarize_episode
@@ -61,6 +63,7 @@ class ProcessSession:
         listener: Listener = ignore,
         asks: bool = False,
         summarizes: bool = True,
+        refused: Refused | None = None,
     ) -> None:
         self.interrupt, self._summarizes = interrupt, summarizes
         self._command, self._narrator, self._listener = command, narrator, listener
@@ -83,6 +86,8 @@ class ProcessSession:
         self.protocol = load_protocol(command.protocol)
         options = PolicyOptions(**asdict(command.model), seed=command.seed, turns=command.turns, stopped=self._is_hit)
         self._policy = make_policy(command.policy, self.protocol, self.station.toolbox.schemas(), options)
+        if refused is not None:
+            self._policy = RefusingPolicy(refused, self.protocol)
         self._ask = operator_at_terminal(self._policy, self._is_hit) if asks else nobody
         self._began = False
 
@@ -147,7 +152,11 @@ class ProcessSession:
 
 
 def run_in_process(
-    command: RunCommand, narrator: Narrator, about: Mapping[str, Any], interrupt: Interrupt
+    command: RunCommand,
+    narrator: Narrator,
+    about: Mapping[str, Any],
+    interrupt: Interrupt,
+    refused: Refused | None = None,
 ) -> dict[str, Any]:
     """Carry out the sentence of a command on a simulated station of this process; its result.
 
@@ -156,8 +165,9 @@ def run_in_process(
         narrator: Reporter of every event and of the end.
         about: Further entries of the result.
         interrupt: Is bound to the arm.
+        refused: Refusal that the sentence was read as; the policy of the command decides where None.
     """
-    session = ProcessSession(command, narrator, interrupt, narrator.hear, asks=True)
+    session = ProcessSession(command, narrator, interrupt, narrator.hear, asks=True, refused=refused)
     with interrupt:
         narrator.header(command.text, about)
         return session.carry_out(command.text, about)[1]

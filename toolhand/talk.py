@@ -12,7 +12,7 @@ from typing import Any
 from agent_node.console.narration import Narrator
 from agent_node.console.options import Unprefixed
 from agent_node.console.terminal import Interrupt, plain, tell
-from agent_node.dialogue.acts import Deed, FollowUp
+from agent_node.dialogue.acts import Deed, FollowUp, Refused
 from agent_node.dialogue.clauses import parses
 from agent_node.dialogue.dialogue import Dialogue, DialogueTurn
 from agent_node.dialogue.memory import ANSWER_WITHIN_S, OperatorMemory, RobotMemory
@@ -77,6 +77,8 @@ def run_in_process(
     parts = read(command.text)
     if len(parts) == 1 and isinstance(parts[0].act, Deed | FollowUp):
         return run_one(command, narrator, about, interrupt)
+    if len(parts) == 1 and isinstance(parts[0].act, Refused):
+        return run_one(command, narrator, about, interrupt, parts[0].act)
     session = _Talk(command, narrator, RobotMemory(), OperatorMemory(), (), about, interrupt)
     narrator.header(command.text, about)
     turn = session.hear(command.text)

@@ -29,7 +29,7 @@ FINE_RESOLUTION = 0.005
 """Spacing of the checks of a finished path, and of a second search [rad]: a corner of the hand at
 0.9 m from a joint passes 4.5 mm of an edge unseen. At the path's samples alone, 1 path of 100 clipped one by 0.5 mm."""
 
-_CLOSE_RESOLUTION = FINE_RESOLUTION / 8.0
+CLOSE_RESOLUTION = FINE_RESOLUTION / 8.0
 """Spacing of the checks of a finished path where something is as close as NEAR [rad]: there that corner passes 0.6 mm
 unseen. Without it 3 paths of 934 clipped an edge by 0.3 to 0.5 mm."""
 
@@ -123,7 +123,7 @@ class Checker:
         return True
 
     def _free_between(self, a: FloatArray, b: FloatArray) -> bool:
-        count = int(np.ceil(float(np.abs(b - a).max()) / _CLOSE_RESOLUTION))
+        count = int(np.ceil(float(np.abs(b - a).max()) / CLOSE_RESOLUTION))
         return all(self.free(a + (b - a) * (k / count)) for k in range(1, count))
 
     def segment_free(self, a: FloatArray, b: FloatArray, resolution: float = RESOLUTION) -> bool:

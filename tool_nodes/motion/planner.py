@@ -14,7 +14,7 @@ from itertools import islice
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from tool_nodes.motion.collision import FINE_RESOLUTION, RESOLUTION, Checker
+from tool_nodes.motion.collision import CLOSE_RESOLUTION, FINE_RESOLUTION, RESOLUTION, Checker
 from tool_nodes.motion.kinematics import (
     POSITION_TOLERANCE,
     ROTATION_TOLERANCE,
@@ -275,7 +275,7 @@ class EmbeddedPlanner:
         """A path of straight joint segments to any goal (M, n), found by RRT-Connect."""
         blocked: ToolError | None = None
         expired = self._time_limit()
-        for resolution in (RESOLUTION, FINE_RESOLUTION):
+        for resolution in (RESOLUTION, FINE_RESOLUTION, CLOSE_RESOLUTION):
             rng = np.random.default_rng(self._seed)
             with checker.clearance(goals):
                 path = rrt_connect(start, goals, checker, rng, ITERATIONS, resolution, expired)

@@ -351,13 +351,10 @@ class _Episode:
         if self._spot is not None or excluded:
             self._spot = None if excluded else self._spot
             return
-        beside = [p for group in self._references for p in group]
-        target = self._target
-        on_table = self._command.form is None and self._command.relation not in ("in", "on")
-        own_room = on_table and target is not None and any(near(p, target, IN_THE_WAY) for p in beside)
-        form = self._command.form
-        spot = None if form is None else form.point
-        own_room = own_room or (spot is not None and target is not None and near(spot, target, IN_THE_WAY))
+        target, form = self._target, self._command.form
+        beside = [p for group in self._references for p in group] if form is None else [form.point]
+        on_table = form is not None or self._command.relation not in ("in", "on")
+        own_room = on_table and any(p and target and near(p, target, IN_THE_WAY) for p in beside)
         code = response.error or ErrorCode.PLACE_BLOCKED
         if code is ErrorCode.PLACE_BLOCKED and own_room:
             return

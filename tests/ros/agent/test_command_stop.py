@@ -159,7 +159,7 @@ def test_an_observers_command_does_not_park_the_arm_and_an_operators_does(
 
     node = agent(None, {"silent": Silent()}, policy="silent", role="observer")
     motion.tell(1, latched=True)
-    status, result = operator().run("what do you see?")
+    status, result = operator().run("look around")
     assert (status, result.answer) == (ABORTED, "Seen."), "it may look while a stop is latched"
     assert motion.parked == 0
     node.executor.remove_node(node)
