@@ -152,14 +152,12 @@ class Doer:
         return steps
 
     def _lifted_first(self, act: SkillAct, said: str) -> list[str]:
-        """The steps of "hand over the can" and "lift the can a little" where the hand is empty; none elsewhere."""
+        """The steps of "hand over the can" where the hand is empty; none elsewhere."""
         if self._robot.held is not None or act.thing in ("", "it", "that", "them"):
             return []
-        pick = f"pick up {the(act.thing.removeprefix('the '))}"
-        if act.name == "lift_a_little":
-            return [pick]
-        handed = act.name == "hand_over" and _HANDED.search(said.lower()) is not None
-        return [pick, "hand it over"] if handed else []
+        if act.name != "hand_over" or _HANDED.search(said.lower()) is None:
+            return []
+        return [f"pick up {the(act.thing.removeprefix('the '))}", "hand it over"]
 
     def _is_deed(self, act: SkillAct, said: str) -> bool:
         """Whether words of a skill are a plain command here: "give me the can" picks it up, where it is not held."""
