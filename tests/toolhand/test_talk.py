@@ -85,7 +85,8 @@ def test_another_language_is_refused_in_that_language(cli: Cli, tmp_path: Path) 
     status, out, _ = cli("run", "nimm die Banane", "--runs-dir", str(tmp_path), "--json")
     assert status == 2
     assert json.loads(out)["answer"].startswith("Ich verstehe nur Englisch.")
-    assert list(tmp_path.iterdir()) == []
+    (folder,) = tmp_path.iterdir()
+    assert (folder / "report.html").is_file(), "a refusal has its report as well"
 
 
 def kept(folder: Path) -> Path:
