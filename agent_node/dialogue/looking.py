@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent_node.calls import ToolCall
+from agent_node.dialogue.fixed_calls import FixedCalls
 from agent_node.episode import Episode
-from agent_node.policies.scripted.steps import Done, Script, ScriptStep, next_calls
-from agent_node.policies.scripted.transcript import read_episode
-from agent_node.policies.scripted.wording import untagged
-from agent_node.policy import Message, Reply
+from agent_node.policies.scripted.steps import Done, Script, ScriptStep
 from agent_node.protocol import Protocol
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -18,7 +16,7 @@ FREE_TABLE = "free table"
 """Words by which a pointer is asked for room on the table."""
 
 
-class LookPolicy:
+class LookPolicy(FixedCalls):
     """Takes a picture and points at everything that some words name. Nothing moves.
 
     Args:
@@ -29,18 +27,11 @@ class LookPolicy:
     name = "look"
 
     def __init__(self, phrases: Sequence[str], protocol: Protocol) -> None:
-        self.phrases, self._protocol = tuple(phrases), protocol
+        super().__init__(protocol)
+        self.phrases = tuple(phrases)
 
-    def respond(self, conversation: Sequence[Message]) -> Reply:
-        """See `agent_node.policy.Policy`."""
-        _, turns = read_episode(conversation)
-        try:
-            thought, calls = next_calls(self._script(), turns, self._protocol.calls_in_a_turn != "all")
-        except Done as end:
-            return Reply(self._protocol.render_turn(untagged(end.thought), (), untagged(end.answer)))
-        return Reply(self._protocol.render_turn(untagged(thought), calls))
-
-    def _script(self) -> Script:
+    def script(self) -> Script:
+        """See `FixedCalls`."""
         look = (ToolCall("robot.capture_image", {}), ToolCall("robot.get_depth_with_pointcloud", {}))
         responses = yield ScriptStep("I need to see what stands there: a picture with depth.", look)
         failed = next((response for response in responses if response.error is not None), None)

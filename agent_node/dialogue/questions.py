@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from agent_node.calls import ToolCall
 from agent_node.dialogue.acts import QuestionAct
+from agent_node.dialogue.fixed_calls import FixedCalls
 from agent_node.dialogue.measured import SeenBox, read_box
 from agent_node.dialogue.memory import DoneDeed, RobotMemory
 from agent_node.dialogue.telling import bare, counted, joined, names_seen, side_words, sides
 from agent_node.policies.scripted.points import near, nearest, the
-from agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep, next_calls
-from agent_node.policies.scripted.transcript import PicturePoint, Response, read_episode
-from agent_node.policies.scripted.wording import untagged
-from agent_node.policy import Message, Policy, Reply
+from agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
+from agent_node.policies.scripted.transcript import PicturePoint, Response
+from agent_node.policy import Policy
 from agent_node.protocol import Protocol
 from tool_nodes.results import ErrorCode
 
@@ -90,25 +90,19 @@ def question_policy(act: QuestionAct, memory: RobotMemory, protocol: Protocol) -
     return QuestionPolicy(act, memory, protocol)
 
 
-class QuestionPolicy:
+class QuestionPolicy(FixedCalls):
     """Answers one question by fixed calls; arguments as of `question_policy`."""
 
     name = "questions"
-    takes_answers = False
     only_answers = True
 
     def __init__(self, act: QuestionAct, memory: RobotMemory, protocol: Protocol) -> None:
-        self._act, self._memory, self._protocol = act, memory, protocol
+        super().__init__(protocol)
+        self._act, self._memory = act, memory
 
-    def respond(self, conversation: Sequence[Message]) -> Reply:
-        """See `agent_node.policy.Policy`."""
-        _, turns = read_episode(conversation)
-        script = _Answering(self._act, self._memory).script()
-        try:
-            thought, calls = next_calls(script, turns, self._protocol.calls_in_a_turn != "all")
-        except Done as end:
-            return Reply(self._protocol.render_turn(untagged(end.thought), (), untagged(end.answer)))
-        return Reply(self._protocol.render_turn(untagged(thought), calls))
+    def script(self) -> Script:
+        """See `FixedCalls`."""
+        return _Answering(self._act, self._memory).script()
 
 
 class _Answering:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from agent_node.dialogue.acts import Refused
-from agent_node.policies.scripted.wording import untagged
-from agent_node.policy import Message, Reply
+from agent_node.dialogue.fixed_calls import FixedCalls
+from agent_node.policies.scripted.steps import Done, Script
 from agent_node.protocol import Protocol
 
 
-class RefusingPolicy:
+class RefusingPolicy(FixedCalls):
     """Answers with a refusal at once.
 
     Args:
@@ -21,9 +19,10 @@ class RefusingPolicy:
     name = "refusal"
 
     def __init__(self, act: Refused, protocol: Protocol) -> None:
-        self._act, self._protocol = act, protocol
+        super().__init__(protocol)
+        self._act = act
 
-    def respond(self, conversation: Sequence[Message]) -> Reply:
-        """See `agent_node.policy.Policy`."""
-        answer = untagged(f"{self._act.code}: {self._act.message}")
-        return Reply(self._protocol.render_turn("That is not a command I can carry out.", (), answer))
+    def script(self) -> Script:
+        """See `FixedCalls`."""
+        yield from ()
+        raise Done("That is not a command I can carry out.", f"{self._act.code}: {self._act.message}")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from agent_node.calls import ToolCall
 from agent_node.dialogue.acts import SkillAct
+from agent_node.dialogue.fixed_calls import FixedCalls
+from agent_node.dialogue.looking import FREE_TABLE
 from agent_node.dialogue.memory import RobotMemory
 from agent_node.dialogue.telling import bare, sides_of
-from agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep, next_calls
-from agent_node.policies.scripted.transcript import PicturePoint, Response, read_episode
-from agent_node.policies.scripted.wording import untagged
-from agent_node.policy import Message, Policy, Reply
+from agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
+from agent_node.policies.scripted.transcript import PicturePoint, Response
+from agent_node.policy import Policy
 from agent_node.protocol import Protocol
 from tool_nodes.results import ErrorCode
 
@@ -21,8 +22,6 @@ SLOWLY = 0.3
 """Share of the allowed speed of what is done slowly [-]; a round figure."""
 A_LITTLE_M = 0.05
 """How far a little lift goes [m]; a round figure, easily seen."""
-FREE_TABLE = "free table"
-"""Words by which a pointer is asked for room on the table."""
 
 
 def skill_policy(act: SkillAct, memory: RobotMemory, protocol: Protocol) -> Policy:
@@ -36,7 +35,7 @@ def skill_policy(act: SkillAct, memory: RobotMemory, protocol: Protocol) -> Poli
     return SkillPolicy(act, memory, protocol)
 
 
-class SkillPolicy:
+class SkillPolicy(FixedCalls):
     """Does one skill by fixed calls; arguments as of `skill_policy`.
 
     Attributes:
@@ -44,21 +43,15 @@ class SkillPolicy:
     """
 
     name = "skills"
-    takes_answers = False
 
     def __init__(self, act: SkillAct, memory: RobotMemory, protocol: Protocol) -> None:
-        self._act, self._memory, self._protocol = act, memory, protocol
+        super().__init__(protocol)
+        self._act, self._memory = act, memory
         self.only_answers = act.name in ("hold_still", "look_again")
 
-    def respond(self, conversation: Sequence[Message]) -> Reply:
-        """See `agent_node.policy.Policy`."""
-        _, turns = read_episode(conversation)
-        script = _Doing(self._act, self._memory).script()
-        try:
-            thought, calls = next_calls(script, turns, self._protocol.calls_in_a_turn != "all")
-        except Done as end:
-            return Reply(self._protocol.render_turn(untagged(end.thought), (), untagged(end.answer)))
-        return Reply(self._protocol.render_turn(untagged(thought), calls))
+    def script(self) -> Script:
+        """See `FixedCalls`."""
+        return _Doing(self._act, self._memory).script()
 
 
 class _Doing:
