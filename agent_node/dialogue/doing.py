@@ -203,9 +203,7 @@ class Doer:
             turn.answers.append(f'In the camera\'s picture that is "{seen}".')
         text = self._follow_ups.placed_where(seen.rstrip(" .!"))
         text = resolved(seen if text == seen.rstrip(" .!") else text, self._last_thing(), self._robot.held is not None)
-        stood = next(
-            (d.before for d in reversed(self._robot.deeds) if d.before and at_point(d.before.point) in text), None
-        )
+        stood = self._spot_in(text) if taking_back else None
         episode = self._run(text, None, self._robot.text())
         turn.episodes.append(episode)
         deed = learn(self._robot, text, episode, self._clock(), undone=taking_back)
@@ -235,11 +233,16 @@ class Doer:
     def _with_verb(self, said: str) -> str:
         """A place alone goes on with the last thing: "a bit further left" is where to put it."""
         words = said.strip().rstrip(".!").lower().removeprefix("now ")
-        if parses(said) is None or not (self._robot.held or self._operator.last_thing):
+        if not (self._robot.held or self._operator.last_thing) or parses(said) is None:
             return said
         start = _A_BIT.sub("", words).split()
         put = f"put it {words}"
         return put if is_place([*start, ""]) and parses(put) is None else said
+
+    def _spot_in(self, text: str) -> Spot | None:
+        """Where the thing stood that a command puts back: the newest spot that it names by its point."""
+        spots = [deed.before for deed in reversed(self._robot.deeds) if deed.before is not None]
+        return next((spot for spot in spots if at_point(spot.point) in text), None)
 
     def _last_thing(self) -> str:
         """Words for what "it" means: with its point where that is known."""

@@ -225,14 +225,12 @@ class HandOverTask:
 
     def score(self, history: History, transcript: Transcript) -> Score:
         """See Task."""
-        in_hand = held_ids(history.after)
-        held = len(in_hand) == 1 and in_hand <= set(self.ids)
+        in_hand, held, not_held = _in_hand(history, self.ids)
         handed = held and self._handed(history, next(iter(in_hand)))
         faults = disturbances(history, set(in_hand))
         if not handed:
             faults.append(f"{' or '.join(self.ids)} was not held out over the front of the table")
-        if not held:
-            faults.append(f"the gripper holds {' and '.join(sorted(in_hand)) or 'nothing'}")
+        faults += not_held
         up = tuple(sorted(history.picked_up))
         return Score({"handed": handed, "held": held}, not faults, tuple(faults), picked_up=up, meant=self.ids)
 
@@ -271,20 +269,25 @@ class LiftedTask:
 
     def score(self, history: History, transcript: Transcript) -> Score:
         """See Task."""
-        in_hand = held_ids(history.after)
-        held = len(in_hand) == 1 and in_hand <= set(self.ids)
+        in_hand, held, not_held = _in_hand(history, self.ids)
         faults = disturbances(history, set(in_hand))
         height = 0.0
         if held:
             view = Shapes(history.scene, history.after.objects, THRESHOLDS)
             height = float(view.points(next(iter(in_hand)))[:, 2].min()) - workspace.TABLE_Z
         right = A_LITTLE_M[0] <= height <= A_LITTLE_M[1]
-        if not held:
-            faults.append(f"the gripper holds {' and '.join(sorted(in_hand)) or 'nothing'}")
-        elif not right:
+        faults += not_held
+        if held and not right:
             faults.append(f"it is {100 * height:.0f} cm above the table")
         up = tuple(sorted(history.picked_up))
         return Score({"held": held, "height": held and right}, not faults, tuple(faults), picked_up=up, meant=self.ids)
+
+
+def _in_hand(history: History, ids: tuple[str, ...]) -> tuple[frozenset[str], bool, list[str]]:
+    """What is held in the end; whether that is one of some things and nothing else; the reason where it is not."""
+    in_hand = held_ids(history.after)
+    held = len(in_hand) == 1 and in_hand <= set(ids)
+    return in_hand, held, [] if held else [f"the gripper holds {' and '.join(sorted(in_hand)) or 'nothing'}"]
 
 
 def hand_way(history: History) -> float:
