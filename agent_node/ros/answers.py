@@ -39,13 +39,22 @@ class AnswerDesk:
         self._given: list[OperatorAnswer | None] = []
         node.create_service(AnswerQuestion, SERVICE, self._on_answer, callback_group=ReentrantCallbackGroup())
 
-    def wait(self, step: int, session: str, stopped: Callable[[], bool]) -> tuple[OperatorAnswer | None, bool]:
-        """The answer to the question of a step, None where the operator gives none; and whether it was waited for in
-        vain until the deadline.
+    def expect(self, step: int, session: str) -> None:
+        """Take the answer to the question of a step from now on. Comes before the step is published: the operator's
+        client may answer before whoever published it goes on.
 
         Args:
             step: Number of the step, above 0.
             session: Session of the goal that asks.
+        """
+        with self._changed:
+            self._step, self._session, self._given = step, session, []
+
+    def wait(self, stopped: Callable[[], bool]) -> tuple[OperatorAnswer | None, bool]:
+        """The answer that is expected, None where the operator gives none; and whether it was waited for in vain
+        until the deadline.
+
+        Args:
             stopped: Polled while waiting.
 
         Raises:
@@ -53,7 +62,6 @@ class AnswerDesk:
         """
         until_s = time.monotonic() + self.deadline_s
         with self._changed:
-            self._step, self._session, self._given = step, session, []
             try:
                 while not self._given and time.monotonic() < until_s:
                     if stopped():

@@ -228,7 +228,7 @@ class SpokenGoal:
         settings = ConversationSettings(self._setup.turns, self._setup.protocol)
         ask: Ask = nobody
         if self.asks and takes_answers(progress):
-            ask = lambda question: self._answer_to(progress.published)  # noqa: E731
+            ask = lambda question: self._answer()  # noqa: E731
         return Agent(progress, toolbox, settings, self.stopped, recorder.hear, ask)
 
     def stopped(self) -> bool:
@@ -245,7 +245,7 @@ class SpokenGoal:
         if self.unanswered or self.stopped():
             return None
         self._send(CommandStep(question=question.text))
-        answer = self._answer_to(len(self.steps))
+        answer = self._answer()
         if answer is None:
             return None
         self._send(CommandStep(answer=answer.words))
@@ -259,10 +259,10 @@ class SpokenGoal:
         step.number, step.command = len(self.steps) + 1, len(self.episodes)
         self._publish(step, None)
 
-    def _answer_to(self, step: int) -> OperatorAnswer | None:
-        """The answer of this goal's own session to the question of a step; None without one in time."""
+    def _answer(self) -> OperatorAnswer | None:
+        """The answer of this goal's own session to the question published last; None without one in time."""
         desk = self._setup.answers
-        answer, too_late = desk.wait(step, self._request.session, self.stopped)
+        answer, too_late = desk.wait(self.stopped)
         self.unanswered = answer is None
         self.told = f"Nobody answered within {desk.deadline_s:g} s; the question is closed." if too_late else ""
         return answer
@@ -270,6 +270,8 @@ class SpokenGoal:
     def _publish(self, step: CommandStep, picture: NDArray[np.uint8] | None) -> None:
         """Publish a step for the operator, and its picture for viewers."""
         self.steps.append(step)
+        if step.question and self.asks:
+            self._setup.answers.expect(step.number, self._request.session)
         pictures = self._setup.pictures
         if picture is not None and pictures.get_subscription_count():
             header = Header(stamp=self._setup.node.get_clock().now().to_msg(), frame_id=step.picture)

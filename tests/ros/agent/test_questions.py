@@ -21,6 +21,7 @@ from vision_msgs.msg import Point2D
 from agent_node.console.terminal import Interrupt
 from agent_node.events import Event, OperatorAnswer, OperatorQuestion
 from agent_node.policy import Message, Reply
+from agent_node.ros.answers import AnswerDesk
 from tests.ros.agent.conftest import DOMAIN, wait_until
 from tests.ros.agent.hearing import Hearing
 from tool_nodes.toolbox.toolbox import Toolbox
@@ -77,6 +78,36 @@ def test_a_question_is_put_to_the_operator_and_the_command_goes_on_with_the_answ
     assert OperatorQuestion(QUESTION) in heard
     if answer is not None:
         assert OperatorAnswer(answer.words) in heard
+
+
+def test_an_answer_may_come_before_the_agent_begins_to_wait_for_it(
+    agent: Callable[..., Any], operator: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered = threading.Event()
+    wait = AnswerDesk.wait
+
+    def after_the_answer(desk: AnswerDesk, stopped: Callable[[], bool]) -> Any:
+        assert answered.wait(10.0)
+        return wait(desk, stopped)
+
+    monkeypatch.setattr(AnswerDesk, "wait", after_the_answer)
+    agent(no_tools, {"asks": Asks()}, policy="asks")
+    person = operator()
+    answering = person.spun.node.create_client(AnswerQuestion, "run_command/answer")
+    assert answering.wait_for_service(10.0)
+
+    def answer() -> None:
+        wait_until(lambda: bool(person.feedback))
+        future = answering.call_async(AnswerQuestion.Request(step=1, session="a", text="the left one"))
+        wait_until(future.done)
+        answered.set()
+
+    typing = threading.Thread(target=answer)
+    typing.start()
+    goal = RunCommandAction.Goal(text="pick up the can", answers=True, session="a")
+    _, result = person.result(person.send_goal(goal))
+    typing.join()
+    assert result.answer == "You said the left one."
 
 
 def test_without_an_answer_of_its_own_session_a_question_is_closed_at_the_deadline_and_says_so(
