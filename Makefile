@@ -15,7 +15,7 @@ PIP_OPTIONS ?=
 # What is tested in an environment of its own (docs/guides/train_with_engines.md).
 ENGINES := trl openenv verl verifiers vllm
 
-.PHONY: run check test collected test-open3d test-serve mutants lint docs clean $(ENGINES:%=test-%)
+.PHONY: run check test collected test-console test-open3d test-serve mutants lint docs clean $(ENGINES:%=test-%)
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -34,6 +34,10 @@ $(VENV)/.docs: $(VENV)/.core
 
 $(VENV)/.serve: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt -e '.[serve]'
+	@touch $@
+
+$(VENV)/.console: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt -e '.[console]' 'playwright>=1.50'
 	@touch $@
 
 $(VENV)/.mutants: $(VENV)/.dev
@@ -74,6 +78,10 @@ test-open3d: $(VENV)/.core
 # Backends on Ray, also while they die, hang and run out of memory: many minutes on a machine that does nothing else.
 test-serve: $(VENV)/.serve
 	$(BIN)/python -m pytest tests/tool_nodes/serve tests/tool_nodes/serve/on_ray
+
+# The console in headless Chromium (CHROMIUM, else /usr/bin/chromium), and its figures.
+test-console: $(VENV)/.console
+	$(BIN)/python -m pytest -n 0 tests/console tests/console/browser
 
 # What the tests do not notice (docs/explanation/testing.md): hours; stopped with Ctrl-C, it goes on where it was.
 # MUTANTS=--again runs those again that were not killed, MUTANTS=--table prints the results.

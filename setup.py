@@ -10,7 +10,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
 CLIENT, WORKSPACE = "ros2_ws/src/rclpy_zenoh", "ros2_ws/src"
-OURS = ["agent_node*", "bench*", "sim*", "tool_nodes*", "toolhand*", "training*", "urdf*"]
+OURS = ["agent_node*", "bench*", "console*", "sim*", "tool_nodes*", "toolhand*", "training*", "urdf*"]
 ROS_PACKAGES = ["toolhand_bringup", "toolhand_interfaces"]
 """Their folders as they are: definitions, launch files, and the table of executables, which the launcher reads."""
 

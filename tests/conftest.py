@@ -71,8 +71,9 @@ SLOW = {
 """What starts processes, graphs or models, runs whole episodes, or computes for ten seconds and more: left out by
 `--fast`, which `make check` gives. A new file is fast until it is listed."""
 
-ON_REQUEST = {Path(__file__).parent / place for place in ("tool_nodes/serve/on_ray",)}
-"""What needs a machine of its own for many minutes and runs only where it is named: `make test-serve`."""
+ON_REQUEST = {Path(__file__).parent / place for place in ("console/browser", "tool_nodes/serve/on_ray")}
+"""What needs a browser, or a machine of its own for many minutes, and runs only where it is named: `make test-console`,
+`make test-serve`."""
 
 
 LONGEST = (

@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CLIENT = ROOT / "ros2_ws" / "src" / "rclpy_zenoh"
-CODE = ("agent_node", "bench", "sim", "tool_nodes", "toolhand", "training", "urdf")
+CODE = ("agent_node", "bench", "console", "sim", "tool_nodes", "toolhand", "training", "urdf")
 LEFT_OUT = {"build", "dist", "runs", "mutants", "tests"}
 """Folders of the checkout that no distribution is built of, beside those with a point in front."""
 

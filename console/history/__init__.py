@@ -1,0 +1,1 @@
+"""Data of past runs, benchmarks and trainings, from their folders."""
