@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from toolhand_interfaces.msg import MotionRequest as MotionRequestMessage
@@ -15,8 +15,9 @@ from toolhand_interfaces.srv import ApproveMotion
 
 from tool_nodes.motion.approval import Approver, Decision, MotionRequest
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.bad_message import BadMessage
 from tool_nodes.ros.link import RosLink
-from tool_nodes.ros.messages import BadMessage, image_to_rgb, pose_to_matrix
+from tool_nodes.ros.motion_requests import request_of
 from tool_nodes.ros.proofs import Proofs, same
 
 TOPIC = "motion_request"
@@ -28,8 +29,23 @@ _LOOK_S = 0.2
 """Longest wait in which Ctrl-C is not noticed [s]."""
 
 
+@dataclass(frozen=True)
+class Waiting:
+    """A motion that waits for an answer.
+
+    Attributes:
+        request: Its hash is that of its own steps.
+        deadline_s: Time that the question waits, counted by the motion node from when it was put [s].
+    """
+
+    request: MotionRequest
+    deadline_s: float
+
+
 class Requests:
-    """Listens to motion requests; those without a valid proof are reported once, and not shown.
+    """Listens to motion requests.
+
+    Those without a valid proof are reported once and not shown; neither are those whose hash is not that of their legs.
 
     Args:
         link: Takes part in the graph.
@@ -40,7 +56,7 @@ class Requests:
     def __init__(self, link: RosLink, proofs: Proofs, notify: Callable[[str], None]) -> None:
         self._proofs = proofs
         self._notify = notify
-        self._waiting: Any = None
+        self._waiting: Waiting | None = None
         self._answered = ""
         self._warned = False
         self._arrived = threading.Condition()
@@ -49,28 +65,34 @@ class Requests:
         link.node.create_subscription(MotionRequestMessage, TOPIC, self._on_message, latched, callback_group=group)
 
     def _on_message(self, message: Any) -> None:
-        if same(message.proof, self._proofs.of_request(message)):
-            with self._arrived:
-                self._waiting = message if message.hash else None
-                self._arrived.notify_all()
-        elif not self._warned:
-            self._warned = True
-            self._notify(
-                f"A request on /{TOPIC} was ignored: it does not come from a motion node that knows this token. Either "
-                "the token is another one, or somebody pretends to be the motion node."
-            )
+        if not same(message.proof, self._proofs.of_request(message)):
+            if not self._warned:
+                self._warned = True
+                self._notify(
+                    f"A request on /{TOPIC} was ignored: it does not come from a motion node that knows this token. "
+                    "Either the token is another one, or somebody pretends to be the motion node."
+                )
+            return
+        try:
+            waiting = Waiting(request_of(message), message.deadline) if message.hash else None
+        except BadMessage as error:
+            self._notify(f"A request on /{TOPIC} is not shown, and nothing is approved: {error}.")
+            waiting = None
+        with self._arrived:
+            self._waiting = waiting
+            self._arrived.notify_all()
 
-    def next(self) -> Any:
+    def next(self) -> Waiting:
         """The request that waits, once there is one that was not answered yet."""
         with self._arrived:
-            while self._waiting is None or self._waiting.hash == self._answered:
+            while self._waiting is None or self._waiting.request.hash == self._answered:
                 self._arrived.wait(_LOOK_S)  # in pieces, so that a Ctrl-C gets through
             return self._waiting
 
     def over(self, request_hash: str) -> bool:
         """True once this request does not wait any more."""
         waiting = self._waiting
-        return waiting is None or waiting.hash != request_hash
+        return waiting is None or waiting.request.hash != request_hash
 
     def answered(self, request_hash: str) -> None:
         """Do not show it again."""
@@ -103,11 +125,12 @@ def approve_motions(
     requests = Requests(link, proofs, notify)
     notify(f"Waiting for motions on /{TOPIC}; Ctrl-C ends this, and then nothing is approved.")
     while True:
-        message = requests.next()
-        requests.answered(message.hash)
-        asked = approver(message.deadline, functools.partial(requests.over, message.hash))
+        waiting = requests.next()
+        request = waiting.request
+        requests.answered(request.hash)
+        asked = approver(waiting.deadline_s, functools.partial(requests.over, request.hash))
         try:
-            decision = asked.decide(_shown(message))
+            decision = asked.decide(request)
         except ToolError as error:
             if error.code is not ErrorCode.STOPPED:
                 raise
@@ -116,18 +139,6 @@ def approve_motions(
         taken = _send(link, proofs, decision, notify)
         if once:
             return taken
-
-
-def _shown(message: Any) -> MotionRequest:
-    """The request as those who decide read it; the arrays stay in the motion node."""
-    try:
-        picture = image_to_rgb(message.image) if len(message.image.data) else None
-        T_end = pose_to_matrix(message.end_pose)
-    except BadMessage:
-        picture, T_end = None, np.eye(4)
-    return MotionRequest(
-        message.what, tuple(message.summary), (), T_end, message.duration, message.hash, message.hash, picture
-    )
 
 
 def _send(link: RosLink, proofs: Proofs, decision: Decision, notify: Callable[[str], None]) -> bool:

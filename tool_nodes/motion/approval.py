@@ -7,7 +7,7 @@ beside the operator; no tool of a policy leads to one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -62,14 +62,15 @@ class PlannedMotion:
     @property
     def summary(self) -> tuple[str, ...]:
         """What happens step by step, a line each."""
-        lines = []
-        for step in self.steps:
-            if isinstance(step, Trajectory):
-                turn = np.degrees(np.abs(step.q - step.q[0]).max())
-                lines.append(f"the arm moves for {step.duration:.2f} s, no joint by more than {turn:.0f} degrees")
-            else:
-                lines.append(f"the jaws move to {1000 * step:.0f} mm")
-        return (*lines, f"then: {self.continuation}")
+        return (*map(step_line, self.steps), f"then: {self.continuation}")
+
+
+def step_line(step: MotionStep) -> str:
+    """What happens in one step, made of its numbers."""
+    if not isinstance(step, Trajectory):
+        return f"the jaws move to {1000 * step:.0f} mm"
+    turn = np.degrees(np.abs(step.q - step.q[0]).max())
+    return f"the arm moves for {step.duration:.2f} s, no joint by more than {turn:.0f} degrees"
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,8 @@ class MotionRequest:
 
     Attributes:
         what: One sentence.
-        summary: Description of the motion, step by step.
-        legs: The planned trajectories.
+        summary: A line for each step, and one about what follows.
+        steps: In their order; with the arm at rest between them.
         T_end: (4, 4) predicted pose of the gripper at the end of the legs, base frame.
         duration_s: Duration of each leg [s].
         hash: `motion_hash` of the motion and `request_id`; an approval must name it.
@@ -90,12 +91,26 @@ class MotionRequest:
 
     what: str
     summary: tuple[str, ...]
-    legs: tuple[Trajectory, ...]
+    steps: tuple[MotionStep, ...]
     T_end: FloatArray
     duration_s: float
     hash: str
     request_id: str
     picture: NDArray[np.uint8] | None
+
+    @property
+    def legs(self) -> tuple[Trajectory, ...]:
+        """The steps that move the arm."""
+        return tuple(step for step in self.steps if isinstance(step, Trajectory))
+
+    @property
+    def is_true(self) -> bool:
+        """Whether its hash, its duration and its summary are those of its own steps, to the last bit."""
+        return (
+            self.hash == hash_of(self.steps, self.T_end, self.request_id)
+            and self.duration_s == sum(leg.duration for leg in self.legs)
+            and self.summary[:-1] == tuple(map(step_line, self.steps))
+        )
 
 
 @dataclass(frozen=True)
@@ -131,15 +146,21 @@ class NobodyApprover:
 
 
 def motion_hash(motion: PlannedMotion, request_id: str = "") -> str:
-    """SHA-256, in hex, over everything that an approval of a motion covers.
+    """SHA-256, in hex, over everything that an approval of a motion covers; see `hash_of`."""
+    return hash_of(motion.steps, motion.T_end, request_id)
+
+
+def hash_of(steps: Iterable[MotionStep], T_end: FloatArray, request_id: str) -> str:
+    """SHA-256, in hex, over the steps of a motion, its end pose and the name of the request.
 
     Joint names, times, positions and velocities of each leg and the jaw openings as little-endian float64, in their
-    order, and the end pose. Every array is preceded by its shape, so that no two motions give the same bytes.
+    order, and the end pose. Names are quoted and every array is preceded by its shape, so that no two motions give the
+    same bytes.
     """
-    digest = hashlib.sha256(request_id.encode())
-    for step in motion.steps:
+    digest = hashlib.sha256(repr(request_id).encode())
+    for step in steps:
         _feed(digest.update, step)
-    _array(digest.update, motion.T_end)
+    _array(digest.update, T_end)
     return digest.hexdigest()
 
 
@@ -155,7 +176,7 @@ def _feed(update: Callable[[bytes], None], step: MotionStep) -> None:
         update(b"jaws")
         _array(update, step)
         return
-    update(b"leg" + "\0".join(step.joint_names).encode())
+    update(b"leg" + repr(tuple(step.joint_names)).encode())
     for array in (step.t, step.q, step.qd):
         _array(update, array)
 
@@ -171,7 +192,7 @@ def make_request(motion: PlannedMotion, request_id: str, kinematics: Kinematics)
     return MotionRequest(
         what=motion.what,
         summary=motion.summary,
-        legs=motion.legs,
+        steps=motion.steps,
         T_end=motion.T_end,
         duration_s=motion.duration_s,
         hash=motion_hash(motion, request_id),

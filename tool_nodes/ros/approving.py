@@ -28,7 +28,7 @@ from tool_nodes.motion.limits import MotionLimits
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.ros import parameters, proofs
-from tool_nodes.ros.messages import matrix_to_pose, rgb_to_image
+from tool_nodes.ros.motion_requests import request_message
 from tool_nodes.ros.status import failure, success
 
 _LOOK_S = 0.02
@@ -127,7 +127,7 @@ class ApprovalDesk:
             return Decision(False, f"nobody listens to {self._topic}, so nobody can be asked", request.hash, "nobody")
         with self._lock:
             self._asked, self._decision = request.hash, None
-        self._publish(self._message(request))
+        self._publish(request_message(request, self._plan_id(), self._deadline_s, self._header()))
         try:
             return self._wait(request)
         finally:
@@ -144,22 +144,6 @@ class ApprovalDesk:
                     return self._decision
             time.sleep(_LOOK_S)
         return Decision(False, f"nobody answered within {self._deadline_s:g} s", request.hash, "nobody")
-
-    def _message(self, request: MotionRequest) -> Any:
-        header = self._header()
-        message = MotionRequestMessage(
-            header=header,
-            hash=request.hash,
-            plan_id=self._plan_id(),
-            what=request.what,
-            summary=list(request.summary),
-            duration=request.duration_s,
-            end_pose=matrix_to_pose(request.T_end),
-            deadline=self._deadline_s,
-        )
-        if request.picture is not None:
-            message.image = rgb_to_image(request.picture, header)
-        return message
 
     def _header(self) -> Header:
         return Header(stamp=self._node.get_clock().now().to_msg(), frame_id=self._frame_id)

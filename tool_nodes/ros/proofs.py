@@ -15,6 +15,8 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tool_nodes.files import KIB, open_file
 from tool_nodes.results import invalid
 
@@ -66,22 +68,29 @@ class Proofs:
         """The proof of a toolhand_interfaces/msg/MotionRequest; it covers every other field."""
         stamp, pose, image = message.header.stamp, message.end_pose, message.image
         seen, p, q = image.header.stamp, pose.position, pose.orientation
-        numbers = struct.pack(
-            "<iIiI9d4I?",
-            stamp.sec, stamp.nanosec, seen.sec, seen.nanosec, p.x, p.y, p.z, q.x, q.y, q.z, q.w,
-            message.duration, message.deadline,
-            image.height, image.width, image.step, len(message.summary), bool(image.is_bigendian),
-        )  # fmt: skip
-        texts = (
+        counts = [len(message.summary), len(message.legs), *(len(leg.joint_names) for leg in message.legs)]
+        numbers = [
+            struct.pack("<iIiI", stamp.sec, stamp.nanosec, seen.sec, seen.nanosec),
+            struct.pack("<9d", p.x, p.y, p.z, q.x, q.y, q.z, q.w, message.duration, message.deadline),
+            struct.pack("<3I?", image.height, image.width, image.step, bool(image.is_bigendian)),
+            struct.pack(f"<{len(counts)}Q", *counts),
+            _doubles(message.end_matrix),
+        ]
+        for leg in message.legs:
+            numbers += map(_doubles, (leg.times, leg.positions, leg.velocities, [leg.jaw_opening]))
+        texts = [
             message.header.frame_id,
             message.hash,
+            message.request_id,
             message.plan_id,
             message.what,
-            *message.summary,
             image.header.frame_id,
             image.encoding,
-        )
-        return self._mac("request", numbers, *map(_octets, texts), image.data)
+            *message.summary,
+        ]
+        for leg in message.legs:
+            texts += leg.joint_names
+        return self._mac("request", *numbers, *map(_octets, texts), image.data)
 
     def of_answer(self, request_hash: str, approve: bool, reason: str) -> str:
         """The proof of an answer to the request of a hash."""
@@ -97,6 +106,10 @@ class Proofs:
             octets = bytes(part)
             code.update(struct.pack("<Q", len(octets)) + octets)
         return code.hexdigest()
+
+
+def _doubles(values: Any) -> bytes:
+    return np.asarray(values, "<f8").tobytes()
 
 
 def _octets(text: str) -> bytes:

@@ -15,6 +15,7 @@ import pytest
 import rclpy
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Header
+from toolhand_interfaces.msg import MotionLeg
 from toolhand_interfaces.msg import MotionRequest as MotionRequestMessage
 from toolhand_interfaces.srv import ApproveMotion
 
@@ -35,6 +36,11 @@ def a_message() -> MotionRequestMessage:
     return MotionRequestMessage(
         header=header,
         hash="ab" * 32,
+        request_id="7",
+        legs=[
+            MotionLeg(jaw_opening=0.08),
+            MotionLeg(joint_names=["a", "b"], times=[0.0, 1.0], positions=[0.0, 0.0, 1.0, 1.0], velocities=[0.0] * 4),
+        ],
         plan_id="7",
         what="Grasp",
         summary=["first", "second"],
@@ -53,6 +59,10 @@ def _set(path: str, value: Any) -> Callable[[Any], None]:
         setattr(message, name, value)
 
     return change
+
+
+def _of_leg(number: int, name: str, value: Any) -> Callable[[Any], None]:
+    return lambda message: setattr(message.legs[number], name, value)
 
 
 @pytest.mark.parametrize(
@@ -77,6 +87,16 @@ def _set(path: str, value: Any) -> Callable[[Any], None]:
         _set("image.encoding", "bgr8"),
         _set("image.step", 6),
         _set("image.header.frame_id", "x"),
+        _set("request_id", "8"),
+        _set("legs", []),
+        _set("end_matrix", [0.0] * 15 + [5e-324]),
+        _of_leg(0, "jaw_opening", 0.0),
+        _of_leg(1, "joint_names", ["ab"]),
+        _of_leg(1, "joint_names", ["a", "b", ""]),
+        _of_leg(1, "times", [0.0, 1.0 + 2**-52]),
+        _of_leg(1, "positions", [0.0, 0.0, 1.0, 1.0, 0.0]),
+        _of_leg(1, "positions", [-0.0, 0.0, 1.0, 1.0]),
+        _of_leg(1, "velocities", [0.0, 0.0, 0.0, 5e-324]),
     ],
 )
 def test_a_proof_of_a_request_covers_all_that_is_shown(change: Callable[[Any], None]) -> None:
@@ -207,6 +227,13 @@ def test_the_operator_sees_only_what_the_motion_node_asks_and_his_answer_moves_t
     program = OperatorProgram(cell, decider)
     publisher.publish(again)
     cell.wait(lambda: len(program.said) > 1, "the warning")
+    # One leg of it is another: even with the token's proof it is not shown, since the hash is not that of the legs.
+    other = copy.deepcopy(again)
+    leg = next(leg for leg in other.legs if leg.joint_names)
+    leg.positions[-1] = float(np.nextafter(leg.positions[-1], 9.0))
+    other.proof = Proofs(TOKEN).of_request(other)
+    publisher.publish(other)
+    cell.wait(lambda: any("not that of its legs" in said for said in program.said), "the refusal")
     goal = cell.grasp(target.T_base_gripper)
     _, result = goal.end()
     assert result.status.success, result.status

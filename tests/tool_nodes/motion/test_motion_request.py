@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.gen3 import GEN3, MAX_OPENING, time_waypoints
@@ -15,6 +18,7 @@ from tool_nodes.motion.approval import (
     MotionStep,
     NobodyApprover,
     PlannedMotion,
+    hash_of,
     make_request,
     motion_hash,
     overlay,
@@ -45,6 +49,7 @@ def test_motions_that_differ_in_anything_have_other_hashes() -> None:
         (LEG, 0.01, 0.0),
         (replace(LEG, joint_names=LEG.joint_names[::-1]),),
         (replace(LEG, joint_names=("".join(LEG.joint_names),)),),
+        (replace(LEG, joint_names=("\0".join(LEG.joint_names),)),),
         (replace(LEG, t=LEG.t[None]),),
         (replace(LEG, q=LEG.q.T),),
         (replace(LEG, q=LEG.qd, qd=LEG.q),),
@@ -71,6 +76,8 @@ def test_a_request_tells_what_the_motion_holds() -> None:
     motion = PlannedMotion("Test at x=0.4 m", (LEG, 0.02, turned(1.0)), np.diag([1.0, -1.0, -1.0, 1.0]), "home", None)
     request = make_request(motion, "7", KINEMATICS)
     assert (request.what, request.request_id, request.picture) == ("Test at x=0.4 m", "7", None)
+    assert request.is_true
+    assert request.steps == motion.steps
     assert request.legs == motion.legs == (LEG, motion.steps[2])
     assert request.T_end is motion.T_end
     assert request.hash == motion_hash(motion, "7") != motion_hash(motion)
@@ -81,6 +88,50 @@ def test_a_request_tells_what_the_motion_holds() -> None:
         f"the arm moves for {motion.legs[1].t[-1]:.2f} s, no joint by more than 57 degrees",
         "then: home",
     )
+
+
+@given(
+    step=st.integers(0, 2), name=st.sampled_from(["t", "q", "qd"]), byte=st.integers(0, 10**6), bit=st.integers(0, 7)
+)
+def test_one_changed_bit_anywhere_in_the_steps_or_the_end_is_another_hash(
+    step: int, name: str, byte: int, bit: int
+) -> None:
+    request = make_request(a_motion(LEG, 0.02, turned(1.0)), "7", KINEMATICS)
+    assert request.is_true
+
+    def flipped(array: FloatArray) -> FloatArray:
+        octets = bytearray(np.ascontiguousarray(array).tobytes())
+        octets[byte % len(octets)] ^= 1 << bit
+        return np.frombuffer(bytes(octets), np.float64).reshape(np.shape(array))
+
+    steps = list(request.steps)
+    old = steps[step]
+    if isinstance(old, Trajectory):
+        steps[step] = replace(old, **{name: flipped(getattr(old, name))})
+    else:
+        steps[step] = float(flipped(np.float64(old)))
+    for changed in (replace(request, steps=tuple(steps)), replace(request, T_end=flipped(request.T_end))):
+        assert hash_of(changed.steps, changed.T_end, changed.request_id) != request.hash
+        assert not changed.is_true
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"hash": "ab" * 32},
+        {"request_id": "8"},
+        {"duration_s": 1.0},
+        {"summary": ("the jaws move to 20 mm", "then: home")},
+        {"summary": ()},
+        {"steps": (LEG, 0.02)},
+        {"steps": (0.02, LEG, 0.02)},
+        {"steps": ()},
+    ],
+)
+def test_a_request_that_says_something_else_than_its_steps_is_not_true(changes: dict[str, Any]) -> None:
+    request = make_request(PlannedMotion("Test", (0.02, LEG), np.eye(4), "home", None), "7", KINEMATICS)
+    assert request.is_true
+    assert not replace(request, **changes).is_true
 
 
 def test_nobody_approves_nothing_and_says_that_nobody_was_asked() -> None:
