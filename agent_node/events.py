@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agent_node.calls import ToolCall
+from agent_node.pointed import PointedPoint
 from tool_nodes.results import ErrorCode, invalid
 
 if TYPE_CHECKING:
@@ -110,11 +111,14 @@ class OperatorQuestion:
         text: The question, without the code that it was written with.
         image_index: Newest picture of the conversation, which a point of the answer is in; None without one.
         picture: That picture, uint8 RGB (H, W, 3), where it is known here.
+        candidates: Things that it lets choose from, in the order of their numbers from 1; empty where it lets choose
+            from none, or they are not known here.
     """
 
     text: str
     image_index: int | None = None
     picture: NDArray[np.uint8] | None = field(default=None, repr=False, compare=False)
+    candidates: tuple[PointedPoint, ...] = ()
 
 
 @dataclass(frozen=True)

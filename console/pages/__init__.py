@@ -1,1 +1,1 @@
-"""Pages of the console, by NiceGUI."""
+"""The pages of the console."""

@@ -1,0 +1,179 @@
+"""What the pages can do with a robot, and what they hear from it; nothing here knows ROS 2.
+
+`console.ros.GraphRobot` is one over a graph; tests have robots of their own. Subscriptions last only while something is
+shown: cameras take pictures, and motions wait for approval, only while somebody listens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent_node.events import Ask, Event
+from agent_node.pointed import PointedPoint
+from tool_nodes.motion.approval import Decision, MotionRequest
+from tool_nodes.results import ErrorCode
+from tool_nodes.types import FloatArray
+
+Close = Callable[[], None]
+"""Ends a subscription. A second call does nothing."""
+
+
+@dataclass(frozen=True)
+class GraphState:
+    """Whether the agent of a graph can be spoken to.
+
+    Attributes:
+        reachable: The agent's node is there.
+        sentence: What is missing, and what to do; empty where nothing is.
+    """
+
+    reachable: bool
+    sentence: str = ""
+
+
+@dataclass(frozen=True)
+class SpokenWords:
+    """What an operator says.
+
+    Attributes:
+        text: The sentence.
+        session: Name of the dialogue that it goes on with.
+        pointed: What was pointed at while it was said, in order.
+    """
+
+    text: str
+    session: str
+    pointed: tuple[PointedPoint, ...] = ()
+
+
+@dataclass(frozen=True)
+class ShownPicture:
+    """A picture that a tool has returned while a command is carried out.
+
+    Attributes:
+        name: Name of the picture's file in the run's folder, e.g. "images/000.png".
+        jpeg: The picture as JPEG.
+    """
+
+    name: str
+    jpeg: bytes
+
+
+Heard = Event | ShownPicture
+"""What is heard while a command is carried out."""
+
+
+@dataclass(frozen=True)
+class SpokenOutcome:
+    """How something that was said has ended.
+
+    Attributes:
+        answer: The answer to the operator.
+        success: Everything that was asked for is done, or answered.
+        error_code: Code of what went wrong; None where nothing did.
+        run_dirs: Folders of the reports, in order, on the agent's machine.
+        candidates: Things that the question lets choose from that now waits, in the order of their numbers; their
+            labels say which they are.
+    """
+
+    answer: str
+    success: bool
+    error_code: ErrorCode | None = None
+    run_dirs: tuple[str, ...] = ()
+    candidates: tuple[PointedPoint, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class CameraPicture:
+    """A picture of a camera, as it comes.
+
+    Attributes:
+        camera: Name of the camera, "scene" or "wrist".
+        rgb: uint8 (H, W, 3).
+        stamp_ns: Its stamp by the camera's clock [ns].
+        received_s: When it came, by `time.monotonic` [s].
+    """
+
+    camera: str
+    rgb: NDArray[np.uint8]
+    stamp_ns: int
+    received_s: float
+
+
+@dataclass(frozen=True, eq=False)
+class JointPositions:
+    """Where the joints are: names, and positions (n,) [rad, m] in their order."""
+
+    names: tuple[str, ...]
+    positions: FloatArray
+    stamp_ns: int
+
+
+@dataclass(frozen=True, eq=False)
+class WaitingMotion:
+    """A motion that waits for a person's approval, with a valid proof of its sender.
+
+    Attributes:
+        request: The request with the legs that will be run.
+        jaws_m: Openings of the jaws of the motion, in order [m].
+        expires_s: When the question is withdrawn, by `time.monotonic` [s].
+    """
+
+    request: MotionRequest
+    jaws_m: tuple[float, ...]
+    expires_s: float
+
+
+class Robot(Protocol):
+    """A robot as the pages know it. Methods may be called in any thread, and listeners are called in any thread."""
+
+    def state(self) -> GraphState:
+        """Whether it can be spoken to; returns at once."""
+
+    def say(self, said: SpokenWords, hear: Callable[[Heard], None], ask: Ask) -> SpokenOutcome:
+        """Have something carried out, and wait for its end; one at a time. What goes wrong is in the outcome.
+
+        Args:
+            said: The words, and what was pointed at.
+            hear: Called with each event as it comes.
+            ask: Puts a question to the operator and waits, in a thread of its own.
+        """
+
+    def cancel(self) -> None:
+        """Cancel what is carried out, if anything is. Returns at once."""
+
+    def pictures(self, camera: str, hear: Callable[[CameraPicture], None]) -> Close:
+        """Hear every picture of a camera until it is closed."""
+
+    def joints(self, hear: Callable[[JointPositions], None]) -> Close:
+        """Hear where the joints are until it is closed."""
+
+    def motions(self, hear: Callable[[WaitingMotion | None], None]) -> Close:
+        """Hear which motion waits for approval, None once it does not, until it is closed."""
+
+    def decide(self, decision: Decision) -> str:
+        """Answer a request for approval.
+
+        Returns:
+            Empty where the motion node has taken the answer, else one sentence that says why not.
+
+        Raises:
+            ToolError: UNAVAILABLE or TIMEOUT where the motion node has gone away.
+        """
+
+    def note_point(self, pointed: PointedPoint) -> None:
+        """Remember how the scene around a point looks now, just after somebody has pointed at it. Returns at once."""
+
+    def changed_at(self, pointed: PointedPoint) -> bool:
+        """Whether the scene around a noted point is another one now; False also where that cannot be known."""
+
+    def attend(self, present: bool) -> None:
+        """Say whether an operator's page is open: without one nothing of a command is listened to. Returns at once."""
+
+    def close(self) -> None:
+        """Leave the graph."""

@@ -1,0 +1,145 @@
+"""The console in headless Chromium: pages over a robot of the tests, served by a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-dev-shm-usage"]
+"""Flags of Chromium: root needs the first, and 3D without a GPU the next two."""
+LONGEST_S = 60.0
+"""Longest wait for a server to be ready, or for a condition of a test on a busy machine [s]."""
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@dataclass
+class Served:
+    """A console that is served.
+
+    Attributes:
+        url: Address of its pages, without a slash at the end.
+        process: Process of the pages.
+        log: What the robot of the tests was asked, a line of JSON each.
+        settings: Settings that it was started with.
+    """
+
+    url: str
+    process: subprocess.Popen[str]
+    log: Path
+    settings: dict[str, Any]
+
+    def asked(self, what: str) -> list[dict[str, Any]]:
+        """What the robot was asked of one kind, in order."""
+        lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
+        return [line for line in map(json.loads, lines) if line["what"] == what]
+
+
+@contextmanager
+def serving(folder: Path, environment: dict[str, str] | None = None, **settings: Any) -> Iterator[Served]:
+    """Serve a console over the robot of the tests.
+
+    Args:
+        folder: Folder for its log and its runs.
+        environment: Further variables of its process.
+        settings: Settings beside the ports and folders.
+    """
+    port = free_port()
+    document = {
+        "port": port,
+        "stop_port": free_port(),
+        "runs_dir": str(folder / "runs"),
+        "bench_dir": str(folder / "bench"),
+        "training_dir": str(folder / "training"),
+        **settings,
+    }
+    log = folder / "robot.jsonl"
+    command = [sys.executable, str(Path(__file__).with_name("serving.py")), str(log)]
+    more = {**os.environ, **(environment or {})}
+    errors = (folder / "errors.txt").open("w", encoding="utf-8")
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=more
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(json.dumps(document) + "\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
+        assert line == "ready\n", (folder / "errors.txt").read_text(encoding="utf-8")
+        yield Served(f"http://127.0.0.1:{port}", process, log, document)
+    finally:
+        process.stdin.close()  # its input ends, and so does it
+        try:
+            process.wait(15.0)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        errors.close()
+
+
+def until(true: Callable[[], Any], longest_s: float = LONGEST_S) -> Any:
+    """Wait for a condition, and return what it gives."""
+    end = time.monotonic() + longest_s
+    while not (found := true()):
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+    return found
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A console of a module's tests."""
+    with serving(tmp_path_factory.mktemp("console")) as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium without a window."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as started:
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens pages, each in a browser context of its own, which are closed after the test.
+
+    Its function takes an address, and `width`, `height`, `ratio` (device pixel ratio) and `dark` where they matter.
+    """
+    contexts = []
+
+    def open_one(url: str, width: int = 1280, height: int = 800, ratio: float = 1.0, dark: bool = False) -> Any:
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            device_scale_factor=ratio,
+            color_scheme="dark" if dark else "light",
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(1000 * LONGEST_S)
+        page.goto(url)
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()

@@ -1,0 +1,235 @@
+"""A robot without a graph: what it does is said by the words of a sentence, so that a test needs no other channel."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from agent_node.calls import ToolCall
+from agent_node.events import (
+    Ask,
+    CallRefused,
+    NoteAdded,
+    OperatorQuestion,
+    OperatorTold,
+    Thought,
+    ToolAnswered,
+    ToolCalled,
+)
+from agent_node.pointed import PointedPoint
+from console.robot import (
+    CameraPicture,
+    Close,
+    GraphState,
+    Heard,
+    JointPositions,
+    ShownPicture,
+    SpokenOutcome,
+    SpokenWords,
+    WaitingMotion,
+)
+from tool_nodes.motion.approval import Decision
+from tool_nodes.results import ErrorCode, ToolResult
+from tool_nodes.toolbox.toolbox import CallRecord
+
+SIZE = 640, 480
+"""Width and height of its cameras' pictures [px]."""
+CANDIDATES = (
+    PointedPoint((0.25, 0.5), label="the left one"),
+    PointedPoint((0.75, 0.5), label="the right one"),
+)
+"""Things that its question lets choose from."""
+
+
+def picture(number: int = 0) -> np.ndarray:
+    """A picture (H, W, 3) with a grid of 80 px, which differs with its number."""
+    rows, columns = np.mgrid[: SIZE[1], : SIZE[0]]
+    shades = np.stack([columns * 255 // SIZE[0], rows * 255 // SIZE[1], np.full_like(rows, 96)], axis=-1)
+    shades[(rows % 80 == 0) | (columns % 80 == 0)] = 240
+    shades[10:20, 10 + number % 600 : 20 + number % 600] = (255, 40, 40)
+    return shades.astype(np.uint8)
+
+
+def jpeg(number: int = 0) -> bytes:
+    """The same as JPEG."""
+    out = io.BytesIO()
+    Image.fromarray(picture(number)).save(out, "jpeg")
+    return out.getvalue()
+
+
+class FakeRobot:
+    """Does what the first word of a sentence says: "pick", "ask", "wait", "fail", "flood", else only answers.
+
+    Args:
+        log: File that gets a line of JSON for everything that was asked of it; None for none.
+        rate_hz: Pictures of a camera while somebody listens.
+
+    Attributes:
+        said: What was said, in order.
+        decisions: Decisions on motions, in order.
+        listening: How many listen to each stream.
+        waiting: The motion that waits for approval.
+        moved: The scene counts as changed since it was pointed at.
+        reachable: Its graph is there.
+    """
+
+    def __init__(self, log: Path | None = None, rate_hz: float = 10.0) -> None:
+        self.said: list[SpokenWords] = []
+        self.decisions: list[Decision] = []
+        self.listening: dict[str, int] = {}
+        self.waiting: WaitingMotion | None = None
+        self.moved = False
+        self.reachable = True
+        self._hear_motion: list[Callable[[WaitingMotion | None], None]] = []
+        self._log, self._rate_hz = log, rate_hz
+        self._cancelled = threading.Event()
+        self._lock = threading.Lock()
+
+    def state(self) -> GraphState:
+        if self.reachable:
+            return GraphState(True)
+        return GraphState(False, "No agent is found on this ROS domain. Start it: toolhand up.")
+
+    def say(self, said: SpokenWords, hear: Callable[[Heard], None], ask: Ask) -> SpokenOutcome:
+        self.said.append(said)
+        self._note("said", text=said.text, session=said.session, points=[[*each.point] for each in said.pointed])
+        self._cancelled.clear()
+        first = said.text.split()[0].lower() if said.text.split() else ""
+        match first:
+            case "pick" | "put":
+                return self._carry_out(said, hear)
+            case "ask":
+                hear(OperatorTold("My plan: 1. pick up the can; 2. put it in the bowl."))
+                answer = ask(
+                    OperatorQuestion(
+                        "Which can do you mean: 1. the left one or 2. the right one?", candidates=CANDIDATES
+                    )
+                )
+                if answer is None:
+                    return SpokenOutcome("Nobody answered.", False, ErrorCode.AMBIGUOUS, candidates=CANDIDATES)
+                self._note("answer", words=answer.words)
+                return SpokenOutcome(f"Answered: {answer.words}", True)
+            case "wait":
+                while not self._cancelled.wait(0.05):
+                    pass
+                return SpokenOutcome("Cancelled by the operator.", False, ErrorCode.CANCELLED)
+            case "fail":
+                return SpokenOutcome(f"Nothing like that is here: {said.text}", False, ErrorCode.OBJECT_NOT_FOUND)
+            case "flood":
+                for k in range(200):
+                    hear(Thought(f"thought {k} at {time.time():.6f}"))
+                    time.sleep(0.02)
+        return SpokenOutcome(f"I have heard: {said.text}", True)
+
+    def _carry_out(self, said: SpokenWords, hear: Callable[[Heard], None]) -> SpokenOutcome:
+        hear(Thought("I look for it first."))
+        call = ToolCall("robot.capture_image", {"camera": "scene"})
+        hear(ToolCalled(call))
+        hear(
+            ToolAnswered(CallRecord(call.name, call.arguments, ToolResult(text="A picture of 640x480."), 0, 0.0, 0.21))
+        )
+        hear(ShownPicture("images/000.png", jpeg()))
+        hear(
+            CallRefused(
+                ToolCall("robot.execute_grasp", {"grasp": "$g"}), ErrorCode.SCENE_CHANGED, "The scene has changed."
+            )
+        )
+        hear(NoteAdded("Look again before you grasp."))
+        return SpokenOutcome(f"Done: {said.text}", True, run_dirs=("runs/20260101-000000",))
+
+    def cancel(self) -> None:
+        self._note("cancel")
+        self._cancelled.set()
+
+    def pictures(self, camera: str, hear: Callable[[CameraPicture], None]) -> Close:
+        def show(number: int) -> None:
+            now = time.time_ns()
+            hear(CameraPicture(camera, picture(number), now, time.monotonic()))
+
+        return self._stream(f"pictures/{camera}", show)
+
+    def joints(self, hear: Callable[[JointPositions], None]) -> Close:
+        names = tuple(f"joint_{k}" for k in range(1, 8))
+
+        def show(number: int) -> None:
+            hear(JointPositions(names, 0.3 * np.sin(number / 10 + np.arange(7.0)), time.time_ns()))
+
+        return self._stream("joints", show)
+
+    def motions(self, hear: Callable[[WaitingMotion | None], None]) -> Close:
+        self._count("motions", 1)
+        self._hear_motion.append(hear)
+        hear(self.waiting)
+
+        def close() -> None:
+            if hear in self._hear_motion:
+                self._hear_motion.remove(hear)
+                self._count("motions", -1)
+
+        return close
+
+    def ask_approval(self, motion: WaitingMotion | None) -> None:
+        """Publish a motion that waits, or that none does."""
+        self.waiting = motion
+        for hear in tuple(self._hear_motion):
+            hear(motion)
+
+    def decide(self, decision: Decision) -> str:
+        self._note("decide", approved=decision.approved, reason=decision.reason, hash=decision.hash)
+        if self.waiting is None or decision.hash != self.waiting.request.hash:
+            return "That motion does not wait any more."
+        self.decisions.append(decision)
+        self.ask_approval(None)
+        return ""
+
+    def note_point(self, pointed: PointedPoint) -> None:
+        self._note("point", camera=pointed.camera, point=[*pointed.point], stamp_ns=pointed.stamp_ns)
+
+    def changed_at(self, pointed: PointedPoint) -> bool:
+        return self.moved
+
+    def attend(self, present: bool) -> None:
+        self._note("attend", present=present)
+
+    def close(self) -> None:
+        self._cancelled.set()
+
+    # -- the tests' side ------------------------------------------------------------------------
+
+    def _stream(self, name: str, show: Callable[[int], None]) -> Close:
+        ended = threading.Event()
+        self._count(name, 1)
+
+        def run() -> None:
+            number = 0
+            while not ended.is_set():
+                show(number)
+                number += 1
+                ended.wait(1.0 / self._rate_hz)
+
+        threading.Thread(target=run, daemon=True).start()
+
+        def close() -> None:
+            if not ended.is_set():
+                ended.set()
+                self._count(name, -1)
+
+        return close
+
+    def _count(self, name: str, change: int) -> None:
+        with self._lock:
+            self.listening[name] = self.listening.get(name, 0) + change
+        self._note("listening", **self.listening)
+
+    def _note(self, what: str, **more: Any) -> None:
+        if self._log is not None:
+            with self._lock, self._log.open("a", encoding="utf-8") as out:
+                out.write(json.dumps({"what": what, "at": time.time(), **more}) + "\n")
