@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,8 @@ SERVICE = "approve_motion"
 
 _QUEUE = 10
 """Requests that are kept for a late subscriber [-]."""
+_REMEMBERED = 1000
+"""Requests that were answered or withdrawn and are known again [-]: a day of motions."""
 _LOOK_S = 0.2
 """Longest wait in which Ctrl-C is not noticed [s]."""
 
@@ -45,24 +48,40 @@ class Waiting:
 class Requests:
     """Listens to motion requests.
 
-    Those without a valid proof are reported once and not shown; neither are those whose hash is not that of their legs.
+    Those without a valid proof are reported once and not shown. Neither are those whose hash is not that of their legs,
+    and those that were answered or withdrawn before: anybody can publish an old one again.
 
     Args:
         link: Takes part in the graph.
         proofs: Proofs of the operator's token.
         notify: Gets a sentence for the operator.
+        changed: Called with what waits now, None for nothing, in a callback of the node.
     """
 
-    def __init__(self, link: RosLink, proofs: Proofs, notify: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        link: RosLink,
+        proofs: Proofs,
+        notify: Callable[[str], None],
+        changed: Callable[[Waiting | None], None] = lambda waiting: None,
+    ) -> None:
+        self._node = link.node
         self._proofs = proofs
         self._notify = notify
+        self._changed = changed
         self._waiting: Waiting | None = None
-        self._answered = ""
+        self._gone: deque[str] = deque(maxlen=_REMEMBERED)
         self._warned = False
         self._arrived = threading.Condition()
         latched = QoSProfile(depth=_QUEUE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         group = MutuallyExclusiveCallbackGroup()
-        link.node.create_subscription(MotionRequestMessage, TOPIC, self._on_message, latched, callback_group=group)
+        self._subscription = self._node.create_subscription(
+            MotionRequestMessage, TOPIC, self._on_message, latched, callback_group=group
+        )
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._node.destroy_subscription(self._subscription)
 
     def _on_message(self, message: Any) -> None:
         if not same(message.proof, self._proofs.of_request(message)):
@@ -73,19 +92,24 @@ class Requests:
                     "Either the token is another one, or somebody pretends to be the motion node."
                 )
             return
+        if message.hash in self._gone:
+            return
         try:
             waiting = Waiting(request_of(message), message.deadline) if message.hash else None
         except BadMessage as error:
             self._notify(f"A request on /{TOPIC} is not shown, and nothing is approved: {error}.")
             waiting = None
         with self._arrived:
+            if waiting is None and self._waiting is not None:
+                self._gone.append(self._waiting.request.hash)
             self._waiting = waiting
             self._arrived.notify_all()
+        self._changed(waiting)
 
     def next(self) -> Waiting:
         """The request that waits, once there is one that was not answered yet."""
         with self._arrived:
-            while self._waiting is None or self._waiting.request.hash == self._answered:
+            while self._waiting is None or self._waiting.request.hash in self._gone:
                 self._arrived.wait(_LOOK_S)  # in pieces, so that a Ctrl-C gets through
             return self._waiting
 
@@ -96,7 +120,7 @@ class Requests:
 
     def answered(self, request_hash: str) -> None:
         """Do not show it again."""
-        self._answered = request_hash
+        self._gone.append(request_hash)
 
 
 def approve_motions(
@@ -136,22 +160,27 @@ def approve_motions(
                 raise
             notify("\nThe motion does not wait any more.")
             continue
-        taken = _send(link, proofs, decision, notify)
+        refusal = send_answer(link, proofs, decision)
+        notify(refusal or f"  {'approved' if decision.approved else 'refused'}")
         if once:
-            return taken
+            return not refusal
 
 
-def _send(link: RosLink, proofs: Proofs, decision: Decision, notify: Callable[[str], None]) -> bool:
-    """Send an answer; True if the motion node itself says that it was taken."""
+def send_answer(link: RosLink, proofs: Proofs, decision: Decision) -> str:
+    """Send an answer.
+
+    Returns:
+        Empty if the motion node itself says that it was taken, else one sentence that says why not.
+
+    Raises:
+        ToolError: UNAVAILABLE or TIMEOUT where the motion node has gone away.
+    """
     proof = proofs.of_answer(decision.hash, decision.approved, decision.reason)
     request = ApproveMotion.Request(hash=decision.hash, approve=decision.approved, reason=decision.reason, proof=proof)
     answer = link.call(ApproveMotion, SERVICE, request)
     if not same(answer.proof, proofs.of_receipt(proof, answer.status.success)):
-        notify(
+        return (
             f"Whoever answered on /{SERVICE} is not the motion node: nobody knows whether the answer has reached it. "
             "Look who serves it (toolhand ros service info), and at the arm."
         )
-        return False
-    verdict = "approved" if decision.approved else "refused"
-    notify(f"  {verdict}" if answer.status.success else answer.status.message)
-    return bool(answer.status.success)
+    return "" if answer.status.success else str(answer.status.message)

@@ -87,6 +87,8 @@ class MotionRequest:
         request_id: Differs from request to request, so that an approval of the same motion cannot be given twice.
         picture: uint8 RGB (H, W, 3): the camera's picture with the planned path of the fingertips and the gripper at
             its end; None where there is no picture.
+        camera: Name of the camera that took it; empty where there is none.
+        stamp: Time of the picture by the camera's clock [s].
     """
 
     what: str
@@ -97,6 +99,8 @@ class MotionRequest:
     hash: str
     request_id: str
     picture: NDArray[np.uint8] | None
+    camera: str = ""
+    stamp: float = 0.0
 
     @property
     def legs(self) -> tuple[Trajectory, ...]:
@@ -188,7 +192,8 @@ def _array(update: Callable[[bytes], None], values: ArrayLike) -> None:
 
 def make_request(motion: PlannedMotion, request_id: str, kinematics: Kinematics) -> MotionRequest:
     """The question about a motion."""
-    picture = None if motion.frame is None else overlay(motion, motion.frame, kinematics)
+    frame = motion.frame
+    picture = None if frame is None else overlay(motion, frame, kinematics)
     return MotionRequest(
         what=motion.what,
         summary=motion.summary,
@@ -198,6 +203,8 @@ def make_request(motion: PlannedMotion, request_id: str, kinematics: Kinematics)
         hash=motion_hash(motion, request_id),
         request_id=request_id,
         picture=picture,
+        camera="" if frame is None else frame.camera,
+        stamp=0.0 if frame is None else frame.stamp,
     )
 
 

@@ -11,7 +11,14 @@ from toolhand_interfaces.msg import MotionRequest as MotionRequestMessage
 
 from tool_nodes.motion.approval import MotionRequest, MotionStep
 from tool_nodes.ros.bad_message import BadMessage
-from tool_nodes.ros.messages import image_to_rgb, matrix_to_pose, pose_to_matrix, rgb_to_image
+from tool_nodes.ros.messages import (
+    image_to_rgb,
+    matrix_to_pose,
+    nanoseconds,
+    pose_to_matrix,
+    rgb_to_image,
+    time_message,
+)
 from tool_nodes.types import FloatArray, Trajectory
 
 MAX_STEPS = 100
@@ -53,7 +60,8 @@ def request_message(request: MotionRequest, plan_id: str, deadline_s: float, hea
         deadline=deadline_s,
     )
     if request.picture is not None:
-        message.image = rgb_to_image(request.picture, header)
+        seen = Header(stamp=time_message(round(request.stamp * 1e9)), frame_id=header.frame_id)
+        message.image, message.camera = rgb_to_image(request.picture, seen), request.camera
     return message
 
 
@@ -88,6 +96,8 @@ def request_of(message: Any) -> MotionRequest:
         hash=message.hash,
         request_id=message.request_id,
         picture=image_to_rgb(message.image) if len(message.image.data) else None,
+        camera=message.camera,
+        stamp=nanoseconds(message.image.header.stamp) / 1e9,
     )
     if not request.is_true:
         raise BadMessage("its hash, its duration or its summary is not that of its legs")

@@ -86,6 +86,7 @@ class Proofs:
             message.what,
             image.header.frame_id,
             image.encoding,
+            message.camera,
             *message.summary,
         ]
         for leg in message.legs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,11 @@ def test_every_number_of_the_steps_comes_back_bit_for_bit() -> None:
         else:
             assert mine == theirs
     assert back.T_end.tobytes() == REQUEST.T_end.tobytes()
+    assert (back.picture, back.camera) == (None, "")
+    picture = np.full((3, 4, 3), 7, np.uint8)
+    seen = request_of(a_message(replace(REQUEST, picture=picture, camera="wrist", stamp=12.25)))
+    assert seen.picture is not None
+    assert (seen.picture.tolist(), seen.camera, seen.stamp) == (picture.tolist(), "wrist", 12.25)
 
 
 def _number(name: str, value: float) -> Callable[[Any], None]:

@@ -87,6 +87,8 @@ def _of_leg(number: int, name: str, value: Any) -> Callable[[Any], None]:
         _set("image.encoding", "bgr8"),
         _set("image.step", 6),
         _set("image.header.frame_id", "x"),
+        _set("image.header.stamp.sec", 1),
+        _set("camera", "wrist"),
         _set("request_id", "8"),
         _set("legs", []),
         _set("end_matrix", [0.0] * 15 + [5e-324]),
