@@ -46,7 +46,7 @@ class DialogueSessions:
         self._folder = runs_dir / FOLDER
         self._lock = threading.Lock()
         self._dialogues: OrderedDict[str, Dialogue] = OrderedDict()
-        self._robot_file = self._file("robot")
+        self._robot_kept = MemoryFile(self._file("robot"), robot=self.robot)  # one: it knows whether it was written
         self.close()  # of an earlier process of this number
 
     def of(self, session: str) -> tuple[Dialogue, str]:
@@ -57,7 +57,7 @@ class DialogueSessions:
         """
         if len(session) > LONGEST_NAME:
             raise invalid(f"A session's name may have at most {LONGEST_NAME} characters, got {len(session):,}.")
-        robot = MemoryFile(self._robot_file, robot=self.robot)
+        robot = self._robot_kept
         if not session:
             return self._begin(self.robot, OperatorMemory(), (robot,)), ""
         forgotten = ""

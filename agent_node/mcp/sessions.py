@@ -310,7 +310,7 @@ class SharedRobot:
         conversation = job.conversation
         if conversation.dialogue is None:
             conversation.dialogue = Dialogue(
-                self._carry_out, self._memory, tell=self._tell, stopped=lambda: self.interrupted
+                self.carry_out, self._memory, tell=self._tell, stopped=lambda: self.interrupted
             )
         try:
             with self.toolbox.job():  # a stop ends all that was said
@@ -327,7 +327,7 @@ class SharedRobot:
         open_question = conversation.dialogue.operator.question is not None
         return refused(ToolError(turn.error_code, turn.answer, _TO_ANSWER if open_question else saying.closed))
 
-    def _carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
+    def carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
         """See `agent_node.dialogue.dialogue.CarryOut`: in the robot's thread, for the words that are being said."""
         toolbox = self.toolbox if policy is None or self.spoken_to is None else self.spoken_to
         return self._said.carry_out(toolbox, lambda: self.interrupted, sentence, policy, memory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from bench.dialogue.conversation import (
     record_from,
 )
 from bench.dialogue.outcomes import OUTCOMES
+from bench.dialogue.over import OtherWay, compare, difference_line
 from bench.dialogue.saying_job import SaidJob, crashed_lines, said_jobs, say_lines
 from bench.dialogue.undoing import UndoJob, crashed_undo, undo_once
 from bench.grasp.records import RunFolder, resumed
@@ -39,6 +41,7 @@ def bench_dialogue(
     first_seed: int = 0,
     said: SaidSource = "",
     undo: int = 0,
+    over: Literal["", "mcp", "ros"] = "",
     backends: Unprefixed[BackendOptions] = DEFAULT_BACKENDS,
     out: Path | None = None,
     jobs: int = 1,
@@ -46,13 +49,15 @@ def bench_dialogue(
 ) -> int:
     """Hold conversations of 2 to 6 utterances in physics; each is judged by the goal that its maker means.
 
-    The exit status is 1 where success was claimed of what is not so, or something moved that nobody asked for.
+    The exit status is 1 where success was claimed of what is not so, something moved that nobody asked for, or with
+    `--over` a conversation did not end the same.
 
     Args:
         n: Conversations, 40 where left out; with `--said` so many of the sentences, all where left out.
         first_seed: Seed of the first conversation, which decides its first kind too.
         said: Sentences that were written by hand instead, each said once: `tuned` may be worked on, `unseen` not.
         undo: Deeds instead that are taken back, of each kind in turn; measured is how far off the thing stands.
+        over: Say each conversation twice instead, in process and over `mcp` or `ros`: what comes of it is the same.
         out: Folder for what came of each conversation; the same command goes on after a break.
         jobs: Processes.
     """
@@ -60,6 +65,8 @@ def bench_dialogue(
     require_at_least(0, first_seed=first_seed, undo=undo)
     backends.require_known()
     began = time.monotonic()
+    if over:
+        return _compare(over, range(first_seed, first_seed + (n or _CONVERSATIONS)), backends, as_json)
     folder = None if out is None else RunFolder(out)
     settings = {"source": f"said {said}" if said else "undo" if undo else "made", "first_seed": first_seed}
     settings |= backends.document()
@@ -81,6 +88,26 @@ def bench_dialogue(
         write_json(folder.path / "report.json", {**document, "utterances": [record.document() for record in records]})
     publish(document, lambda document: format_report({**document, "errors": {}}, "errors", _failure_line), as_json)
     return 1 if any(record.outcome in _WRONG for record in records) else 0
+
+
+def _compare(over: OtherWay, seeds: range, backends: BackendOptions, as_json: bool) -> int:
+    """Say conversations twice; exit status 1 where one did not end the same."""
+    began, load = time.monotonic(), os.getloadavg()[0]
+    say(f"{len(seeds)} conversations, seeds {seeds[0]}..{seeds[-1]}, in process and over {over}")
+    found = compare(over, seeds, backends)
+    document = {
+        "bench": "dialogue",
+        "over": over,
+        "first_seed": seeds[0],
+        **backends.document(),
+        "machine": machine(),
+        "load_before": round(load, 2),
+        **found,
+        "unscored": 0,
+        "wall_s": round(time.monotonic() - began, 1),
+    }
+    publish(document, lambda document: format_report({**document, "errors": {}}, "errors", difference_line), as_json)
+    return int(bool(found["failures"]))
 
 
 DialogueJob = ConversationJob | SaidJob | UndoJob

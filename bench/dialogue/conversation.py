@@ -158,41 +158,54 @@ class TalkedTo:
         )
 
 
-def station_of(scene: Scene, seed: int, backends: BackendOptions) -> Station:
-    """A station of its own for a conversation."""
-    return Station(scene, StationConfig(**vars(backends), seed=seed % 1000, sleep=True))
+def station_of(scene: Scene, seed: int, backends: BackendOptions, sleep: bool = True) -> Station:
+    """A station of its own for a conversation; arguments as of `StationConfig`."""
+    return Station(scene, StationConfig(**vars(backends), seed=seed % 1000, sleep=sleep))
 
 
 def hold_conversation(job: ConversationJob) -> list[UtteranceRecord]:
     """Every utterance of a seed's conversation, up to the first that is not as meant: what follows rests upon it."""
+    records: list[UtteranceRecord] = []
+    for robot, said in utterances(job):
+        records.append(robot.judged(job.seed, said))
+        if records[-1].outcome != "as meant":
+            break
+    return records
+
+
+def utterances(job: ConversationJob, sleep: bool = True) -> Iterator[tuple[TalkedTo, Uttered]]:
+    """The utterances of a seed's conversation, each made after the one before has been said to the robot.
+
+    Args:
+        job: The conversation.
+        sleep: Bodies at rest are not computed.
+    """
     rng = np.random.default_rng([job.seed, 0xD1A])
     names = list(KINDS)
     first = KINDS[names[job.seed % len(names)]]
     length = int(rng.integers(LENGTHS[0], LENGTHS[1] + 1))
     for _ in range(_SCENES):
-        robot = TalkedTo(station_of(conversation_scene(rng, few=first is KINDS["clear"]), job.seed, job.backends))
+        scene = conversation_scene(rng, few=first is KINDS["clear"])
+        robot = TalkedTo(station_of(scene, job.seed, job.backends, sleep))
         table = tabletop_of(rng, robot.station)
         chain = first(table)
         if (said := next(chain, None)) is not None:
-            return _go_on(job.seed, robot, table, said, chain, length)
-    return []
+            yield from _go_on(robot, table, said, chain, length)
+            return
 
 
 def _go_on(
-    seed: int, robot: TalkedTo, table: Tabletop, said: Uttered | None, chain: Iterator[Uttered], length: int
-) -> list[UtteranceRecord]:
-    records: list[UtteranceRecord] = []
-    while said is not None and len(records) < LENGTHS[1]:
-        record = robot.judged(seed, said)
-        records.append(record)
+    robot: TalkedTo, table: Tabletop, said: Uttered | None, chain: Iterator[Uttered], length: int
+) -> Iterator[tuple[TalkedTo, Uttered]]:
+    count = 0
+    while said is not None and count < LENGTHS[1]:
+        yield robot, said
+        count += 1
         table.now = robot.station.world.snapshot()
-        if record.outcome != "as meant":
-            break
         said = next(chain, None)
-        if said is None and len(records) < length:
+        if said is None and count < length:
             chain = put_down(table) if table.held is not None else _another(table)
             said = next(chain, None)
-    return records
 
 
 def _another(table: Tabletop) -> Iterator[Uttered]:

@@ -148,6 +148,9 @@ def test_memories_lie_in_the_folder_of_runs_until_the_node_ends(
     assert say(person, "pick up the lemon", "a/../b")[0] == SUCCEEDED
     kept = sorted(file.name.rsplit("-", 1)[0].split("-", 2)[2] for file in (tmp_path / "runs" / "dialogue").iterdir())
     assert kept == ["robot", "session-a-b"]
+    for file in (tmp_path / "runs" / "dialogue").iterdir():
+        file.unlink()
+    assert say(person, "what did you do?", "another")[1].answer == "I have done nothing yet.", "whoever speaks next"
     name = "x" * 201
     assert say(person, "pick up the can", name)[1].status.error_code == "INVALID_ARGUMENT"
     node._sessions.close()

@@ -1,0 +1,158 @@
+"""`toolhand bench dialogue --over`: made conversations end over MCP and over ROS as they do in process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+from uuid import uuid4
+
+import numpy as np
+
+from agent_node.console.options import BackendOptions
+from agent_node.console.terminal import say
+from agent_node.dialogue.memory_file import FOLDER
+from agent_node.events import ignore
+from bench.dialogue.conversation import ConversationJob, utterances
+from bench.dialogue.ways import InProcess, OverMcp, OverRos, SpokenTo, Told, over_mcp
+from bench.stats import rate_row
+from sim.ros.graph import lockstep_graph
+from sim.snapshot import Snapshot
+from sim.station import Station, StationConfig
+
+OtherWay = Literal["mcp", "ros"]
+"""How the words go, beside in process."""
+SAME_PLACE_M = 1e-3
+"""Things stand at the same place up to this [m]: far below what a judge or a person sees, far above rounding."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One utterance that was said both ways.
+
+    Attributes:
+        seed: Seed of the conversation.
+        kind: Kind of utterance.
+        words: Utterance of the operator.
+        here: What came of it in process.
+        there: What came of it the other way.
+        apart_m: How far apart the thing stands afterwards that stands worst [m].
+    """
+
+    seed: int
+    kind: str
+    words: str
+    here: Told
+    there: Told
+    apart_m: float
+
+    @property
+    def same(self) -> bool:
+        """It ended the same."""
+        return self.here == self.there and self.apart_m <= SAME_PLACE_M
+
+
+@dataclass(frozen=True)
+class There:
+    """A robot at the other end of a connection.
+
+    Attributes:
+        speaker: Speaks to it.
+        snapshot: How its things truly stand.
+    """
+
+    speaker: OverMcp | OverRos
+    snapshot: Callable[[], Snapshot]
+
+
+Meet = Callable[[Station], AbstractContextManager[There]]
+"""Gives the other robot, on the scene of a station and with its backends and seed."""
+
+
+def compared(job: ConversationJob, meet: Meet) -> list[Compared]:
+    """Every utterance of a seed's conversation, said in process and then the other way."""
+    found: list[Compared] = []
+    with ExitStack() as meeting:
+        there: There | None = None
+        for robot, said in utterances(job, sleep=False):
+            there = there or meeting.enter_context(meet(robot.station))
+            told, elsewhere = InProcess(robot).say(said.words), there.speaker.say(said.words)
+            apart = _apart_m(robot.station.world.snapshot(), there.snapshot())
+            found.append(Compared(job.seed, said.kind, said.words, told, elsewhere, apart))
+    return found
+
+
+def _apart_m(here: Snapshot, there: Snapshot) -> float:
+    """Greatest distance between where a thing stands here and there [m]."""
+    both = ((each.position_m, there.objects[name].position_m) for name, each in here.objects.items())
+    return max((float(np.linalg.norm(one - other)) for one, other in both), default=0.0)
+
+
+@contextmanager
+def met_over_mcp(station: Station) -> Iterator[There]:
+    """A robot behind a server of this process; see `Meet`."""
+    other = Station(station.scene, station.config)
+    with over_mcp(SpokenTo(other)) as speaker:
+        yield There(speaker, other.world.snapshot)
+
+
+@contextmanager
+def meeting_over_ros(backends: BackendOptions) -> Iterator[Meet]:
+    """Gives the robot of a graph that lasts until the block ends; what it remembers is forgotten each time."""
+    with lockstep_graph(StationConfig(**vars(backends))) as graph:
+        from agent_node.ros.operator import Operator
+        from sim.ros.station import RosStation, begin_anew
+        from tool_nodes.ros.link import RosLink
+
+        with RosLink(graph.environment) as link:
+
+            @contextmanager
+            def meet(station: Station) -> Iterator[There]:
+                begin_anew(link, station.scene, station.config.seed)
+                there = RosStation(link, station.config)
+                speaker = OverRos(Operator(link, ignore, session=f"bench {uuid4()}"))
+                try:
+                    yield There(speaker, there.world.snapshot)
+                finally:
+                    for file in () if speaker.runs_dir is None else (speaker.runs_dir / FOLDER).glob("*.json"):
+                        file.unlink()
+
+            yield meet
+
+
+def compare(over: OtherWay, seeds: Sequence[int], backends: BackendOptions) -> dict[str, Any]:
+    """Rows and differences of the conversations of seeds.
+
+    Args:
+        over: How the words go the second time.
+        seeds: Seeds of the conversations.
+        backends: Backends of both robots.
+    """
+    found: list[Compared] = []
+    with nullcontext(met_over_mcp) if over == "mcp" else meeting_over_ros(backends) as meet:
+        for k, seed in enumerate(seeds, 1):
+            found += compared(ConversationJob(seed, backends), meet)
+            say(
+                f"{k} of {len(seeds)} conversations, {sum(each.same for each in found)} of {len(found)} utterances same"
+            )
+    different = {each.seed for each in found if not each.same}
+    rows = [
+        rate_row(f"same {name}", sum(map(same, found)), len(found))
+        for name, same in {
+            "answer": lambda each: each.here.answer == each.there.answer,
+            "code": lambda each: each.here.code == each.there.code,
+            "commands": lambda each: each.here.commands == each.there.commands,
+            "places afterwards": lambda each: each.apart_m <= SAME_PLACE_M,
+        }.items()
+    ]
+    said = {each.seed for each in found}
+    rows.append(rate_row("whole conversations", len(said - different), len(said)))
+    return {"rows": rows, "failures": [asdict(each) for each in found if not each.same]}
+
+
+def difference_line(failure: Mapping[str, Any]) -> str:
+    """A difference in a line for people."""
+    here, there = failure["here"], failure["there"]
+    ends = " / ".join(f"{told['code']} {told['answer']}" for told in (here, there))
+    return f"seed {failure['seed']}  {failure['kind']}: {failure['words']!r}: {failure['apart_m']:.4f} m, {ends}"
