@@ -97,7 +97,7 @@ def list_runs(root: Path, wanted: RunFilter | None = None) -> list[RunEntry]:
         folders = [path for path in root.iterdir() if path.is_dir()]
     except OSError as error:
         raise invalid(f"Cannot list the runs in {root}: {error.strerror}.", "Name a folder of runs.") from error
-    found = sorted(_entries(folders), key=lambda entry: (entry.began, _counter(entry.id), entry.id))
+    found = sorted(_entries(folders), key=in_order)
     return found if wanted is None else [entry for entry in found if wanted.wants(entry)]
 
 
@@ -145,14 +145,15 @@ def read_result(path: Path) -> dict[str, Any]:
 def _entries(folders: list[Path]) -> Iterator[RunEntry]:
     for folder in folders:
         try:
-            entry = _entry(folder)
+            entry = read_entry(folder)
         except OSError:  # gone, or closed to us, in the meantime
             continue
         if entry is not None:
             yield entry
 
 
-def _entry(folder: Path) -> RunEntry | None:
+def read_entry(folder: Path) -> RunEntry | None:
+    """The run of a folder; None where it has neither a result.json nor the name of a run. Raises OSError."""
     file = folder / RESULT_FILE
     named = _NAME.fullmatch(folder.name)
     there = file.is_file()
@@ -197,6 +198,11 @@ def _began(named: re.Match[str] | None, path: Path) -> str:
         except ValueError:  # digits that are no date
             pass
     return datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(microsecond=0).isoformat()
+
+
+def in_order(entry: RunEntry) -> tuple[str, int, str]:
+    """Key that sorts runs from the oldest to the newest."""
+    return entry.began, _counter(entry.id), entry.id
 
 
 def _counter(name: str) -> int:

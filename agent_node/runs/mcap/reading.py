@@ -65,7 +65,7 @@ MAX_RECORDS = 500_000
 MAX_TEXT_BYTES = 2**24
 """All texts of the steps together [bytes]: a parsed one takes twenty times as much."""
 
-_MAGIC = b"\x89MCAP0\r\n"
+MAGIC = b"\x89MCAP0\r\n"
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def read_run(path: Path) -> RecordedRun:
     Raises:
         ToolError: INVALID_ARGUMENT, with what is wrong with it; UNAVAILABLE without the package mcap.
     """
-    data = _file(path)
+    data = file_bytes(path)
     try:
         return _run(data)
     except ToolError:
@@ -149,7 +149,7 @@ def read_messages(path: Path, topics: Collection[str]) -> list[tuple[str, int, b
     Raises:
         ToolError: INVALID_ARGUMENT, with what is wrong with it; UNAVAILABLE without the package mcap.
     """
-    data = _file(path)
+    data = file_bytes(path)
     try:
         chunks, *_ = _content(data)
         return [(topic, m.log_time, m.data) for topic, m in _messages(chunks) if topic in topics]
@@ -159,14 +159,15 @@ def read_messages(path: Path, topics: Collection[str]) -> list[tuple[str, int, b
         raise invalid(f"The recording {path} is damaged: it is cut short, or something in it was changed.") from error
 
 
-def _file(path: Path) -> bytes:
+def file_bytes(path: Path) -> bytes:
+    """A recording as it is on the disk. Raises ToolError INVALID_ARGUMENT for what is no MCAP file."""
     try:
         data = read_file(path, MAX_BYTES)
     except (FileNotFoundError, IsADirectoryError) as error:
         raise invalid(f"There is no recording {path}.") from error
     except OSError as error:
         raise invalid(f"Cannot read {path}: {error.strerror}.") from error
-    if not data.startswith(_MAGIC):
+    if not data.startswith(MAGIC):
         raise invalid(f"{path} is no MCAP file.")
     return data
 
@@ -190,7 +191,7 @@ def _run(data: bytes) -> RecordedRun:
     told_bytes = 0
     for topic, message in _messages(chunks):
         by_topic[topic] = by_topic.get(topic, 0) + 1
-        if topic in _EVENTS:
+        if topic in EVENT_TOPICS:
             if message.sequence in entries:
                 raise _Damaged(f"step {message.sequence} is there twice")
             told_bytes += len(message.data)
@@ -226,17 +227,27 @@ def _run(data: bytes) -> RecordedRun:
         elif topic == ANSWER and written == OLDER_FORMAT:
             steps.append(RecordedStep(time_ns / 1e9, CommandEnded(text)))
         else:
-            steps.append(RecordedStep(time_ns / 1e9, _event(topic, text, time_ns / 1e9, walls, shown)))
+            steps.append(RecordedStep(time_ns / 1e9, event_of(topic, text, time_ns / 1e9, walls, shown)))
     task = command.get("task")
     if not isinstance(task, str):
         raise _Damaged("its command has no sentence")
     return RecordedRun(task, tuple(steps), result, by_topic, _pictures(chunks, shown))
 
 
-_EVENTS = frozenset((COMMAND, THOUGHT, CALL, RESULT, REFUSAL, NOTE, QUESTION, OPERATOR, ANSWER, OUTCOME))
+EVENT_TOPICS = frozenset((COMMAND, THOUGHT, CALL, RESULT, REFUSAL, NOTE, QUESTION, OPERATOR, ANSWER, OUTCOME))
+"""Topics whose messages are the numbered steps of a run."""
 
 
-def _event(topic: str, text: str, time_s: float, walls: Iterator[Any], shown: set[tuple[str, int]]) -> Event:
+def event_of(topic: str, text: str, time_s: float, walls: Iterator[Any], shown: set[tuple[str, int]]) -> Event:
+    """The event of a step. Raises ValueError, or ToolError INVALID_ARGUMENT, for what is none.
+
+    Args:
+        topic: One of EVENT_TOPICS, neither COMMAND nor OUTCOME.
+        text: Content of the message.
+        time_s: Time of the message [s].
+        walls: Wall times of the results that follow [s].
+        shown: Takes (topic, number) of the picture that a result came with.
+    """
     if topic == THOUGHT:
         return Thought(text)
     if topic == NOTE:
@@ -302,7 +313,7 @@ def _pictures(chunks: list[Chunk], shown: set[tuple[str, int]]) -> Mapping[int, 
     for topic, message in _messages(chunks) if shown else ():
         if (topic, message.sequence) in shown:
             compressed = topic.endswith("/compressed")
-            found[message.sequence] = data, shape = _packed(message.data, compressed)
+            found[message.sequence] = data, shape = packed_picture(message.data, compressed)
             if shape is None:
                 with opened(data):
                     pass
@@ -312,7 +323,8 @@ def _pictures(chunks: list[Chunk], shown: set[tuple[str, int]]) -> Mapping[int, 
     return found
 
 
-def _packed(packet: bytes, compressed: bool) -> StoredPicture:
+def packed_picture(packet: bytes, compressed: bool) -> StoredPicture:
+    """The picture of an Image's packet, or of a CompressedImage's; not decoded."""
     message = deserialize(packet, get_class(ros.COMPRESSED_IMAGE if compressed else ros.IMAGE))
     return bytes(message.data), None if compressed else (message.height, message.width, 3)
 
@@ -362,7 +374,7 @@ def _content(data: bytes) -> tuple[list[Chunk], int, Mapping[str, str], bool]:
         raise _Unsuited(_FOREIGN)  # a bag needs no index
     if footer is None or footer.summary_start == 0 or expected is None:
         raise _Damaged("messages are missing")
-    end = len(data) - len(_MAGIC)
+    end = len(data) - len(MAGIC)
     # The checksum of the index is the footer's last field, of all from its begin up to itself; 0 is none.
     (checksum,) = struct.unpack("<I", data[end - 4 : end])
     if checksum and checksum != zlib.crc32(data[footer.summary_start : end - 4]):

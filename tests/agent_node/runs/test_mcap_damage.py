@@ -229,11 +229,11 @@ def whole(path: Path, *records: Any, messages: int = 0) -> Path:
     builder = RecordBuilder()
     for record in (Header(profile="ros2", library="x"), *records, DataEnd(0)):
         record.write(builder)
-    data = reading._MAGIC + builder.end()
+    data = reading.MAGIC + builder.end()
     Statistics(0, 0, {}, 1, messages, 0, 0, 0, 0).write(builder)
     Footer(len(data), 0, 0).write(builder)
     index = builder.end()[:-4]
-    path.write_bytes(data + index + struct.pack("<I", zlib.crc32(index)) + reading._MAGIC)
+    path.write_bytes(data + index + struct.pack("<I", zlib.crc32(index)) + reading.MAGIC)
     return path
 
 
