@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass, field
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from tool_nodes.results import invalid
 
 LOOPBACK_NAMES = ("localhost",)
 """Names that mean this machine, beside its loopback addresses."""
+
+VARIABLE = "TOOLHAND_CONSOLE_SETTINGS"
+"""Environment variable in which the command hands its settings to its two processes: others cannot read it there."""
+
+MIN_LOGIN = 16
+"""Shortest login token [characters]; as long as the token of approvals must be at least."""
+
+_PLAIN_PORTS = {"http": 80, "https": 443}
+"""Ports that browsers leave out of an address."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +32,7 @@ class ConsoleSettings:
         host: Address or name that both servers bind to.
         port: Port of the pages, 1 to 65535.
         stop_port: Port of the stop server, another one.
+        names: Names and addresses, beside `host`, by which browsers reach it; no other is answered.
         runs_dir: Folder of runs.
         bench_dir: Folder of benchmark results.
         training_dir: Folder of training runs.
@@ -33,6 +46,7 @@ class ConsoleSettings:
     host: str = "127.0.0.1"
     port: int = 8080
     stop_port: int = 8081
+    names: tuple[str, ...] = ()
     runs_dir: Path = Path("runs")
     bench_dir: Path = Path("runs/bench")
     training_dir: Path = Path("runs/training")
@@ -54,6 +68,16 @@ class ConsoleSettings:
                 f"On {self.host} the console needs --login-file, --certificate and --key.",
                 "Without them it is served on loopback only, e.g. --host 127.0.0.1 behind an SSH tunnel.",
             )
+        if self.login and len(self.login) < MIN_LOGIN:
+            raise invalid(f"The login token must have at least {MIN_LOGIN} characters.")
+        for name in (self.host, *self.names):
+            if not name or not all(sign.isascii() and (sign.isalnum() or sign in "-._:") for sign in name):
+                raise invalid(f"{name!r} is neither an address nor the name of a machine.")
+        if self._on_every_address and not self.names:
+            raise invalid(
+                f"On {self.host} --names must say by which names browsers reach the console.",
+                "For example --names robot.lab 192.0.2.7.",
+            )
 
     @property
     def on_loopback(self) -> bool:
@@ -64,6 +88,56 @@ class ConsoleSettings:
             return self.host in LOOPBACK_NAMES
 
     @property
+    def _on_every_address(self) -> bool:
+        try:
+            return ipaddress.ip_address(self.host).is_unspecified
+        except ValueError:
+            return False
+
+    @property
     def scheme(self) -> str:
         """How browsers reach it: http or https."""
         return "http" if self.certificate is None else "https"
+
+    def hosts(self, port: int) -> frozenset[str]:
+        """Values of the header Host under which a server on a port is reached, in lower case."""
+        own = ("127.0.0.1", "localhost", "::1") if self.on_loopback else ()
+        names = {name for name in (*own, self.host, *self.names) if not (name == self.host and self._on_every_address)}
+        shown = {f"[{name}]" if ":" in name else name.lower() for name in names}
+        return frozenset(f"{name}:{port}" for name in shown) | (
+            frozenset(shown) if port == _PLAIN_PORTS[self.scheme] else frozenset()
+        )
+
+    def origins(self, port: int) -> frozenset[str]:
+        """Values of the header Origin of pages that a server on a port has served."""
+        return frozenset(f"{self.scheme}://{host}" for host in self.hosts(port))
+
+    def address(self, port: int) -> str:
+        """The address to type for a server on a port, without a path."""
+        name = self.names[0] if self._on_every_address else self.host
+        return f"{self.scheme}://{f'[{name}]' if ':' in name else name}:{port}"
+
+    def to_environment(self) -> dict[str, str]:
+        """Variables from which `from_environment` makes the same settings in another process."""
+        document = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        return {VARIABLE: json.dumps(document)}
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> ConsoleSettings:
+        """The settings that `to_environment` wrote.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT where there are none.
+        """
+        try:
+            document: dict[str, Any] = json.loads(environ[VARIABLE])
+        except (KeyError, ValueError) as error:
+            raise invalid("This process is started by toolhand console.", "Type: toolhand console") from error
+        for name in ("runs_dir", "bench_dir", "training_dir", "certificate", "key"):
+            if document[name] is not None:
+                document[name] = Path(document[name])
+        return cls(**document | {"names": tuple(document["names"])})
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value

@@ -26,7 +26,8 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agent_node.mcp.connections import Door, Sessions, protocol_of
+from agent_node.door import Door, protocol_of
+from agent_node.mcp.connections import Sessions
 from agent_node.mcp.server import ENDING_S, GONE, LINE_BYTES, make_server
 from agent_node.mcp.sessions import SharedRobot
 from agent_node.mcp.settings import HttpOptions

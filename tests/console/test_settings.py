@@ -1,4 +1,4 @@
-"""Settings of a console: what is refused before anything is started."""
+"""Settings of a console: what is refused before anything is started, and how both processes get the same."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import pytest
 from console.settings import ConsoleSettings
 from tool_nodes.results import ErrorCode, ToolError
 
+LOGIN = "a login of length"
+TLS = {"certificate": Path("cert.pem"), "key": Path("key.pem")}
+
 
 @pytest.mark.parametrize(
     ("changed", "said"),
@@ -19,7 +22,12 @@ from tool_nodes.results import ErrorCode, ToolError
         ({"port": 8081}, "--port and --stop-port must differ"),
         ({"key": Path("key.pem")}, "--certificate and --key belong together."),
         ({"host": "0.0.0.0"}, "On 0.0.0.0 the console needs --login-file, --certificate and --key."),
-        ({"host": "robot.lan", "login": "secret"}, "On robot.lan the console needs"),
+        ({"host": "robot.lan", "login": LOGIN}, "On robot.lan the console needs"),
+        ({"login": "short"}, "The login token must have at least 16 characters."),
+        ({"host": "0.0.0.0", "login": LOGIN, **TLS}, "On 0.0.0.0 --names must say"),
+        ({"names": ("robot lab",)}, "'robot lab' is neither an address nor the name of a machine."),
+        ({"names": ("robot.lab; script-src *",)}, "is neither an address nor the name of a machine."),
+        ({"host": ""}, "the console needs"),
     ],
 )
 def test_what_cannot_be_served_safely_is_refused(changed: dict[str, Any], said: str) -> None:
@@ -34,4 +42,23 @@ def test_loopback_needs_nothing(host: str) -> None:
 
 
 def test_secrets_are_not_in_what_is_printed() -> None:
-    assert "secret" not in repr(ConsoleSettings(approval_token="secret-a", login="secret-b"))
+    assert "secret" not in repr(ConsoleSettings(approval_token="secret-a", login="secret-b of length"))
+
+
+def test_only_names_of_the_console_are_its_hosts() -> None:
+    here = ConsoleSettings()
+    assert here.hosts(8080) == {"127.0.0.1:8080", "localhost:8080", "[::1]:8080"}
+    assert here.origins(8081) >= {"http://127.0.0.1:8081"}
+    far = ConsoleSettings(host="0.0.0.0", names=("Robot.lab", "192.0.2.7"), login=LOGIN, port=443, **TLS)
+    assert far.hosts(443) == {"robot.lab:443", "192.0.2.7:443", "robot.lab", "192.0.2.7"}
+    assert far.hosts(8081) == {"robot.lab:8081", "192.0.2.7:8081"}
+    assert far.address(8081) == "https://Robot.lab:8081"
+
+
+def test_both_processes_get_the_same_settings() -> None:
+    settings = ConsoleSettings(
+        host="0.0.0.0", names=("robot.lab",), login=LOGIN, approval_token="of approvals", runs_dir=Path("r s"), **TLS
+    )
+    assert ConsoleSettings.from_environment(settings.to_environment()) == settings
+    with pytest.raises(ToolError, match="started by toolhand console"):
+        ConsoleSettings.from_environment({})
