@@ -122,7 +122,7 @@ def _of_things(question: OpenQuestion, words: str, act: Act | None, last: OpenQu
     if isinstance(act, FollowUp) and act.kind == "other_one":
         same = last is not None and last.phrase == question.phrase and len(last.candidates) == len(points) == 2
         if same and chosen >= 0:
-            return _chosen(question, plain, 1 - chosen)
+            return _chosen(question, 1 - chosen)
         return _again(question, words)
     if isinstance(act, FollowUp) and act.kind not in ("choice", "not_that"):
         return _again(question, words)
@@ -132,7 +132,7 @@ def _of_things(question: OpenQuestion, words: str, act: Act | None, last: OpenQu
     except ToolError:
         meant = ()
     if isinstance(meant, int):
-        return _chosen(question, plain, meant)
+        return _chosen(question, meant)
     if another_command(words) is not None or (act is not None and not isinstance(act, Deed | FollowUp)):
         return Answered(other="drop")
     if not strip_politeness(Traced.join(tokenize(words)))[0].text.strip(" ,.?!"):
@@ -142,17 +142,30 @@ def _of_things(question: OpenQuestion, words: str, act: Act | None, last: OpenQu
     return Answered(tuple(commands)) if commands else _again(question, words)
 
 
-def _chosen(question: OpenQuestion, plain: str, index: int) -> Answered:
-    """The command about one of the candidates: at its point, or where that cannot be said by the words for it alone."""
-    candidate = question.candidates[index]
+def _chosen(question: OpenQuestion, index: int) -> Answered:
+    command = about(question, index)
+    return Answered((command,), index) if command else _again(question, question.candidates[index].words)
+
+
+def about(question: OpenQuestion, index: int) -> str:
+    """The command of a question about one of the things that it lets choose from; empty where none says that.
+
+    It names the thing by its point, or where that cannot be said by the words for it alone.
+    """
+    candidate, plain = question.candidates[index], question.phrase.removesuffix(" as the reference")
     point = "" if candidate.point is None else f"the {plain} at {at_point(candidate.point)}"
     sided = re.sub(r"\bone\b", plain, candidate.words, count=1)
-    commands = [_named(question, plain, each) for each in (point, sided)]
-    # "Take the can at (0.2, 0.5)" says where to put it.
-    commands += [f"pick up {each}" for each in (point, f"the {sided}") if each and _picks(question.command)]
+    # By its point first: "the far one" may be the near one by now. "Take the can at (0.2, 0.5)" says where to put it.
+    picks = _picks(question.command)
+    ways = [(point, point), (sided, f"the {sided}")]
+    commands = [
+        each
+        for words, named in ways
+        for each in (_named(question, plain, words), f"pick up {named}" * (picks and bool(named)))
+    ]
     commands = [each for each in commands if each and parses(each) is None]
     commands = [each for each in commands if _picks(each) or not _picks(question.command)]
-    return Answered(tuple(commands[:1]), index) if commands else _again(question, candidate.words)
+    return commands[0] if commands else ""
 
 
 def _picks(command: str) -> bool:

@@ -23,7 +23,7 @@ from agent_node.dialogue.clauses import parses
 from agent_node.dialogue.follow_ups import WHERE_IT_WAS, FollowUps
 from agent_node.dialogue.learning import learn, named_thing, note_failure, without_point
 from agent_node.dialogue.looking import LookPolicy, found
-from agent_node.dialogue.memory import OperatorMemory, RobotMemory, Spot, at_point
+from agent_node.dialogue.memory import POINTED, OperatorMemory, RobotMemory, Spot, at_point
 from agent_node.dialogue.naming import in_the_picture, named_again, resolved
 from agent_node.dialogue.questions import question_policy
 from agent_node.dialogue.sequences import steps_of
@@ -46,6 +46,20 @@ BACK_M = 0.01
 """A thing that is put back stands where it stood, up to this [m]; further off the answer says how far."""
 _HANDED = re.compile(r"\bover\b|\bto me\b")
 """Words of handing over that mean more than to pick up."""
+_HIDDEN = frozenset(
+    {
+        ErrorCode.OBJECT_NOT_FOUND,
+        ErrorCode.NOT_RECOGNISED,
+        ErrorCode.EMPTY_MASK,
+        ErrorCode.NO_DEPTH,
+        ErrorCode.NO_GRASP,
+        ErrorCode.IK_FAILED,
+        ErrorCode.PLAN_FAILED,
+        ErrorCode.PLACE_BLOCKED,
+        ErrorCode.OUT_OF_WORKSPACE,
+    }
+)
+"""Codes of what a hand over the table may bring about."""
 _A_BIT = re.compile(r"^(?:just )?(?:(?:a|another) (?:little )?(?:bit|little|lot)|slightly|much|even|then|and) ")
 """What may stand before a place that is said alone."""
 
@@ -152,12 +166,13 @@ class Doer:
         return steps
 
     def _lifted_first(self, act: SkillAct, said: str) -> list[str]:
-        """The steps of "hand over the can" where the hand is empty; none elsewhere."""
+        """The steps of "hand over the can" and of "lift the can a little" where the hand is empty; none elsewhere."""
         if self._robot.held is not None or act.thing in ("", "it", "that", "them"):
             return []
-        if act.name != "hand_over" or _HANDED.search(said.lower()) is None:
-            return []
-        return [f"pick up {the(act.thing.removeprefix('the '))}", "hand it over"]
+        handed = act.name == "hand_over" and _HANDED.search(said.lower()) is not None
+        # A pick lifts to the one height of the park position, which is more than a little.
+        then = "hand it over" if handed else "hold it a little above the table" if act.name == "lift_a_little" else ""
+        return [f"pick up {the(act.thing.removeprefix('the '))}", then] if then else []
 
     def _is_deed(self, act: SkillAct, said: str) -> bool:
         """Whether words of a skill are a plain command here: "give me the can" picks it up, where it is not held."""
@@ -204,8 +219,7 @@ class Doer:
         text = self._follow_ups.placed_where(seen.rstrip(" .!"))
         text = resolved(seen if text == seen.rstrip(" .!") else text, self._last_thing(), self._robot.held is not None)
         stood = self._spot_in(text) if taking_back else None
-        episode = self._run(text, None, self._robot.text())
-        turn.episodes.append(episode)
+        episode = self._from_home(text, turn)
         deed = learn(self._robot, text, episode, self._clock(), undone=taking_back)
         if not episode.success and episode.error_code not in (None, ErrorCode.AMBIGUOUS):
             note_failure(self._robot, text, str(episode.error_code), self._clock())
@@ -228,7 +242,27 @@ class Doer:
         else:
             where = "where it stood" if beside_m <= BACK_M else f"{100 * beside_m:.1f} cm beside where it stood"
             said_back = f"I have put the {operator.last_thing} back {where}."
-            turn.answers.append(said_back if back else episode.answer)
+            turn.answers.append(said_back if back else _plainly(episode.answer, operator.last_thing))
+
+    def _from_home(self, text: str, turn: TurnSoFar) -> Episode:
+        """Run a command from where the camera sees the table: a hand that a skill has left over it goes home first.
+
+        An empty one goes only where the command has failed: the command may be one that moves nothing.
+        """
+        robot = self._robot
+        if robot.over_table and robot.held is not None and parses(text) is None:
+            self._go_home(turn)
+        episode = self._run(text, None, robot.text())
+        turn.episodes.append(episode)
+        if robot.over_table and episode.error_code in _HIDDEN and not _has_moved(episode) and self._go_home(turn):
+            episode = self._run(text, None, robot.text())
+            turn.episodes.append(episode)
+        return episode
+
+    def _go_home(self, turn: TurnSoFar) -> bool:
+        turn.episodes.append(self._run("go home", skill_policy(SkillAct("park"), self._robot, self._protocol), ""))
+        learn(self._robot, "go home", turn.episodes[-1], self._clock())
+        return turn.episodes[-1].error_code is None
 
     def _with_verb(self, said: str) -> str:
         """A place alone goes on with the last thing: "a bit further left" is where to put it."""
@@ -251,6 +285,16 @@ class Doer:
     def seen(self, words: str) -> str:
         """Words with left and right as the camera sees them."""
         return in_the_picture(words, self._operator.whose_left == "robot")
+
+
+def _has_moved(episode: Episode) -> bool:
+    """Whether a motion of an episode was done."""
+    return any(record.motion and record.result.ok for record in episode.records)
+
+
+def _plainly(answer: str, thing: str) -> str:
+    """An answer without the point by which a thing was told from others."""
+    return re.sub(rf"(?<=\b{re.escape(thing)}) {POINTED.pattern[2:]}", "", answer) if thing else answer
 
 
 def _apart(spot: Spot | None, other: Spot | None) -> float:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 
 from agent_node.dialogue.acts import FollowUp
-from agent_node.dialogue.clauses import parses, with_reference, with_thing
+from agent_node.dialogue.answering import about
+from agent_node.dialogue.clauses import parses, with_thing
 from agent_node.dialogue.learning import without_point
 from agent_node.dialogue.memory import OperatorMemory, RobotMemory, at_point
 from agent_node.dialogue.undoing import last_deed, mark_undone, put_back, taken_back
@@ -146,18 +147,13 @@ class FollowUps:
                 'Say which, such as "not that: the left can".',
             )
         other = question.candidates[1 - operator.chosen]
-        operator.chosen = 1 - operator.chosen
-        if other.point is None:
-            return ["undo", other.words]
-        plain = question.phrase.removesuffix(" as the reference")
-        words = f"the {plain} at {at_point(other.point)}"
-        named = (
-            with_reference(question.command, plain, words)
-            if question.phrase != plain
-            else with_thing(question.command, words)
-        )
+        named = other.words if other.point is None else about(question, 1 - operator.chosen)
         if not named:
             raise ToolError(
                 ErrorCode.NOT_UNDERSTOOD, "I do not know which other one is meant.", "Say the whole command."
             )
-        return ["undo", named] if last_deed(self._robot) is not None else [named]
+        deed, before = last_deed(self._robot), about(question, operator.chosen)
+        operator.chosen = 1 - operator.chosen
+        # What was put down by another command since then stays.
+        stays = act.kind == "other_one" and self._robot.held is None and deed is not None and deed.said != before
+        return [named] if deed is None or (stays and other.point is not None) else ["undo", named]

@@ -14,6 +14,8 @@ from tool_nodes.toolbox.toolbox import CallRecord
 
 LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.GRIPPER_EMPTY, ErrorCode.NOT_HOLDING})
 """Errors after which the gripper is known to hold nothing."""
+STAYING = ("lift", "point_at", "hand_over")
+"""Skills that end with the hand elsewhere than at its park position."""
 WIDER_M = 0.005
 """Jaws that are so much wider than they held a thing have let it go [m]: ten times what a measured opening wavers."""
 
@@ -39,6 +41,9 @@ def learn(robot: RobotMemory, said: str, episode: Episode, now_s: float, undone:
     lifted = False
     for record in episode.records:
         result = record.result
+        if record.motion and result.ok:
+            skill = result.facts.get("skill")
+            robot.over_table = isinstance(skill, Mapping) and skill.get("name") in STAYING
         if result.error is not None:
             if record.motion and result.error.code in LOST and (lifted or held is not None):
                 noted = DoneDeed(said, "place", thing, before, None, False, result.error.code, now_s, undone)

@@ -74,10 +74,12 @@ class RobotMemory:
     Attributes:
         deeds: Deeds so far, the newest last.
         seen: Things that the newest pictures showed, the newest last.
+        over_table: A skill has left the hand over the table, where it hides things and is in the way.
     """
 
     deeds: list[DoneDeed] = field(default_factory=list)
     seen: list[SeenThing] = field(default_factory=list)
+    over_table: bool = False
 
     @property
     def held(self) -> DoneDeed | None:

@@ -43,9 +43,9 @@ WHAT_IT_DOES = (
 )
 """Answer to what it can do."""
 HELP = (
-    'Say in plain English what to do, for example "put the lemon in the bowl". If several things fit I ask; answer '
-    '"the left one" or "number 2". "Undo" takes the last step back, "go on" goes on with a plan, "why not" says what '
-    'went wrong, "what can you do" lists the rest.'
+    'Say in plain English what to do, for example "pick up the lemon" or "put it in the bowl". If several things fit '
+    'I ask; answer "the left one" or "number 2". "Undo" takes the last step back, "go on" goes on with a plan, "why '
+    'not" says what went wrong, "what can you do" lists the rest.'
 )
 """Answer to a call for help."""
 

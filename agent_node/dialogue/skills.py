@@ -69,6 +69,7 @@ class _Doing:
             "close_gripper": lambda: self._simply("robot.close_gripper", {}),
             "park": lambda: self._simply("robot.return_to_park", self._speed),
             "lift_a_little": self._lift,
+            "hold_low": self._hold_low,
             "point_at": self._point_at,
             "hand_over": self._hand_over,
             "upright": self._upright,
@@ -136,6 +137,27 @@ class _Doing:
             yield from self._require_held("lift it a little")
         yield from self._simply("robot.lift", {"distance_m": A_LITTLE_M, **self._speed})
 
+    def _hold_low(self) -> Script:
+        """Hold what was picked up a little above where it stood, or above free table where that is not known."""
+        yield from self._require_held("hold it a little above the table")
+        stood = self._memory.held.before if self._memory.held is not None else None
+        if stood is not None:
+            x, y = stood.point
+        else:
+            x, y = yield from self._free_table()
+        arguments = {"point": [x, y], "image_index": self._image, **self._speed}
+        [response] = yield ScriptStep("I lower it.", (ToolCall("robot.point_at", arguments),))
+        if not response.ok:
+            raise Done("I cannot hold it there.", _answer(response))
+        raise Done("It is a little above the table.", f"I hold {_it(self._held)} a little above the table.")
+
+    def _free_table(self) -> ScriptPart[PicturePoint]:
+        call = ToolCall("roborefer.detect_one", {"obj_name": FREE_TABLE, "image_index": self._image})
+        [response] = yield ScriptStep("Where is room for it?", (call,))
+        if not response.ok:
+            raise Done("There is no room.", f"{response.error}: {response.text}")
+        return response.points[0]
+
     def _point_at(self) -> Script:
         yield from self._look()
         x, y = yield from self._one(self._act.thing or "thing")
@@ -151,11 +173,7 @@ class _Doing:
 
     def _upright(self) -> Script:
         yield from self._require_held("put it upright")
-        call = ToolCall("roborefer.detect_one", {"obj_name": FREE_TABLE, "image_index": self._image})
-        [response] = yield ScriptStep("Where is room for it?", (call,))
-        if not response.ok:
-            raise Done("There is no room.", f"{response.error}: {response.text}")
-        x, y = response.points[0]
+        x, y = yield from self._free_table()
         yield from self._simply("robot.stand_upright", {"point": [x, y], "image_index": self._image})
 
     def _look_again(self) -> Script:
@@ -168,6 +186,11 @@ class _Doing:
         if not response.ok:
             raise Done("I cannot look closer.", _answer(response))
         raise Done("I have seen it from close up.", f"I have looked at the {bare(self._act.thing)} from the wrist.")
+
+
+def _it(held: str | None) -> str:
+    """What is held, by the words that it was grasped by."""
+    return f"the {bare(held)}" if held else "it"
 
 
 def _answer(response: Response) -> str:

@@ -155,6 +155,8 @@ def _worded(rest: str, asks: bool) -> FreeSpaceRequest | None:
         request = replace(place.request.naming(names), denied=condition.denied)
         read.append(replace(request, thing=_name(stood["thing"])) if stood else request)
     first = replace(read[0], also=tuple(read[1:]))
+    if thing and first.relation == "in" and not first.also:
+        return replace(first, thing=_name(thing["thing"]))
     if first.is_plain or not (asks or first.relation == "in") or (first.relation == "in" and not first.region):
         return None
     return replace(first, thing=_name(thing["thing"])) if thing else first

@@ -192,6 +192,7 @@ def free_space_phrase(request: FreeSpaceRequest | str, references: Sequence[str]
     if request.relation == "at" and not request.also:
         return place_words(request).removeprefix("on the ")
     if request.relation == "in":
-        return "inside" + place_words(request).removeprefix("in")
+        room = f"free room for {_the(request.thing)} " if request.thing else ""
+        return f"{room}inside{place_words(request).removeprefix('in')}"
     thing = f"for {_the(request.thing)} " if request.thing and request.relation != "moved" else ""
     return f"free table {thing}{place_words(request)}".replace("table on the table", "table anywhere")

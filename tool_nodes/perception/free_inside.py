@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from tool_nodes.perception.extents import distance_to_outline, outline, rectangle
+from tool_nodes.perception.extents import area, distance_to_outline, outline, rectangle
 from tool_nodes.perception.free_wishes import DIRECTIONS, WAYS, on_table
 from tool_nodes.perception.masks import window_of
 from tool_nodes.perception.surface import Surface, firm_pixels, solid_pixels
@@ -24,6 +25,17 @@ _LEVEL_SHARE = 0.8
 """Share of the patch that has to be level [-]; a round figure."""
 
 
+_SPARE_M = 0.008
+"""What is put beside a wall or another thing in a container keeps this away [m]: placing is uncertain by so much."""
+_GIVES_M = 0.008
+"""A thing in a container may be so much wider than the room that is seen [m]: it is let go of from above, and what
+stands there gives way."""
+_SOMETHING_PX = 30
+"""Pixels on the floor of a container that are a thing, and no noise at its walls [-]: a tenth of the smallest one's."""
+_SQUARE = 0.88
+"""A container whose outline fills this share of its rectangle has straight walls [-]: a disc fills 0.79."""
+
+
 def corners(surface: Surface, mask: BoolArray) -> FloatArray:
     """Convex outline (K, 2) of what pixels (H, W) show, from above [m]; fewer than three corners if nothing."""
     solid = solid_pixels(surface, mask)
@@ -34,8 +46,16 @@ def corners(surface: Surface, mask: BoolArray) -> FloatArray:
     return outline(surface.points[window][firm_pixels(surface, window, solid[window])][:, :2])
 
 
-def inside(surface: Surface, mask: BoolArray, name: str, region: str, frame: Frame) -> FloatArray:
-    """The point (3,) of a container's seen floor that is farthest from its walls and from what stands in it.
+def inside(
+    surface: Surface,
+    mask: BoolArray,
+    name: str,
+    region: str,
+    frame: Frame,
+    thing: FloatArray | None,
+    own: BoolArray | None,
+) -> FloatArray:
+    """The point (3,) of a container's seen floor where a thing has most room, or leaves most for another one.
 
     Args:
         surface: Surface that the picture shows.
@@ -43,6 +63,8 @@ def inside(surface: Surface, mask: BoolArray, name: str, region: str, frame: Fra
         name: How it is called.
         region: Part of it, see FreeSpaceRequest; empty for any.
         frame: Says how the camera stands.
+        thing: Outline (K, 2) of what is to go there, while it stands on the table [m]; None where that is not seen.
+        own: Its pixels (H, W).
 
     Raises:
         ToolError: NO_DEPTH where it is not seen; PLACE_BLOCKED for what is no container, is full or too narrow, or has
@@ -56,22 +78,24 @@ def inside(surface: Surface, mask: BoolArray, name: str, region: str, frame: Fra
             ErrorCode.NO_DEPTH, f"There is no depth on the {name}, so its inside is unknown.", "Look again."
         )
     window = window_of(mask)
-    points, own = surface.points[window], solid_pixels(surface, mask)[window]
+    points, solid = surface.points[window], solid_pixels(surface, mask)[window]
     depth = -distance_to_outline(points[:, :, :2], rim_outline)
     interior = (depth > 0.015) & np.isfinite(points[:, :, 2])
+    if own is not None:
+        interior &= ~own[window]
     heights = points[:, :, 2]
     floor = float(np.quantile(heights[interior], 0.1)) if interior.any() else np.inf
-    rim = float(np.quantile(heights[own], 0.9))
+    rim = float(np.quantile(heights[solid], 0.9))
     if not rim - floor > 0.02:
         raise ToolError(ErrorCode.PLACE_BLOCKED, f"The {name} is not open at the top, so nothing fits in it.")
     bare = interior & mask[window] & (heights < floor + 0.012)
-    blocked = (depth > 0.015) & (heights > floor + 0.012) & (heights > -1.0)
-    taken = points[blocked][:, :2]
+    taken = points[interior & (heights > floor + 0.012)][:, :2]
+    stands = points[interior & ~mask[window] & (heights > floor + 0.012)]
     if not bare.any():
         raise ToolError(ErrorCode.PLACE_BLOCKED, f"The floor of the {name} cannot be seen, it is full or hidden.")
     candidates = points[bare][::3]
     room = -distance_to_outline(candidates[None, :, :2], rim_outline)[0] - 0.005
-    centre = rectangle(rim_outline)[0]
+    centre, sides, yaw = rectangle(rim_outline)
     crowd = cKDTree(taken).query(candidates[:, :2])[0] if len(taken) else np.full(len(candidates), np.inf)
     if room.max() < 0.03:
         raise ToolError(ErrorCode.PLACE_BLOCKED, f"The {name} is too narrow for the gripper to put something in.")
@@ -82,9 +106,55 @@ def inside(surface: Surface, mask: BoolArray, name: str, region: str, frame: Fra
         score = np.where(beyond >= _OFF_MIDDLE_M, score + 2.0 * np.minimum(beyond, 2 * _OFF_MIDDLE_M), -np.inf)
     if not np.isfinite(score).any():
         raise ToolError(ErrorCode.PLACE_BLOCKED, f"There is no room in the {region} of the {name}.")
+    if thing is not None and len(thing) >= 3:
+        width, length = (float(side) for side in rectangle(thing)[1][::-1])
+        if len(stands) >= _SOMETHING_PX:
+            free = np.minimum(room, np.linalg.norm(candidates[:, None, :2] - _thinned(stands), axis=2).min(axis=1))
+            if np.where(np.isfinite(score), free, 0.0).max() < width / 2 - _GIVES_M:
+                raise ToolError(ErrorCode.PLACE_BLOCKED, f"There is no room left in the {name} for that.")
+            score = np.where(np.isfinite(score), np.minimum(free, length / 2 + _SPARE_M) - 0.1 * offset, -np.inf)
+        elif not region and area(rim_outline) > _SQUARE * sides[0] * sides[1]:
+            score = _leaving_room(
+                score,
+                candidates[:, :2] - centre,
+                np.minimum(room, crowd + _SPARE_M),
+                length,
+                float(sides[0]),
+                yaw,
+                frame,
+            )
     best = candidates[int(np.argmax(score))].astype(float)
     best[2] += surface.table_z(best[0], best[1])
     return best
+
+
+def _thinned(points: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Some (M, 2) of many points (N, 3), enough to tell where they are."""
+    return points[:: max(1, len(points) // 200), :2]
+
+
+def _leaving_room(
+    score: FloatArray, offsets: FloatArray, room: FloatArray, length: float, long: float, yaw: float, frame: Frame
+) -> FloatArray:
+    """The scores (N,) of an empty bin's floor by which one more thing as long fits beside the first, where it can.
+
+    Args:
+        score: Scores (N,) without that.
+        offsets: Cells (N, 2) from the middle of the bin [m].
+        room: Their distances (N,) from its walls and from what may be noise at them [m].
+        length: Longer side of the thing [m].
+        long: Longer side of the bin [m].
+        yaw: Direction of that [rad].
+        frame: Says how the camera stands.
+    """
+    spared = room >= length / 2 + _SPARE_M
+    if not spared.any() or 2 * length + 2 * _SPARE_M > long:
+        return score
+    along = np.array([np.cos(yaw), np.sin(yaw)])
+    # At the near end it hides the least of the floor that is left.
+    along = along if along @ on_table(frame, DIRECTIONS["in_front_of"]) >= 0.0 else -along
+    across = np.abs(offsets @ np.array([-along[1], along[0]]))
+    return np.where(spared, offsets @ along - across, -np.inf)
 
 
 def on_top(surface: Surface, mask: BoolArray, name: str) -> FloatArray:

@@ -109,7 +109,8 @@ def find_free_space(
     _check(frame, request, masks)
     surface = find_surface(frame)
     if request.relation == "in":
-        return _pixel(frame, inside(surface, masks[0], request.references[0], request.region, frame))
+        edge = None if thing is None else corners(surface, thing)
+        return _pixel(frame, inside(surface, masks[0], request.references[0], request.region, frame, edge, thing))
     if request.relation == "on":
         return _pixel(frame, on_top(surface, masks[0], request.references[0]))
     if request.relation == "at":

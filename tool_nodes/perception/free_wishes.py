@@ -6,7 +6,7 @@ A wish is an array over the cells: 0 is ideal, 1 still right, more is worse, inf
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +27,14 @@ _GOOD_ANGLE = np.radians(22.0)
 
 _DOUBT_M = 0.016
 """Seeing and placing are not exact enough closer than this to the bounds of a direction, 45 degrees either side [m]."""
+
+_QUARTER = np.radians(45.0)
+"""Half of the quarter that a direction by itself means [rad]."""
+_SIDE_BEGINS_M = 0.02
+"""A side of a thing that is one of several conditions begins so far from the line through its middle [m]: placing is
+uncertain by 8 mm, and people call nothing less a side."""
+_LOOSELY_M = 0.32
+"""Farthest from the edge of each thing where a place has several conditions [m]: a quarter of the table's width."""
 
 _BETWEEN_SHARE = (0.2, 0.8)
 """A place between two things lies within these shares of the way from one to the other [-]; a round figure."""
@@ -105,15 +113,29 @@ def wish(
     def things(begin: int, count: int) -> list[Footprint]:
         return [thing for group in groups[begin : begin + count] for thing in group]
 
-    own = len(request.references)
-    total = _wish(request, xy, things(0, own), moved, frame, widest)
-    for part in request.also:
+    several = any(not part.denied for part in request.also)
+    own, total = 0, np.zeros(xy.shape[:2])
+    for part in (replace(request, also=()), *request.also):
         meant, own = things(own, len(part.references)), own + len(part.references)
         if part.denied:
             total[_holds(part, xy, meant, moved, frame)] = np.inf
+        elif several and part.relation in DIRECTIONS and part.distance_m is None:
+            total = total + _on_side(part, xy, meant, frame)
         else:
             total = total + _wish(part, xy, meant, moved, frame, widest)
     return total
+
+
+def _on_side(request: FreeSpaceRequest, xy: FloatArray, things: Sequence[Footprint], frame: Frame) -> FloatArray:
+    """The wish of one of several conditions: anywhere on a side of each thing and not far from it."""
+    direction = on_table(frame, DIRECTIONS[request.relation])
+    cost = np.zeros(xy.shape[:2])
+    for thing in things:
+        gap = distance_to_outline(xy, thing.outline)
+        angle = _angle(xy - thing.centre, direction)
+        cost += (angle / _QUARTER) ** 2 + np.maximum(gap - _BESIDE_M[1], 0.0) / _BESIDE_M[1]
+        cost[((xy - thing.centre) @ direction < _SIDE_BEGINS_M) | (gap < _BESIDE_M[0]) | (gap > _LOOSELY_M)] = np.inf
+    return cost
 
 
 def _wish(

@@ -74,7 +74,8 @@ class Command:
         """
         words = [reference.text for reference in self.references] if names is None else list(names)
         if self.form is None:
-            return FreeSpaceRequest(self.relation or "anywhere", tuple(words))  # type: ignore[arg-type]
+            inside = thing or "" if self.relation == "in" else ""
+            return FreeSpaceRequest(self.relation or "anywhere", tuple(words), thing=inside)  # type: ignore[arg-type]
         if thing is None:
             thing = self.target.text if self.target is not None and self.relation == "moved" else ""
         return self.form.naming(words, thing)

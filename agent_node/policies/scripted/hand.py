@@ -66,6 +66,38 @@ def is_called(phrase: NounPhrase, called: str) -> bool:
     return phrase.excluded is None and bool(may_be) and may_be <= fitting
 
 
+def renamed(command: Command, called: str | None) -> NounPhrase | None:
+    """The words of a command to place a thing that may be what is held: what was grasped as "the fruit" as "the apple".
+
+    They are, where a picture shows no other thing on the table that they mean. None where they cannot be.
+    """
+    thing = command.target or command.held_as
+    if not called or thing is None or command.action == "pick" or thing.selectors or thing.relation or thing.excluded:
+        return None
+    try:
+        known = parse_noun_phrase(called)
+    except ToolError:
+        return None
+    return thing if _products(known.words, known.head) & _products(thing.words, thing.head) else None
+
+
+def left_in_hand(wrong: bool, lost: bool, named: bool, name: str) -> str:
+    """What the gripper holds after a failure with a thing in it, in words.
+
+    Args:
+        wrong: It is another thing than was meant.
+        lost: It has slipped out.
+        named: It is known what it is.
+        name: What it is called.
+    """
+    if wrong:
+        return f"the gripper still holds what it lifted ({TO_EMPTY_IT})"
+    if lost:
+        return "the gripper holds nothing"
+    held = f"the gripper still holds {name}" if named else "whatever the gripper held it may still hold"
+    return f"{held} ({TO_EMPTY_IT})"
+
+
 def _products(words: Sequence[str], head: str) -> frozenset[str]:
     """Names of the products that words with a head noun may mean."""
     for near_synonyms in (False, True):

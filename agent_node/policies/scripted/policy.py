@@ -15,7 +15,7 @@ from agent_node.policies.scripted import wording
 from agent_node.policies.scripted.answers import with_place, with_two
 from agent_node.policies.scripted.asking import OperatorDialogue, where_of, which_side, which_two
 from agent_node.policies.scripted.commands import Command, parse_command
-from agent_node.policies.scripted.hand import TO_EMPTY_IT, of_what_is_held
+from agent_node.policies.scripted.hand import left_in_hand, of_what_is_held, renamed
 from agent_node.policies.scripted.points import at, near, nearest, still_there, the, untried
 from agent_node.policies.scripted.steps import (
     BEFORE_MOTION,
@@ -193,14 +193,9 @@ class _Episode:
     def failure(self, code: ErrorCode, sentence: str) -> str:
         """A coded answer that says what happened and what is held now."""
         unknown = code in (ErrorCode.EXECUTION_FAILED, ErrorCode.TIMEOUT, ErrorCode.CONTROLLER_FAULT, ErrorCode.STOPPED)
-        if self._wrong:
-            held = f"the gripper still holds what it lifted ({TO_EMPTY_IT})"
-        elif self.holding and code in LOST and self._command.target is None:
-            held = "the gripper holds nothing"
-        elif self.holding and self._command.target is None and not self._called:
-            held = f"whatever the gripper held it may still hold ({TO_EMPTY_IT})"
-        elif self.holding:
-            held = f"the gripper still holds {self._name} ({TO_EMPTY_IT})"
+        if self.holding:
+            known = self._command.target is not None or bool(self._called)
+            held = left_in_hand(self._wrong, code in LOST and self._command.target is None, known, self._name)
         elif unknown and self._segmented:
             held = "check the gripper before the next command"
         else:
@@ -222,16 +217,21 @@ class _Episode:
         self._image = responses[0].image_index if responses[0].image_index is not None else 0
         self._segmented = False
         if not self._hand_seen:
-            self._take_in(responses[0].held)
+            yield from self._take_in(responses[0].held)
 
-    def _take_in(self, called: str | None) -> None:
+    def _take_in(self, called: str | None) -> Script:
         """What the first look says of the hand. Raises Done where the command is not of what it holds."""
         self._hand_seen, self._called = True, called or ""
         try:
             self._command = of_what_is_held(self._command, called)
         except ToolError as error:
-            answer = f"{error.code}: {error.message} Nothing has moved. {error.hint}"
-            raise Done("The hand is full, and that is not what the command is about.", answer) from error
+            other = renamed(self._command, called)
+            if other is not None:  # what stands on the table cannot be what is held
+                [seen] = yield ScriptStep(f"Is {the(other.text)} what I hold?", (self._detect(other.text),))
+            if other is None or seen.error is not ErrorCode.OBJECT_NOT_FOUND:
+                answer = f"{error.code}: {error.message} Nothing has moved. {error.hint}"
+                raise Done("The hand is full, and that is not what the command is about.", answer) from error
+            self._command = replace(self._command, target=None, held_as=other)
         self.holding = self._command.target is None
 
     def _require(self, responses: Sequence[Response], doing: str) -> None:
@@ -259,7 +259,7 @@ class _Episode:
         sides = bool(target and any(s.positional for s in target.selectors))
         calls = [self._detect(phrase.text) for phrase in wanted]
         calls += [self._detect(name) for name in self._named_references()]
-        heeded = bool(target and wording.needs_thing(command.form))
+        heeded = bool(target and wording.needs_thing(command))
         calls += [self._ask_spot()] if command.action == "place" and not heeded else []
         calls += [self._detect(target.plain)] if target and sides else []
         asides = command.asides
@@ -427,7 +427,7 @@ class _Episode:
         fresh = responses[0].points[0] if responses[0].points and stays and seen else None
         if kept and responses[0].error in NO_PLACE:
             raise unmet(f"place {self._name} {self._where}", responses[0])
-        best = fresh or self._spot
+        best = self._spot if fresh and self._spot and self._command.relation == "in" else fresh or self._spot
         beside = [point for group in self._references for point in group]
         middle = (sum(x for x, _ in beside) / len(beside), sum(y for _, y in beside) / len(beside)) if beside else best
         spot = best and middle and untried(best, middle, self._failed_spots, partial(self._stays, beside))

@@ -35,9 +35,9 @@ def pointable(reference: NounPhrase, relation: str | None) -> str:
     return f"leftmost {reference.plain}" if reference.indefinite and bare else reference.text
 
 
-def needs_thing(form: FreeSpaceRequest | None) -> bool:
-    """True for a place on the table for which it matters where the thing that is to go there stands now."""
-    return form is not None and form.relation not in ("in", "on", "at")
+def needs_thing(command: Command) -> bool:
+    """True for a place for which it matters how large the thing is that is to go there, or where it stands now."""
+    return command.relation == "in" or (command.form is not None and command.form.relation not in ("in", "on", "at"))
 
 
 def is_measured(form: FreeSpaceRequest | None) -> bool:

@@ -116,3 +116,11 @@ def test_to_hold_still_moves_nothing_and_to_look_again_takes_a_picture(empty: St
     assert [record.name for record in again.records] == ["robot.capture_image"]
     assert asked(empty, "look_again", "the red box").answer == "I have looked at the red box from the wrist."
     assert only_answers(skill_policy(SkillAct("hold_still"), HELD, load_protocol("spacetools")))
+
+
+def test_what_is_held_low_is_a_little_above_where_it_stood(full: Station) -> None:
+    episode = asked(full, "hold_low", "it", held=True)
+    assert episode.success, episode.answer
+    block = full.world.snapshot().objects["toy_block_1"]
+    assert block.touching == {"gripper"}
+    assert 0.02 < block.position_m[2] < 0.15

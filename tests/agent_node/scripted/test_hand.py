@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_node.policies.scripted.commands import parse_command
-from agent_node.policies.scripted.hand import is_called, of_what_is_held
+from agent_node.policies.scripted.hand import is_called, of_what_is_held, renamed
 from agent_node.policies.scripted.transcript import Response
 from tests.agent_node.scripted.test_scripted import TextWorld, item, run
 from tool_nodes.language.phrases import parse_noun_phrase
@@ -119,3 +119,11 @@ def test_with_a_full_hand_nothing_moves_for_another_thing(sentence: str) -> None
     assert answer.startswith("ALREADY_HOLDING: The gripper holds the baseball")
     assert 'Say "put it down"' in answer
     assert world.names() == ["robot.capture_image"] + ["robot.get_depth_with_pointcloud"] * ("drop" not in sentence)
+
+
+def test_another_name_for_what_is_held_is_one_that_it_may_have() -> None:
+    assert renamed(parse_command("put the apple down"), "round fruit") is not None
+    assert renamed(parse_command("put the honey down"), "round fruit") is None
+    assert renamed(parse_command("put the left apple down"), "round fruit") is None
+    assert renamed(parse_command("pick up the apple"), "round fruit") is None
+    assert renamed(parse_command("put the apple down"), None) is None

@@ -138,6 +138,32 @@ def test_in_a_container_keeps_off_what_is_in_it() -> None:
     assert np.linalg.norm(xyz[:2] - [0.48, 0.04]) > 0.04
 
 
+TWO_BALLS = (("black bin", 0.48, 0.0), ("baseball", 0.45, -0.3), ("baseball", 0.45, 0.3))
+
+
+def test_the_first_thing_in_a_bin_leaves_room_for_another_one() -> None:
+    _, frame = arranged(*TWO_BALLS)
+    xy = asked(frame, FreeSpaceRequest("in", ("thing 0",), thing="thing 1"), 0, thing=1)[:2]
+    radius = load_catalogue()["baseball"].size_m[0] / 2
+    width, length = load_catalogue()["black bin"].size_m[:2]
+    aside, along = np.abs(xy - (0.48, 0.0))
+    assert aside + radius < width / 2 - 0.004
+    assert along + radius < length / 2 - 0.004
+    assert length / 2 - 0.004 + along - radius > 2 * radius
+
+
+def test_a_thing_for_which_no_room_is_left_in_a_bin_is_refused_before_it_moves() -> None:
+    scene, _ = arranged(*TWO_BALLS)
+    ball = load_catalogue()["baseball"].size_m[2]
+    full = (
+        PlacedObject(f"inner_{k}", "baseball", (0.48, y, 0.004 + ball / 2), 0.0) for k, y in enumerate((-0.04, 0.04))
+    )
+    _, frame = rendered(replace(scene, objects=(*scene.objects, *full)))
+    with pytest.raises(ToolError, match="no room left in the thing 0") as caught:
+        asked(frame, FreeSpaceRequest("in", ("thing 0",), thing="thing 1"), 0, thing=1)
+    assert caught.value.code is ErrorCode.PLACE_BLOCKED
+
+
 def test_nothing_goes_into_a_closed_box() -> None:
     _, frame = arranged(("red box", 0.45, 0.0))
     with pytest.raises(ToolError, match="not open") as error:
@@ -285,6 +311,16 @@ def test_what_must_not_hold_leaves_another_side() -> None:
     behind = FreeSpaceRequest("behind", ("thing 1",), denied=True)
     x, y = asked(frame, FreeSpaceRequest("next_to", ("thing 1",), also=(behind,)), 1, 1)[:2]
     assert not x < 0.45 - abs(y - 0.22)
+
+
+def test_of_two_sides_each_is_a_half_of_the_table_and_not_far() -> None:
+    _, frame = arranged(*TABLE)
+    front = FreeSpaceRequest("in_front_of", ("thing 2",))
+    x, y = asked(frame, FreeSpaceRequest("left_of", ("thing 1",), also=(front,)), 1, 2)[:2]
+    assert y < 0.20
+    assert x > 0.52
+    assert np.hypot(x - 0.45, y - 0.22) < 0.40
+    assert np.hypot(x - 0.50, y + 0.22) < 0.40
 
 
 def test_a_part_of_a_container_is_inside_it() -> None:
