@@ -32,6 +32,7 @@ from agent_node.events import ANSWER_DEADLINE_S
 from agent_node.policies import registry
 from agent_node.protocol import load_protocol
 from agent_node.ros.answers import AnswerDesk
+from agent_node.ros.pointing import candidate_messages, points_of
 from agent_node.ros.record import GraphRecord
 from agent_node.ros.spoken_goal import CommandSetup, MakePolicy, MakeToolbox, RunningCommand, SpokenGoal
 from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
@@ -220,6 +221,7 @@ class CommandNode(Node):
             raise invalid(f"mode must be {allowed}, got {mode[:80]!r}.")
         if watch.halted:
             raise watch.error
+        pointed = points_of(request.pointed)
         dialogue, forgotten = self._sessions.of(request.session)
         if forgotten:
             self._stops.pop(forgotten, None)
@@ -231,13 +233,20 @@ class CommandNode(Node):
         if self._latch.stops != self._stops.get(request.session, self._latch.stops):
             dialogue.note_stop()  # after the last words
         self._stops[request.session] = self._latch.stops
-        turn = say_and_ask(dialogue, request.text, spoken.ask) if spoken.asks else dialogue.say(request.text)
+        turn = (
+            say_and_ask(dialogue, request.text, spoken.ask, pointed)
+            if spoken.asks
+            else dialogue.say(request.text, pointed)
+        )
         self._end(goal, turn.success)
         code = "" if turn.error_code is None else str(turn.error_code)
         answer = f"{turn.answer} {spoken.told}".rstrip()
         self.get_logger().info(f"Has answered: {answer[:200]!r}")
+        candidates = () if turn.question is None or spoken.unanswered else turn.question.candidates
         return RunCommand.Result(
-            status=ToolStatus(success=turn.success, error_code=code, message=answer), answer=answer
+            status=ToolStatus(success=turn.success, error_code=code, message=answer),
+            answer=answer,
+            candidates=candidate_messages(candidates),
         )
 
     def _begin(self, robot: RobotMemory, operator: OperatorMemory, kept: tuple[MemoryFile, ...]) -> Dialogue:

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from agent_node.dialogue.memory import at_point
 from agent_node.events import (
     LONGEST_ANSWER,
     CallRefused,
@@ -371,5 +372,5 @@ def _arguments(arguments: object) -> str:
 
 def _points_text(pointed: Sequence[PointedPoint]) -> str:
     """Points as they stand beside the sentence: "1 at (0.412, 0.530)"."""
-    shown = [f"{each.label or k} at ({each.point[0]:.3f}, {each.point[1]:.3f})" for k, each in enumerate(pointed, 1)]
+    shown = [f"{each.label or k} at {at_point(each.point)}" for k, each in enumerate(pointed, 1) if each.point]
     return ", ".join(shown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent_node.dialogue.acts import Act, Deed, FollowUp, QuestionAct, SmallTalk
 from agent_node.dialogue.clauses import parses, with_place, with_reference, with_thing
@@ -61,8 +61,8 @@ def question_of(
     """
     asked = _WHICH.match(episode.answer)
     found = [
-        Choice(match[1].strip().removeprefix("or ")[:_NAMES], _found_at(episode, (float(match[2]), float(match[3]))))
-        for match in _CANDIDATE.finditer(episode.answer)
+        replace(each, point=None if each.point is None else _found_at(episode, each.point))
+        for each in choices_in(episode.answer)
     ]
     if asked is None or len(found) < 2:
         return OpenQuestion(episode.answer, command, asked_s)
@@ -71,6 +71,14 @@ def question_of(
     text = f"Which {named} do you mean: {', '.join(listed[:-1])} or {listed[-1]}?"
     text += f' Answer such as "{shown(found[0].words)}" or "number 2".'
     return OpenQuestion(text, command, asked_s, named, tuple(found))
+
+
+def choices_in(text: str) -> tuple[Choice, ...]:
+    """The things that the text of a question lets choose from, as far as it says their points; in its order."""
+    return tuple(
+        Choice(match[1].strip().removeprefix("or ")[:_NAMES], (float(match[2]), float(match[3])))
+        for match in _CANDIDATE.finditer(text)
+    )
 
 
 def which_command(commands: Sequence[str], asked_s: float, left: Sequence[str] = ()) -> OpenQuestion:

@@ -29,8 +29,10 @@ from agent_node.dialogue.learning import without_point
 from agent_node.dialogue.memory import ANSWER_WITHIN_S, OpenQuestion, OperatorMemory, RobotMemory
 from agent_node.dialogue.memory_file import MemoryFile
 from agent_node.dialogue.naming import resolved
+from agent_node.dialogue.pointing import answer_at, bound
 from agent_node.dialogue.reading import read
 from agent_node.episode import Episode
+from agent_node.pointed import PointedPoint
 from agent_node.policies.scripted.commands import parse_command
 from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.results import ErrorCode, ToolError, invalid
@@ -99,8 +101,12 @@ class Dialogue:
         written = protocol or load_protocol("spacetools")
         self._doer = Doer(run, self.robot, self.operator, check, written, clock)
 
-    def say(self, words: str) -> DialogueTurn:
+    def say(self, words: str, pointed: Sequence[PointedPoint] = ()) -> DialogueTurn:
         """Carry out what the operator says, to its end. Never raises for what was said or what a tool did.
+
+        Args:
+            words: The utterance.
+            pointed: Points of the scene camera's picture that its words mean, such as "this one" and "here", in order.
 
         Raises:
             ToolError: INVALID_ARGUMENT while an earlier utterance is carried out, and for a kept file that is damaged;
@@ -112,7 +118,7 @@ class Dialogue:
             self._pausing.clear()
             turn = TurnSoFar()
             with self._kept_up():
-                self._hear(words, turn)
+                self._hear_pointing(words, pointed, turn)
             operator = self.operator
             answer = " ".join(part for part in turn.answers if part).strip()
             return DialogueTurn(
@@ -161,6 +167,17 @@ class Dialogue:
         return f"I have waited {ANSWER_WITHIN_S:.0f} s for an answer and closed my question."
 
     # ---- What is heard ----
+
+    def _hear_pointing(self, words: str, pointed: Sequence[PointedPoint], turn: TurnSoFar) -> None:
+        """Hear words after their points have been put in; asked about where those do not fit."""
+        question = self.operator.question
+        chosen = answer_at(words, pointed) if question is not None and question.candidates else ""
+        try:
+            said = chosen or bound(words, pointed)
+        except ToolError as error:
+            turn.fail(error.code, str(error))
+            return
+        self._hear(said, turn)
 
     def _hear(self, words: str, turn: TurnSoFar) -> None:
         closed = self.close_old_question()

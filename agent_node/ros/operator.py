@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ from agent_node.events import (
     ToolCalled,
     nobody,
 )
+from agent_node.pointed import PointedPoint
+from agent_node.ros.pointing import candidates_of, point_message
 from agent_node.runs.index import MAX_RESULT_BYTES
 from tool_nodes import plain_json
 from tool_nodes.files import read_file
@@ -95,7 +98,7 @@ class StepNarrator:
         if step.note:
             self._listener(NoteAdded(step.note))
         if step.question:
-            self._listener(OperatorQuestion(step.question))
+            self._listener(question_in(step))
         if step.answer:
             self._listener(OperatorAnswer(step.answer))
 
@@ -115,6 +118,7 @@ class Operator:
         run_dirs: Folders of all commands that the last words became.
         as_said: The last words became one command, word for word.
         answers: Answers to the questions of the last command.
+        candidates: Things that the question lets choose from that waits for the next words, in their order.
     """
 
     def __init__(self, link: RosLink, listener: Listener, ask: Ask = nobody, session: str = "") -> None:
@@ -130,17 +134,28 @@ class Operator:
         self.run_dir: Path | None = None
         self.run_dirs: list[Path] = []
         self.as_said = False
+        self.candidates: tuple[PointedPoint, ...] = ()
+
+    def close(self) -> None:
+        """Listen to nothing any more."""
+        self._client.destroy()
+        self._link.node.destroy_client(self._answering)
 
     def cancel(self) -> None:
         """Cancel the command that runs. May be called in a signal handler."""
         self._cancelled.set()
 
-    def carry_out(self, text: str) -> Episode:
-        """Send what the operator says and wait for its end. What the agent did in between stays in its reports."""
+    def carry_out(self, text: str, pointed: Sequence[PointedPoint] = ()) -> Episode:
+        """Send what the operator says and wait for its end. What the agent did in between stays in its reports.
+
+        Args:
+            text: The words.
+            pointed: Points of the scene camera's picture that words such as "this one" and "here" mean, in order.
+        """
         episode = Episode(text, [], [], Session())
         began = time.monotonic()
         self._answer, self.run_dir, self.run_dirs, self.answers = None, None, [], []
-        self.as_said = False
+        self.as_said, self.candidates = False, ()
         steps = StepNarrator(self._listener)
 
         def on_feedback(feedback: Any) -> None:
@@ -151,7 +166,12 @@ class Operator:
         try:
             outcome = run_goal(
                 self._client,
-                RunCommand.Goal(text=text, answers=self._ask is not nobody, session=self._session),
+                RunCommand.Goal(
+                    text=text,
+                    answers=self._ask is not nobody,
+                    session=self._session,
+                    pointed=[point_message(each) for each in pointed],
+                ),
                 ACTION,
                 self._link.deadlines,
                 on_feedback=on_feedback,
@@ -166,6 +186,7 @@ class Operator:
             episode.error_code = ErrorCode(code) if code in set(ErrorCode) else None
             self.run_dir = Path(answer.run_dir) if answer.run_dir else None
             self.run_dirs = [Path(folder) for folder in answer.run_dirs]
+            self.candidates = candidates_of(answer.candidates)
             self.as_said = len(self.run_dirs) == 1 and not any(step.sentence for step in answer.steps)
             for step in answer.steps:
                 steps.hear(step)
@@ -177,7 +198,7 @@ class Operator:
     def _answer_question(self, step: Any) -> None:
         """Put the question of a step, and send the answer; without one the command ends with its question."""
         try:
-            answer = self._ask(OperatorQuestion(step.question))
+            answer = self._ask(question_in(step))
             request = AnswerQuestion.Request(step=step.number, session=self._session)
             if answer is not None:
                 self.answers.append(answer)
@@ -196,6 +217,14 @@ class Operator:
             return document
         turns, calls = (0, 0) if self._answer is None else (self._answer.turns, self._answer.tool_calls)
         return {"transport": "ros", "turns": turns, "tool_calls": calls, "truth": None}
+
+
+def question_in(step: Any) -> OperatorQuestion:
+    """The question of a toolhand_interfaces/CommandStep; without candidates where those cannot be read."""
+    try:
+        return OperatorQuestion(step.question, candidates=candidates_of(step.candidates))
+    except ToolError:
+        return OperatorQuestion(step.question)
 
 
 def _call_of(step: Any) -> ToolCall | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from toolhand_interfaces.msg import CommandStep
 
 from agent_node.agent import Agent
 from agent_node.conversation_settings import ConversationSettings
+from agent_node.dialogue.answering import choices_in
 from agent_node.dialogue.memory import OpenQuestion
 from agent_node.episode import Episode
 from agent_node.events import Ask, OperatorAnswer, nobody
@@ -30,6 +32,7 @@ from agent_node.policy import Policy, takes_answers
 from agent_node.protocol import Protocol
 from agent_node.ros.answers import AnswerDesk
 from agent_node.ros.joint_log import JointLog
+from agent_node.ros.pointing import candidate_messages, points_of
 from agent_node.ros.progress import TurnProgress
 from agent_node.ros.record import GraphRecord, as_text, safety_lines, up_command
 from agent_node.runs.folder import SAFETY_FILE, encode, new_run_dir, time_now, write_atomically
@@ -160,7 +163,12 @@ class SpokenGoal:
         """
         setup = self._setup
         run_dir = new_run_dir(setup.runs_dir)
-        about = {**setup.about, "policy": self.mode if policy is None else policy.name, "began": time_now()}
+        about = {
+            **setup.about,
+            **self._pointed(),
+            "policy": self.mode if policy is None else policy.name,
+            "began": time_now(),
+        }
         attempted = setup.others.attempts()
         try:
             with self._tools_node() as node:
@@ -204,6 +212,11 @@ class SpokenGoal:
         result.run_dirs = [str(folder.absolute()) for folder in self.run_dirs]
         result.run_dir = result.run_dirs[-1] if self.run_dirs else ""
 
+    def _pointed(self) -> dict[str, Any]:
+        """What was pointed at, as an entry of the result of a command; none where nothing was."""
+        points = points_of(self._request.pointed)
+        return {"pointed": [dataclasses.asdict(each) for each in points]} if points else {}
+
     @contextlib.contextmanager
     def _tools_node(self) -> Iterator[Node]:
         node = self._setup.node
@@ -244,7 +257,7 @@ class SpokenGoal:
         """See `AskOperator`: put a question of the dialogue, as a step; None also where it was put in vain before."""
         if self.unanswered or self.stopped():
             return None
-        self._send(CommandStep(question=question.text))
+        self._send(CommandStep(question=question.text, candidates=candidate_messages(question.candidates)))
         answer = self._answer()
         if answer is None:
             return None
@@ -270,6 +283,8 @@ class SpokenGoal:
     def _publish(self, step: CommandStep, picture: NDArray[np.uint8] | None) -> None:
         """Publish a step for the operator, and its picture for viewers."""
         self.steps.append(step)
+        if step.question and not step.candidates:
+            step.candidates = candidate_messages(choices_in(step.question))
         if step.question and self.asks:
             self._setup.answers.expect(step.number, self._request.session)
         pictures = self._setup.pictures

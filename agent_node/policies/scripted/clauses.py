@@ -57,4 +57,6 @@ def same_thing(thing: NounPhrase, target: NounPhrase) -> bool:
     said = (thing.selectors, thing.relation, thing.references, thing.excluded, thing.details)
     known = (target.selectors, target.relation, target.references, target.excluded, target.details)
     words = {stem(word) for word in thing.words}
+    if thing.point not in (None, target.point):
+        return False
     return words <= {stem(word) for word in target.words} and (said == known or said == ((), None, (), None, ()))

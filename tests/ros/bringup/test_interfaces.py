@@ -69,7 +69,7 @@ def test_the_service_of_a_motion_is_its_action_without_feedback(name: str) -> No
 
 def test_a_command_reports_each_step_and_answers_with_text_and_status() -> None:
     command = get_class("toolhand_interfaces/action/RunCommand")
-    assert set(command.Goal.get_fields_and_field_types()) == {"text", "mode", "answers", "session"}
+    assert set(command.Goal.get_fields_and_field_types()) == {"text", "mode", "answers", "session", "pointed"}
     step = get_class("toolhand_interfaces/msg/CommandStep").get_fields_and_field_types()
     assert {"number", "command", "sentence", "thought", "tool_call", "result_text", "picture"} <= set(step)
     assert command.Feedback.get_fields_and_field_types() == {"step": "toolhand_interfaces/CommandStep"}
