@@ -117,6 +117,7 @@ class Hub:
         self._running: SpokenWords | None = None
         self._held_back = ""
         self._cancelling = False
+        self._instead = False
         self._question: AskedQuestion | None = None
         self._answer: OperatorAnswer | None = None
         self._answered = False
@@ -238,6 +239,23 @@ class Hub:
             self._notify()
         self.robot.cancel()
 
+    def say_instead(self, said: SpokenWords) -> None:
+        """Cancel what is carried out, and have this carried out next, before all that waits.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for an empty or too long sentence.
+        """
+        if not 0 < len(said.text) <= LONGEST_SENTENCE:
+            raise invalid(f"A sentence has 1 to {LONGEST_SENTENCE:,} characters.")
+        with self._changed:
+            self._numbers += 1
+            self._waiting.insert(0, WaitingSentence(self._numbers, said))
+            self._instead = self._running is not None
+            if not self._instead:
+                self._held_back = ""
+            self._add("said", said.text, _points_text(said.pointed), number=self._numbers)
+        self.cancel()
+
     def go_on(self) -> None:
         """Let the sentences that wait be carried out after one has failed."""
         with self._changed:
@@ -292,7 +310,8 @@ class Hub:
             self._running, self._cancelling, self._question = None, False, None
             code = "" if outcome.error_code is None else str(outcome.error_code)
             self._add("ended", outcome.answer, code=code, run_dirs=outcome.run_dirs)
-            if not outcome.success and self._waiting:
+            instead, self._instead = self._instead, False
+            if not outcome.success and self._waiting and not instead:
                 self._held_back = "The sentence before was not done, so that those that wait are held back."
             self._notify()
 

@@ -17,7 +17,7 @@ from agent_node.events import Ask, Event
 from agent_node.pointed import PointedPoint
 from tool_nodes.motion.approval import Decision, MotionRequest
 from tool_nodes.results import ErrorCode
-from tool_nodes.types import FloatArray
+from tool_nodes.types import FloatArray, Frame
 
 Close = Callable[[], None]
 """Ends a subscription. A second call does nothing."""
@@ -119,13 +119,11 @@ class WaitingMotion:
     """A motion that waits for a person's approval, with a valid proof of its sender.
 
     Attributes:
-        request: The request with the legs that will be run.
-        jaws_m: Openings of the jaws of the motion, in order [m].
+        request: The request with all that will be run.
         expires_s: When the question is withdrawn, by `time.monotonic` [s].
     """
 
     request: MotionRequest
-    jaws_m: tuple[float, ...]
     expires_s: float
 
 
@@ -150,6 +148,12 @@ class Robot(Protocol):
     def pictures(self, camera: str, hear: Callable[[CameraPicture], None]) -> Close:
         """Hear every picture of a camera until it is closed."""
 
+    def frame(self, camera: str) -> Frame:
+        """Take one picture with depth and the pose of the camera. Raises ToolError where none comes."""
+
+    def description(self) -> str:
+        """The robot's URDF; empty where nobody has published it yet. Returns at once."""
+
     def joints(self, hear: Callable[[JointPositions], None]) -> Close:
         """Hear where the joints are until it is closed."""
 
@@ -160,7 +164,8 @@ class Robot(Protocol):
         """Answer a request for approval.
 
         Returns:
-            Empty where the motion node has taken the answer, else one sentence that says why not.
+            Empty where the motion node has taken the answer, else one sentence that says why not. There is none without
+            the operator's token.
 
         Raises:
             ToolError: UNAVAILABLE or TIMEOUT where the motion node has gone away.

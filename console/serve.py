@@ -17,9 +17,11 @@ from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 from nicegui import ui
 
+from console.approving import Approvals
 from console.hub import Hub
 from console.pages.frame import PageContext, Seat, page_frame
 from console.pages.routes import ROUTES, Route
+from console.pictures import PictureFeeds, add_picture_routes
 from console.robot import Robot
 from console.settings import ConsoleSettings
 from tool_nodes.results import invalid
@@ -55,8 +57,10 @@ def make_app(settings: ConsoleSettings, hub: Hub) -> FastAPI:
     """
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.mount("/assets", StaticFiles(directory=ASSETS))
+    approvals = Approvals(hub.robot, lambda page: None)
+    add_picture_routes(app, PictureFeeds(hub.robot), hub.robot, approvals)
     for route in ROUTES:
-        _add_page(route, settings, hub)
+        _add_page(route, settings, hub, approvals)
     ui.run_with(
         app,
         title="Toolhand",
@@ -68,13 +72,13 @@ def make_app(settings: ConsoleSettings, hub: Hub) -> FastAPI:
     return app
 
 
-def _add_page(route: Route, settings: ConsoleSettings, hub: Hub) -> None:
+def _add_page(route: Route, settings: ConsoleSettings, hub: Hub, approvals: Approvals) -> None:
     module, name = route.builder.split(":")
     build: Callable[[PageContext], None] = getattr(importlib.import_module(module), name)
 
     @ui.page(route.path)
     def page() -> None:
-        context = PageContext(settings, hub, Seat("operator", "operator"))
+        context = PageContext(settings, hub, Seat("operator", "operator"), approvals)
         with page_frame(route.title, context):
             build(context)
 

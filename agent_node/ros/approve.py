@@ -26,7 +26,7 @@ SERVICE = "approve_motion"
 
 _QUEUE = 10
 """Requests that are kept for a late subscriber [-]."""
-_REMEMBERED = 1000
+REMEMBERED = 1000
 """Requests that were answered or withdrawn and are known again [-]: a day of motions."""
 _LOOK_S = 0.2
 """Longest wait in which Ctrl-C is not noticed [s]."""
@@ -56,6 +56,7 @@ class Requests:
         proofs: Proofs of the operator's token.
         notify: Gets a sentence for the operator.
         changed: Called with what waits now, None for nothing, in a callback of the node.
+        gone: Hashes of requests that were answered or withdrawn before this listener; it adds to them.
     """
 
     def __init__(
@@ -64,13 +65,14 @@ class Requests:
         proofs: Proofs,
         notify: Callable[[str], None],
         changed: Callable[[Waiting | None], None] = lambda waiting: None,
+        gone: deque[str] | None = None,
     ) -> None:
         self._node = link.node
         self._proofs = proofs
         self._notify = notify
         self._changed = changed
         self._waiting: Waiting | None = None
-        self._gone: deque[str] = deque(maxlen=_REMEMBERED)
+        self._gone = deque[str](maxlen=REMEMBERED) if gone is None else gone
         self._warned = False
         self._arrived = threading.Condition()
         latched = QoSProfile(depth=_QUEUE, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -11,6 +11,7 @@ from typing import Literal
 
 from nicegui import ui
 
+from console.approving import Approvals
 from console.hub import Hub
 from console.pages.routes import ROUTES
 from console.robot import Robot
@@ -38,11 +39,13 @@ class PageContext:
         settings: Settings of the console.
         hub: State that all pages share.
         seat: Who has opened the page.
+        approvals: The motion that waits, shared by all pages.
     """
 
     settings: ConsoleSettings
     hub: Hub
     seat: Seat
+    approvals: Approvals
 
     @property
     def robot(self) -> Robot:

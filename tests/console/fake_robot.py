@@ -36,9 +36,14 @@ from console.robot import (
     SpokenWords,
     WaitingMotion,
 )
-from tool_nodes.motion.approval import Decision
-from tool_nodes.results import ErrorCode, ToolResult
+from tests.guarded import KINEMATICS, PARK, RecordingArm, permitted, turned
+from tool_nodes.geometry import look_at
+from tool_nodes.motion.approval import Decision, MotionRequest, PlannedMotion, hash_of
+from tool_nodes.motion.guard import GuardedArm, Mode, MotionGuard
+from tool_nodes.motion.robot_model import load_robot
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.toolbox import CallRecord
+from tool_nodes.types import Frame, Trajectory
 
 SIZE = 640, 480
 """Width and height of its cameras' pictures [px]."""
@@ -65,8 +70,18 @@ def jpeg(number: int = 0) -> bytes:
     return out.getvalue()
 
 
+class _Desk:
+    """The Approver of a robot."""
+
+    def __init__(self, robot: FakeRobot) -> None:
+        self._robot = robot
+
+    def decide(self, request: MotionRequest) -> Decision:
+        return self._robot.decide_motion(request)
+
+
 class FakeRobot:
-    """Does what the first word of a sentence says: "pick", "ask", "wait", "fail", "flood", else only answers.
+    """Does what the first word of a sentence says: "pick", "ask", "wait", "fail", "move", "flood", else only answers.
 
     Args:
         log: File that gets a line of JSON for everything that was asked of it; None for none.
@@ -79,6 +94,8 @@ class FakeRobot:
         waiting: The motion that waits for approval.
         moved: The scene counts as changed since it was pointed at.
         reachable: Its graph is there.
+        asked: Requests for approval, in order.
+        deadline_s: How long it waits for an answer to one.
     """
 
     def __init__(self, log: Path | None = None, rate_hz: float = 10.0) -> None:
@@ -88,6 +105,10 @@ class FakeRobot:
         self.waiting: WaitingMotion | None = None
         self.moved = False
         self.reachable = True
+        self.asked: list[MotionRequest] = []
+        self.deadline_s = 60.0
+        self._moves = 0
+        self._decision: Decision | None = None
         self._hear_motion: list[Callable[[WaitingMotion | None], None]] = []
         self._log, self._rate_hz = log, rate_hz
         self._cancelled = threading.Event()
@@ -123,6 +144,8 @@ class FakeRobot:
                 return SpokenOutcome("Cancelled by the operator.", False, ErrorCode.CANCELLED)
             case "fail":
                 return SpokenOutcome(f"Nothing like that is here: {said.text}", False, ErrorCode.OBJECT_NOT_FOUND)
+            case "move" | "not":
+                return self._move(said)
             case "flood":
                 for k in range(200):
                     hear(Thought(f"thought {k} at {time.time():.6f}"))
@@ -145,6 +168,52 @@ class FakeRobot:
         hear(NoteAdded("Look again before you grasp."))
         return SpokenOutcome(f"Done: {said.text}", True, run_dirs=("runs/20260101-000000",))
 
+    def _move(self, said: SpokenWords) -> SpokenOutcome:
+        """A motion that needs an approval, before the guard of the product and an arm that notes what it does."""
+        self._moves += 1
+        arm = RecordingArm()
+        guard = MotionGuard(Mode.ASK, _Desk(self))
+        angle = 0.2 + 0.001 * self._moves
+        at = f" at ({said.pointed[0].point[0]:.3f}, {said.pointed[0].point[1]:.3f})" if said.pointed else ""
+        motion = PlannedMotion(
+            f"Grasp number {self._moves}{at}",
+            (0.085, turned(angle), 0.0),
+            KINEMATICS.fk(PARK + angle * np.eye(7)[0]),
+            "straight up by 8 cm",
+            self.frame("scene"),
+        )
+        try:
+            with permitted(guard, motion):
+                guarded = GuardedArm(arm, guard)
+                for step in motion.steps:
+                    if isinstance(step, Trajectory):
+                        guarded.follow(step)
+                    else:
+                        guarded.move_gripper(step)
+        except ToolError as error:
+            self._note("not run", number=self._moves, code=str(error.code), message=error.message)
+            return SpokenOutcome(str(error), False, error.code)
+        ran = (arm.openings[0], *arm.followed, *arm.openings[1:])
+        request = self.asked[-1]
+        self._note("ran", number=self._moves, hash=hash_of(ran, request.T_end, request.request_id))
+        return SpokenOutcome(f"Done: {said.text}", True)
+
+    def decide_motion(self, request: MotionRequest) -> Decision:
+        """Ask for an approval as the motion node does: until it is answered, cancelled, or late."""
+        self.asked.append(request)
+        self._decision = None
+        until_s = time.monotonic() + self.deadline_s
+        self.ask_approval(WaitingMotion(request, until_s))
+        try:
+            while time.monotonic() < until_s:
+                if self._cancelled.wait(0.01):
+                    raise ToolError(ErrorCode.CANCELLED, "The operator has cancelled.")
+                if self._decision is not None:
+                    return self._decision
+            return Decision(False, f"nobody answered within {self.deadline_s:g} s", request.hash, "nobody")
+        finally:
+            self.ask_approval(None)
+
     def cancel(self) -> None:
         self._note("cancel")
         self._cancelled.set()
@@ -155,6 +224,16 @@ class FakeRobot:
             hear(CameraPicture(camera, picture(number), now, time.monotonic()))
 
         return self._stream(f"pictures/{camera}", show)
+
+    def frame(self, camera: str) -> Frame:
+        depth = np.full((SIZE[1], SIZE[0]), 0.8, np.float32)
+        depth[200:280, 280:360] = 0.7
+        K = np.array([[600.0, 0.0, 320.0], [0.0, 600.0, 240.0], [0.0, 0.0, 1.0]])
+        T = look_at((0.45, 0.0, 0.8), (0.45, 0.001, 0.0))
+        return Frame(picture(), depth, K, T, time.time(), camera)
+
+    def description(self) -> str:
+        return load_robot().urdf_text
 
     def joints(self, hear: Callable[[JointPositions], None]) -> Close:
         names = tuple(f"joint_{k}" for k in range(1, 8))
@@ -183,12 +262,16 @@ class FakeRobot:
             hear(motion)
 
     def decide(self, decision: Decision) -> str:
-        self._note("decide", approved=decision.approved, reason=decision.reason, hash=decision.hash)
-        if self.waiting is None or decision.hash != self.waiting.request.hash:
-            return "That motion does not wait any more."
-        self.decisions.append(decision)
-        self.ask_approval(None)
-        return ""
+        with self._lock:
+            if self.waiting is None or self._decision is not None:
+                refusal = "No motion waits for an approval; nothing was approved."
+            elif decision.hash != self.waiting.request.hash:
+                refusal = "The hash is not that of the motion that waits; nothing was approved."
+            else:
+                refusal, self._decision = "", decision
+                self.decisions.append(decision)
+        self._note("decide", approved=decision.approved, reason=decision.reason, hash=decision.hash, refusal=refusal)
+        return refusal
 
     def note_point(self, pointed: PointedPoint) -> None:
         self._note("point", camera=pointed.camera, point=[*pointed.point], stamp_ns=pointed.stamp_ns)

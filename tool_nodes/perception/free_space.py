@@ -135,6 +135,22 @@ def find_free_space(
     )
 
 
+def free_cells(frame: Frame, clearance_m: float) -> FloatArray:
+    """Middles (N, 3) of the cells of the table around which there is room [m], base frame; for viewers.
+
+    Args:
+        frame: A picture with depth.
+        clearance_m: Free radius around each [m].
+
+    Raises:
+        ToolError: NO_DEPTH where no table is seen.
+    """
+    surface = find_surface(frame)
+    table = _read_table(frame, surface)
+    xy = table.xy[table.open & (table.from_things >= clearance_m)]
+    return np.column_stack([xy, surface.plane[0] + xy @ surface.plane[1:]])
+
+
 def _check(frame: Frame, request: FreeSpaceRequest, masks: Sequence[BoolArray]) -> None:
     low, high = _HOW_MANY.get(request.relation, (1, 99))
     if request.relation not in (*DIRECTIONS, *_HOW_MANY, "next_to", "farthest_from"):

@@ -1,0 +1,178 @@
+"""Pictures of the cameras as JPEG over plain HTTP, subscribed to only while a page asks for them.
+
+A page asks for the next picture as soon as it has the last one; a camera that nobody has asked for a while is let go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from fastapi import FastAPI
+from fastapi.responses import Response
+from numpy.typing import NDArray
+from PIL import Image
+
+from console.approving import Approvals
+from console.layers import LAYERS, layer_picture
+from console.robot import CameraPicture, Close, Robot
+from tool_nodes.camera_names import OPTICAL_FRAMES
+from tool_nodes.results import ToolError
+
+LEASE_S = 3.0
+"""A camera that no page has asked for in this time is listened to no more [s]: longer than a page needs between two
+pictures on a slow line, and no longer than an operator may be silent."""
+
+WAIT_S = 5.0
+"""Longest wait for a picture that a page has not seen [s]; then the page asks again."""
+
+QUALITY = 85
+"""Quality of JPEG [-]: 30 kB for 640 x 480."""
+
+MOST_SIDE = 1920
+"""Longer side of a picture that is sent [px]; pictures with more are made smaller."""
+
+_LOOK_S = 0.02
+"""How often a route that waits looks for a new picture [s]: a fifth of the time between two at 10 Hz."""
+
+
+def jpeg(rgb: NDArray[np.uint8]) -> bytes:
+    """A picture (H, W, 3) as JPEG, no side longer than MOST_SIDE."""
+    image = Image.fromarray(rgb)
+    image.thumbnail((MOST_SIDE, MOST_SIDE))
+    out = io.BytesIO()
+    image.save(out, "jpeg", quality=QUALITY)
+    return out.getvalue()
+
+
+@dataclass
+class _Feed:
+    """A camera that is listened to."""
+
+    asked_s: float
+    close: Close | None = None
+    newest: CameraPicture | None = None
+    encoded: tuple[int, bytes] = (0, b"")
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class PictureFeeds:
+    """The newest picture of each camera that somebody looks at. May be used from any thread.
+
+    Args:
+        robot: Has the cameras.
+        clock: Monotonic time [s], that of `CameraPicture.received_s`.
+    """
+
+    def __init__(self, robot: Robot, clock: Callable[[], float] = time.monotonic) -> None:
+        self._robot = robot
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._feeds: dict[str, _Feed] = {}
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Cameras that are listened to."""
+        with self._lock:
+            return tuple(self._feeds)
+
+    def newest(self, camera: str) -> CameraPicture | None:
+        """The newest picture of a camera, None before the first; from now on for LEASE_S it is listened to."""
+        with self._lock:
+            feed = self._feeds.get(camera)
+            if feed is None:
+                feed = self._feeds[camera] = _Feed(self._clock())
+                feed.close = self._robot.pictures(camera, lambda picture: self._keep(feed, picture))
+            feed.asked_s = self._clock()
+            return feed.newest
+
+    def encoded(self, camera: str, picture: CameraPicture) -> bytes:
+        """A picture as JPEG, made once for all pages."""
+        feed = self._feeds.get(camera)
+        if feed is None:
+            return jpeg(picture.rgb)
+        with feed.lock:
+            if feed.encoded[0] != id(picture):
+                feed.encoded = id(picture), jpeg(picture.rgb)
+            return feed.encoded[1]
+
+    def let_go(self) -> None:
+        """Listen no more to the cameras that nobody has asked for."""
+        with self._lock:
+            over = [name for name, feed in self._feeds.items() if self._clock() - feed.asked_s > LEASE_S]
+            ended = [self._feeds.pop(name) for name in over]
+        for feed in ended:
+            if feed.close is not None:
+                feed.close()
+
+    @staticmethod
+    def _keep(feed: _Feed, picture: CameraPicture) -> None:
+        feed.newest = picture
+
+
+def add_picture_routes(app: FastAPI, feeds: PictureFeeds, robot: Robot, approvals: Approvals) -> None:
+    """Add the routes: pictures of cameras with or without a layer, and the picture of the motion that waits.
+
+    Args:
+        app: Gets them.
+        feeds: The cameras.
+        robot: Takes the frames that layers are drawn over.
+        approvals: Has the motion that waits.
+    """
+    layers: dict[tuple[str, str], asyncio.Task[Response]] = {}
+
+    @app.get("/pictures/motion.jpg")
+    async def motion_picture(hash: str = "") -> Response:
+        motion = approvals.card.motion
+        if motion is None or motion.request.picture is None or motion.request.hash != hash:
+            return Response(status_code=404)
+        return _jpeg_response(await asyncio.to_thread(jpeg, motion.request.picture), motion.request.picture)
+
+    @app.get("/pictures/{camera}.jpg")
+    async def camera_picture(camera: str, after: str = "", layer: str = "") -> Response:
+        if camera not in OPTICAL_FRAMES or (layer and layer not in LAYERS):
+            return Response(status_code=404)
+        if layer:
+            key = camera, layer
+            task = layers.get(key)
+            if task is None or task.done():
+                task = layers[key] = asyncio.create_task(_layer(robot, camera, layer))
+            return await asyncio.shield(task)
+        end = time.monotonic() + WAIT_S
+        while True:
+            picture = feeds.newest(camera)
+            asyncio.get_running_loop().call_later(LEASE_S + 1.0, feeds.let_go)
+            if picture is not None and str(picture.stamp_ns) != after:
+                break
+            if time.monotonic() > end:
+                return Response(status_code=204)
+            await asyncio.sleep(_LOOK_S)
+        data = await asyncio.to_thread(feeds.encoded, camera, picture)
+        age = max(0.0, time.monotonic() - picture.received_s)
+        return _jpeg_response(data, picture.rgb, str(picture.stamp_ns), age)
+
+
+async def _layer(robot: Robot, camera: str, layer: str) -> Response:
+    """A picture that is taken now, with a layer drawn over it; several pages that ask at once share it."""
+    try:
+        frame = await asyncio.to_thread(robot.frame, camera)
+        rgb = await asyncio.to_thread(layer_picture, frame, layer)
+        return _jpeg_response(await asyncio.to_thread(jpeg, rgb), rgb, str(round(frame.stamp * 1e9)))
+    except ToolError as error:
+        return Response(str(error), status_code=503, media_type="text/plain")
+
+
+def _jpeg_response(data: bytes, rgb: NDArray[np.uint8], stamp: str = "", age_s: float = 0.0) -> Response:
+    height, width = rgb.shape[:2]
+    headers = {
+        "Cache-Control": "no-store",
+        "X-Stamp": stamp,
+        "X-Age": f"{age_s:.3f}",
+        "X-Size": f"{width}x{height}",
+    }
+    return Response(data, media_type="image/jpeg", headers=headers)

@@ -1,0 +1,109 @@
+"""What is watched of a robot over the graph: pictures, joints, frames with depth, and its description.
+
+Each is subscribed to only while somebody listens: cameras take pictures for whoever listens.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import Image, JointState
+from std_msgs.msg import String
+
+from console.robot import CameraPicture, Close, JointPositions
+from tool_nodes.camera_names import WRIST, ZED
+from tool_nodes.ros.link import RosLink
+from tool_nodes.ros.messages import BadMessage, image_to_rgb, nanoseconds
+from tool_nodes.ros.remote import RemoteCamera
+from tool_nodes.types import Frame
+
+TOPICS = {"scene": ZED["new"].topics.image, "wrist": WRIST.topics.image}
+"""Topic of the colour pictures of each camera, where nothing else was chosen."""
+
+MOST_PX = 4096 * 4096
+"""Pixels of a picture that is looked at: more than any camera of an arm has."""
+
+_NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""Old pictures and positions are not waited for."""
+
+
+class Watching:
+    """Subscriptions that last as long as somebody listens.
+
+    Args:
+        link: Takes part in the graph.
+        topics: Topic of the colour pictures of each camera.
+    """
+
+    def __init__(self, link: RosLink, topics: Mapping[str, str] = TOPICS) -> None:
+        self._link = link
+        self._topics = topics
+        self._lock = threading.Lock()
+        self._cameras: dict[str, RemoteCamera] = {}
+        self._description = ""
+        self._describing: Any = None
+
+    def pictures(self, camera: str, hear: Callable[[CameraPicture], None]) -> Close:
+        """See `console.robot.Robot`. Pictures that cannot be read, or are too big, are left out."""
+
+        def on_image(message: Any) -> None:
+            if message.height * message.width > MOST_PX:
+                return
+            try:
+                rgb = image_to_rgb(message)
+            except BadMessage:
+                return
+            hear(CameraPicture(camera, rgb, nanoseconds(message.header.stamp), time.monotonic()))
+
+        return self._subscribe(Image, self._topics[camera], on_image)
+
+    def joints(self, hear: Callable[[JointPositions], None]) -> Close:
+        """See `console.robot.Robot`. Positions that are no numbers are left out."""
+
+        def on_state(message: Any) -> None:
+            positions = np.array(message.position, float)
+            if len(positions) == len(message.name) and np.isfinite(positions).all():
+                hear(JointPositions(tuple(message.name), positions, nanoseconds(message.header.stamp)))
+
+        return self._subscribe(JointState, "joint_states", on_state)
+
+    def frame(self, camera: str) -> Frame:
+        """See `console.robot.Robot`. Raises ToolError UNAVAILABLE, NO_DEPTH or TIMEOUT."""
+        with self._lock:
+            if camera not in self._cameras:
+                self._cameras[camera] = RemoteCamera(self._link.node, self._link.deadlines, camera)
+        return self._cameras[camera].capture()
+
+    def description(self) -> str:
+        """See `console.robot.Robot`; the first call subscribes, and the description that comes ends that."""
+        with self._lock:
+            if not self._description and self._describing is None:
+                latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+                self._describing = self._subscribe(String, "robot_description", self._on_description, latched)
+            if self._description and self._describing is not None:
+                self._describing()
+                self._describing = None
+            return self._description
+
+    def _on_description(self, message: Any) -> None:
+        self._description = str(message.data)
+
+    def _subscribe(
+        self, kind: Any, topic: str, hear: Callable[[Any], None], profile: QoSProfile | None = None
+    ) -> Close:
+        group = MutuallyExclusiveCallbackGroup()
+        node = self._link.node
+        subscription = node.create_subscription(kind, topic, hear, profile or _NEWEST, callback_group=group)
+        ended = threading.Lock()
+
+        def close() -> None:
+            if ended.acquire(blocking=False):
+                node.destroy_subscription(subscription)
+
+        return close

@@ -1,0 +1,141 @@
+"""Pictures over HTTP: the newest one, its age, and no subscription once no page asks."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from PIL import Image
+
+pytest.importorskip("fastapi")
+
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from console.approving import Approvals
+from console.layers import LAYERS, box_corners, layer_picture
+from console.pictures import LEASE_S, MOST_SIDE, PictureFeeds, add_picture_routes, jpeg
+from console.robot import CameraPicture, WaitingMotion
+from tests.console.fake_robot import SIZE, FakeRobot, picture
+from tests.console.test_approving import REQUEST, Clock, operators_only
+from tests.console.test_hub import until
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import Box
+
+
+@pytest.fixture
+def robot() -> FakeRobot:
+    return FakeRobot(rate_hz=50.0)
+
+
+@pytest.fixture
+def approvals(robot: FakeRobot) -> Approvals:
+    return Approvals(robot, operators_only)
+
+
+@pytest.fixture
+def client(robot: FakeRobot, approvals: Approvals) -> Iterator[TestClient]:
+    app = FastAPI()
+    add_picture_routes(app, PictureFeeds(robot), robot, approvals)
+    with TestClient(app) as made:
+        yield made
+
+
+def size_of(data: bytes) -> tuple[int, int]:
+    return Image.open(io.BytesIO(data)).size
+
+
+def test_each_request_gets_a_newer_picture_with_its_age_and_size(client: TestClient) -> None:
+    stamps = [""]
+    for _ in range(4):
+        answer = client.get("/pictures/scene.jpg", params={"after": stamps[-1]})
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == "image/jpeg"
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["x-size"] == "640x480"
+        assert 0.0 <= float(answer.headers["x-age"]) < 60.0
+        assert size_of(answer.content) == SIZE
+        stamps.append(answer.headers["x-stamp"])
+    assert len(set(stamps)) == 5
+
+
+@pytest.mark.parametrize("path", ["/pictures/foot.jpg", "/pictures/scene.jpg?layer=x", "/pictures/..%2Fscene.jpg"])
+def test_what_is_no_camera_or_layer_is_not_found(client: TestClient, robot: FakeRobot, path: str) -> None:
+    assert client.get(path).status_code == 404
+    assert robot.listening == {}
+
+
+def test_a_camera_that_no_page_asks_for_is_let_go(robot: FakeRobot) -> None:
+    clock = Clock()
+    feeds = PictureFeeds(robot, clock)
+    assert feeds.newest("scene") is None
+    until(lambda: feeds.newest("scene"))
+    feeds.newest("wrist")
+    assert robot.listening == {"pictures/scene": 1, "pictures/wrist": 1}
+    clock.s += LEASE_S
+    feeds.newest("wrist")
+    clock.s += 0.1
+    feeds.let_go()
+    assert feeds.open == ("wrist",)
+    clock.s += LEASE_S + 0.1
+    feeds.let_go()
+    assert (feeds.open, robot.listening) == ((), {"pictures/scene": 0, "pictures/wrist": 0})
+
+
+def test_without_a_page_the_camera_is_let_go_by_itself(client: TestClient, robot: FakeRobot) -> None:
+    assert client.get("/pictures/scene.jpg").status_code == 200
+    assert robot.listening["pictures/scene"] == 1
+    until(lambda: robot.listening["pictures/scene"] == 0)
+
+
+def test_a_picture_is_encoded_once_and_made_smaller_where_it_is_gigantic(robot: FakeRobot) -> None:
+    feeds = PictureFeeds(robot)
+    until(lambda: feeds.newest("scene"))
+    shown = CameraPicture("scene", picture(), 1, time.monotonic())
+    assert feeds.encoded("scene", shown) is feeds.encoded("scene", shown)
+    assert max(size_of(jpeg(np.zeros((3000, 5000, 3), np.uint8)))) == MOST_SIDE
+
+
+def test_the_picture_of_the_motion_that_waits_is_shown_by_its_hash_only(
+    client: TestClient, approvals: Approvals, robot: FakeRobot
+) -> None:
+    from dataclasses import replace
+
+    request = replace(REQUEST, picture=picture())
+    approvals.attend(True)
+    robot.ask_approval(WaitingMotion(request, time.monotonic() + 60.0))
+    assert client.get("/pictures/motion.jpg").status_code == 404
+    assert client.get("/pictures/motion.jpg", params={"hash": "0" * 64}).status_code == 404
+    answer = client.get("/pictures/motion.jpg", params={"hash": request.hash})
+    assert answer.status_code == 200
+    assert size_of(answer.content) == SIZE
+    robot.ask_approval(None)
+    assert client.get("/pictures/motion.jpg", params={"hash": request.hash}).status_code == 404
+
+
+def test_layers_are_drawn_over_one_frame(client: TestClient, robot: FakeRobot) -> None:
+    plain = robot.frame("scene")
+    for layer in LAYERS:
+        drawn = layer_picture(plain, layer)
+        assert drawn.shape == plain.rgb.shape
+        assert (drawn != plain.rgb).any()
+        answer = client.get("/pictures/scene.jpg", params={"layer": layer})
+        assert answer.status_code == 200
+        assert size_of(answer.content) == SIZE
+    assert not (plain.rgb != picture()).any()
+
+    def silent(camera: str) -> None:
+        raise ToolError(ErrorCode.UNAVAILABLE, f"No picture came from the {camera} camera.")
+
+    robot.frame = silent  # type: ignore[method-assign, assignment]
+    answer = client.get("/pictures/scene.jpg", params={"layer": "depth"})
+    assert (answer.status_code, answer.text) == (503, "No picture came from the scene camera.")
+
+
+def test_a_box_has_eight_corners() -> None:
+    corners = box_corners(Box(np.eye(4), np.array([1.0, 2.0, 3.0])))
+    assert sorted(map(tuple, np.abs(corners))) == [(1.0, 2.0, 3.0)] * 8
+    assert len({tuple(corner) for corner in corners}) == 8
