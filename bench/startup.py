@@ -11,12 +11,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_node.console.terminal import AsJson, emit, say
-from bench.stats import machine
+from agent_node.console.terminal import AsJson, say
+from bench.stats import machine, publish
 from rclpy_zenoh.launch.process import usage_of
 from tool_nodes.results import invalid, unavailable
 
@@ -51,13 +51,13 @@ def bench_startup(n: int = 5, graph: bool = True, as_json: AsJson = False) -> in
     for name, measure in _measurements(graph).items():
         say(f"  {name}")
         rows.append({"what": name, "cpu_s": round(statistics.median(measure(command) for _ in range(n)), 3)})
-    if as_json:
-        emit({"n": n, "machine": machine(), "rows": rows})
-        return 0
-    print("processor time, median [s]")
-    for row in rows:
-        print(f"{row['what']:56}{row['cpu_s']:9.3f}")
+    publish({"n": n, "machine": machine(), "rows": rows}, _report, as_json)
     return 0
+
+
+def _report(document: Mapping[str, Any]) -> str:
+    rows = (f"{row['what']:56}{row['cpu_s']:9.3f}" for row in document["rows"])
+    return "\n".join(["processor time, median [s]", *rows])
 
 
 def _measurements(graph: bool) -> dict[str, Callable[[Sequence[str]], float]]:

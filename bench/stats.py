@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from agent_node.console.terminal import emit
+from bench.results import note
 from training.intervals import wilson
 
 SHOWN_FAILURES = 12
@@ -75,7 +76,11 @@ def format_rows(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def publish(document: Mapping[str, Any], report: Callable[[Mapping[str, Any]], str], as_json: bool) -> None:
-    """Print a benchmark's document on stdout: as one JSON document, or as text that `report` makes of it."""
+    """Print a benchmark's document on stdout: as one JSON document, or as text that `report` makes of it.
+
+    The file of its result has it, too; see `bench.results`.
+    """
+    note(document)
     if as_json:
         emit(document)
     else:

@@ -22,7 +22,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from agent_node.console.terminal import INTERRUPTED, emit, exit_status, say
 from tool_nodes.names import did_you_mean
 from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
-from toolhand.commands import COMMANDS, CliCommand, Program
+from toolhand.commands import BENCHMARKS, COMMANDS, CliCommand, Program
 
 BROKEN_PIPE = 141
 """Exit status that a shell gives to programs ended by a reader that has gone away."""
@@ -64,7 +64,8 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
         name = words.pop(0)
         entry, prog = commands[name], f"{prog} {name}"
         if isinstance(entry, CliCommand):
-            return tyro.cli(_bound(entry.load()), args=words, prog=prog)
+            bound = tyro.cli(_bound(entry.load()), args=words, prog=prog)
+            return functools.partial(_kept, name, words, bound) if commands is BENCHMARKS else bound
         commands, description = entry.commands, entry.summary
         if words and words[0] in entry.gone:
             raise invalid(f"{prog} {words[0]} is no command any more: type {entry.gone[words[0]]}")
@@ -76,6 +77,13 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
         overview.command(name=name, help=entry.summary)(lambda: None)
     overview.cli(args=words, prog=prog, description=description)
     raise SystemExit(2)  # it shows help, or complains that there is no such command
+
+
+def _kept(name: str, words: list[str], run: Callable[[], int]) -> int:
+    """Run a benchmark; the file of its result is written."""
+    from bench.results import kept
+
+    return kept(name, words, run)
 
 
 def _parse_or_complain(arguments: list[str], as_json: bool) -> Callable[[], int]:
