@@ -4,11 +4,9 @@ until that input ends, and says "ready" in a line of its output once it answers.
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,28 +22,12 @@ from console.pages.routes import ROUTES, Route
 from console.pictures import PictureFeeds, add_picture_routes
 from console.robot import Robot
 from console.settings import ConsoleSettings
-from tool_nodes.results import invalid
 
 ASSETS = Path(__file__).parent / "assets"
 """Folder of what browsers are given as it is."""
 
 RECONNECT_S = 8.0
 """A page that has lost its connection may come back for so long [s]: the grace of a reload, and a busy machine."""
-
-_PATHS = frozenset({"runs_dir", "bench_dir", "training_dir", "certificate", "key"})
-
-
-def settings_of(line: str) -> ConsoleSettings:
-    """Settings from one line of JSON. Raises ToolError INVALID_ARGUMENT where it is none, or holds unknown names."""
-    try:
-        document = json.loads(line)
-    except ValueError as error:
-        raise invalid(f"The settings of the console are no JSON: {error}.") from error
-    known = {entry.name for entry in fields(ConsoleSettings)}
-    if not isinstance(document, Mapping) or not known.issuperset(document):
-        raise invalid(f"The settings of the console are an object with the names {', '.join(sorted(known))}.")
-    read: dict[str, Any] = {key: Path(value) if key in _PATHS and value else value for key, value in document.items()}
-    return ConsoleSettings(**read)
 
 
 def make_app(settings: ConsoleSettings, hub: Hub) -> FastAPI:
@@ -136,7 +118,7 @@ def _end_with_input(server: uvicorn.Server) -> None:
 
 def main() -> None:
     """Serve the pages of a graph."""
-    settings = settings_of(sys.stdin.readline())
+    settings = ConsoleSettings.from_line(sys.stdin.readline())
     from console.ros import GraphRobot
 
     serve(settings, GraphRobot(), lambda: print("ready", flush=True))

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
 from tool_nodes.results import invalid
 
 LOOPBACK_NAMES = ("localhost",)
 """Names that mean this machine, beside its loopback addresses."""
 
-VARIABLE = "TOOLHAND_CONSOLE_SETTINGS"
-"""Environment variable in which the command hands its settings to its two processes: others cannot read it there."""
+SECRET_BYTES = 32
+"""Length of the secret of the two processes, that of the hash that it keys [bytes]."""
 
 MIN_LOGIN = 16
 """Shortest login token [characters]; as long as the token of approvals must be at least."""
+
+_PATHS = frozenset({"runs_dir", "bench_dir", "training_dir", "certificate", "key"})
 
 _PLAIN_PORTS = {"http": 80, "https": 443}
 """Ports that browsers leave out of an address."""
@@ -41,6 +43,7 @@ class ConsoleSettings:
         login: Token that a browser has to give once; empty on loopback only.
         certificate: Certificate file of TLS; None without TLS, on loopback only.
         key: Key file of TLS.
+        secret: What the two processes of a console know and nobody else, in hexadecimal; made by chance.
     """
 
     host: str = "127.0.0.1"
@@ -54,6 +57,7 @@ class ConsoleSettings:
     login: str = field(default="", repr=False)
     certificate: Path | None = None
     key: Path | None = None
+    secret: str = field(default_factory=lambda: os.urandom(SECRET_BYTES).hex(), repr=False)
 
     def __post_init__(self) -> None:
         for name, port in (("--port", self.port), ("--stop-port", self.stop_port)):
@@ -117,27 +121,23 @@ class ConsoleSettings:
         name = self.names[0] if self._on_every_address else self.host
         return f"{self.scheme}://{f'[{name}]' if ':' in name else name}:{port}"
 
-    def to_environment(self) -> dict[str, str]:
-        """Variables from which `from_environment` makes the same settings in another process."""
-        document = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
-        return {VARIABLE: json.dumps(document)}
+    def to_line(self) -> str:
+        """One line of JSON, as a process of the console reads its settings from its input: no other process sees it."""
+        return json.dumps({each.name: getattr(self, each.name) for each in fields(self)}, default=str)
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str]) -> ConsoleSettings:
-        """The settings that `to_environment` wrote.
+    def from_line(cls, line: str) -> ConsoleSettings:
+        """Settings from a line of JSON; what it does not name has its default.
 
         Raises:
-            ToolError: INVALID_ARGUMENT where there are none.
+            ToolError: INVALID_ARGUMENT where it is none, holds unknown names, or the settings are not allowed.
         """
         try:
-            document: dict[str, Any] = json.loads(environ[VARIABLE])
-        except (KeyError, ValueError) as error:
-            raise invalid("This process is started by toolhand console.", "Type: toolhand console") from error
-        for name in ("runs_dir", "bench_dir", "training_dir", "certificate", "key"):
-            if document[name] is not None:
-                document[name] = Path(document[name])
-        return cls(**document | {"names": tuple(document["names"])})
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, Path) else value
+            document = json.loads(line)
+        except ValueError as error:
+            raise invalid(f"The settings of the console are no JSON: {error}.", "Type: toolhand console") from error
+        known = {each.name for each in fields(cls)}
+        if not isinstance(document, Mapping) or not known.issuperset(document):
+            raise invalid(f"The settings of the console are an object with the names {', '.join(sorted(known))}.")
+        read = {name: Path(value) if name in _PATHS and value else value for name, value in document.items()}
+        return cls(**read | {"names": tuple(document.get("names", ()))})

@@ -13,15 +13,9 @@ import hmac
 import os
 import struct
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from tool_nodes.results import ErrorCode, ToolError, invalid
-
-SECRET_VARIABLE = "TOOLHAND_CONSOLE_SECRET"
-"""Environment variable of both processes."""
-
-SECRET_BYTES = 32
-"""Length of the secret, that of the hash [bytes]."""
+from tool_nodes.results import ErrorCode, ToolError
 
 LIFETIME_S = 60.0
 """How long a ticket holds: a page fetches one when its operator has said yes, and shows it at once [s]."""
@@ -34,32 +28,16 @@ _LONGEST = 200
 """Characters of a ticket that are looked at; a whole one has 76."""
 
 
-def new_secret() -> str:
-    """A secret, as `SECRET_VARIABLE` holds it."""
-    return os.urandom(SECRET_BYTES).hex()
-
-
-def secret_of(environ: Mapping[str, str]) -> bytes:
-    """The secret in the environment. Raises ToolError INVALID_ARGUMENT where there is none."""
-    try:
-        secret = bytes.fromhex(environ[SECRET_VARIABLE])
-    except (KeyError, ValueError) as error:
-        raise invalid("This process is started by toolhand console.", "Type: toolhand console") from error
-    if len(secret) != SECRET_BYTES:
-        raise invalid(f"{SECRET_VARIABLE} must hold {SECRET_BYTES} bytes in hexadecimal.")
-    return secret
-
-
 class Tickets:
     """Issues tickets, or takes each of them once.
 
     Args:
-        secret: Known to the process that issues and to the one that takes, and to nobody else.
+        secret: `ConsoleSettings.secret`, known to the process that issues and to the one that takes.
         clock: Seconds, the same in both processes: the monotonic clock of the machine, which nobody sets.
     """
 
-    def __init__(self, secret: bytes, clock: Callable[[], float] = time.monotonic) -> None:
-        self._secret = secret
+    def __init__(self, secret: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._secret = bytes.fromhex(secret)
         self._clock = clock
         self._taken: dict[bytes, float] = {}
 

@@ -244,7 +244,7 @@ def test_the_strip_stands_alone_and_escapes_what_it_is_given() -> None:
 
 
 def test_only_the_operators_page_gets_a_ticket() -> None:
-    seats, tickets, pages = Seats(), Tickets(b"\1" * 32), Pages()
+    seats, tickets, pages = Seats(), Tickets("01" * 32), Pages()
     seats.enter("page-a")
     seats.enter("page-b")
     app = SafetyRoutes(pages, seats, tickets)

@@ -59,6 +59,13 @@ def test_both_processes_get_the_same_settings() -> None:
     settings = ConsoleSettings(
         host="0.0.0.0", names=("robot.lab",), login=LOGIN, approval_token="of approvals", runs_dir=Path("r s"), **TLS
     )
-    assert ConsoleSettings.from_environment(settings.to_environment()) == settings
-    with pytest.raises(ToolError, match="started by toolhand console"):
-        ConsoleSettings.from_environment({})
+    line = settings.to_line()
+    assert "\n" not in line
+    assert ConsoleSettings.from_line(line) == settings
+    assert ConsoleSettings.from_line("{}").secret != ConsoleSettings().secret, "made by chance"
+
+
+@pytest.mark.parametrize("line", ["", "x", "[]", '{"hots": "127.0.0.1"}', '{"port": 0}'])
+def test_settings_that_are_none_are_refused(line: str) -> None:
+    with pytest.raises(ToolError):
+        ConsoleSettings.from_line(line)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from console.serve import serve, settings_of
+from console.serve import serve
+from console.settings import ConsoleSettings
 from tests.console.fake_robot import FakeRobot
 
 if __name__ == "__main__":
     robot = FakeRobot(Path(sys.argv[1]), float(os.environ.get("FAKE_ROBOT_HZ", "10")))
-    serve(settings_of(sys.stdin.readline()), robot, lambda: print("ready", flush=True))
+    serve(ConsoleSettings.from_line(sys.stdin.readline()), robot, lambda: print("ready", flush=True))

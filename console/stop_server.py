@@ -1,0 +1,216 @@
+"""The stop server: `python -m console.stop_server`, a process of its own that shares nothing with the pages.
+
+    GET  /stop       a page with the stop button alone
+    POST /api/stop   stop the arm; the answer comes once it is known what came of it
+    POST /api/reset  allow motions again; its body is a ticket of the operator's page
+    GET  /api/beat   what is known of the robot, once a second for every page
+
+It reads its settings as one line of JSON from its input, says "ready" in a line of its output once it answers, and ends
+when its input ends: whoever has started it is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+
+import uvicorn
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from agent_node.door import Door
+from console.guarding import Guard, Limits, new_door, read_body, server_options
+from console.login import Login
+from console.settings import ConsoleSettings
+from console.stopping import StopAnswer, StopOutcome, Stopper
+from console.strip import BEAT_PATH, RESET_PATH, STOP_PATH, asset, safety_strip_html, said
+from console.tickets import Tickets
+from tool_nodes.results import ToolError
+
+logger = logging.getLogger("toolhand.console.stop")
+
+PAGE_PATH = "/stop"
+
+BODY_BYTES = 1024
+"""Largest body: a ticket has 76 bytes."""
+
+_ENDING_S = 2.0
+"""The process ends after so long also where a thread does not [s]."""
+
+_PLAIN_WORDS = {
+    StopOutcome.STOPPED: "Stopped.",
+    StopOutcome.UNCONFIRMED: "NOT CONFIRMED. Use the emergency stop.",
+    StopOutcome.UNREACHABLE: "NOT DELIVERED. Use the emergency stop.",
+}
+
+
+class StopRoutes:
+    """Answers requests that the guard has let through.
+
+    Args:
+        settings: The console.
+        stopper: The robot.
+        tickets: Takes the tickets of resets.
+    """
+
+    def __init__(self, settings: ConsoleSettings, stopper: Stopper, tickets: Tickets) -> None:
+        self._settings = settings
+        self._stopper = stopper
+        self._tickets = tickets
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+            return
+        await (await self._answer(scope, receive))(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Response:
+        method, path = scope["method"], scope["path"]
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        if method == "OPTIONS":
+            return Response(status_code=204, headers={"access-control-allow-methods": "GET, POST"})
+        if method == "POST":
+            if path == STOP_PATH:
+                return await self._stop("text/html" in headers.get("accept", ""))
+            if path == RESET_PATH:
+                return await self._reset(await read_body(receive, BODY_BYTES))
+            return said(404, "There is nothing here.")
+        if path == BEAT_PATH:
+            state = asdict(self._stopper.state())
+            state["graph"] = "reachable" if state.pop("reachable") else "absent"
+            return JSONResponse(state, headers={"cache-control": "no-store"})
+        if path == PAGE_PATH:
+            return HTMLResponse(stop_page(self._settings, headers["host"]))
+        if path == "/":
+            return RedirectResponse(PAGE_PATH, 303)
+        return asset(path) or said(404, "There is nothing here.")
+
+    async def _stop(self, as_page: bool) -> Response:
+        received_s = time.monotonic()
+        answer = await _called(self._stopper.stop)
+        logger.warning("Stop: %s %s", answer.state, answer.message)
+        if as_page:
+            return HTMLResponse(_answer_page(answer))
+        times = {"received_s": received_s, "answered_s": time.monotonic()}
+        return JSONResponse(asdict(answer) | times, headers={"cache-control": "no-store"})
+
+    async def _reset(self, body: bytes | None) -> Response:
+        try:
+            self._tickets.take((body or b"").decode("utf-8", errors="replace"))
+        except ToolError as error:
+            logger.warning("A reset was refused: %s", error.message)
+            return said(403, str(error))
+        answer = await _called(self._stopper.reset)
+        logger.warning("Reset: %s %s", answer.state, answer.message)
+        return JSONResponse(asdict(answer), headers={"cache-control": "no-store"})
+
+
+async def _called(call: Callable[[Callable[[StopAnswer], None]], None]) -> StopAnswer:
+    loop = asyncio.get_running_loop()
+    answered: asyncio.Future[StopAnswer] = loop.create_future()
+
+    def done(answer: StopAnswer) -> None:
+        loop.call_soon_threadsafe(lambda: None if answered.done() else answered.set_result(answer))
+
+    call(done)
+    return await answered
+
+
+def stop_page(settings: ConsoleSettings, host: str) -> str:
+    """The page with the stop button alone."""
+    return f"""<!doctype html>
+<html lang="en" class="safety-alone"><head><meta charset="utf-8"><title>Stop - Toolhand</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"></head>
+<body>{safety_strip_html(settings, host)}
+<p class="safety-note">This button brakes the arm through the robot's software. It is no emergency stop: keep that one
+within reach. Motions are allowed again on the operator's page, or with
+<code>toolhand stop --reset</code>.</p></body></html>
+"""
+
+
+def _answer_page(answer: StopAnswer) -> str:
+    words = _PLAIN_WORDS[answer.state]
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{words}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"></head>
+<body style="font:1.5rem/1.4 system-ui,sans-serif;margin:10vh 1rem"><h1>{words}</h1>
+<p>{html.escape(answer.message)}</p></body></html>
+"""
+
+
+def stop_app(settings: ConsoleSettings, stopper: Stopper, door: Door | None = None) -> Guard:
+    """The application of the stop server behind its gate."""
+    return Guard(
+        StopRoutes(settings, stopper, Tickets(settings.secret)),
+        settings,
+        Login(settings.login, secure=settings.certificate is not None),
+        settings.stop_port,
+        origins=settings.origins(settings.port) | settings.origins(settings.stop_port),
+        home=PAGE_PATH,
+        limits=Limits(body_bytes=BODY_BYTES),
+        door=door,
+        stop_paths=frozenset({STOP_PATH}),
+    )
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it answers."""
+
+    async def startup(self, sockets: object = None) -> None:
+        await super().startup(sockets)  # type: ignore[arg-type]
+        if self.started:
+            print("ready", flush=True)
+
+
+def serve_stop(settings: ConsoleSettings, stopper: Stopper) -> None:
+    """Serve until the process's input ends, or it is asked to end."""
+    door = new_door()
+    options = server_options(settings, door)
+    server = _Server(
+        uvicorn.Config(
+            stop_app(settings, stopper, door),
+            host=settings.host,
+            port=settings.stop_port,
+            ws="none",
+            lifespan="off",
+            log_level="warning",
+            timeout_graceful_shutdown=1,
+            **options,
+        )
+    )
+
+    def end_with_input() -> None:
+        while sys.stdin.buffer.read(1):
+            pass
+        server.should_exit = True
+        time.sleep(_ENDING_S)
+        os._exit(0)
+
+    threading.Thread(target=end_with_input, daemon=True).start()
+    server.run()
+
+
+def main() -> None:
+    """Serve the stop of the graph on this domain."""
+    settings = ConsoleSettings.from_line(sys.stdin.readline())
+    from console.ros_stop import RosStopper
+
+    stopper = RosStopper()
+    stopper.start()
+    try:
+        serve_stop(settings, stopper)
+    finally:
+        stopper.close()
+
+
+if __name__ == "__main__":
+    main()
