@@ -27,7 +27,7 @@ _LEVEL_SHARE = 0.8
 
 _SPARE_M = 0.008
 """What is put beside a wall or another thing in a container keeps this away [m]: placing is uncertain by so much."""
-_GIVES_M = 0.008
+_GIVES_M = 0.004
 """A thing in a container may be so much wider than the room that is seen [m]: it is let go of from above, and what
 stands there gives way."""
 _SOMETHING_PX = 30
