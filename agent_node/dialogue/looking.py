@@ -12,6 +12,8 @@ from agent_node.protocol import Protocol
 from tool_nodes.results import ErrorCode, ToolError
 
 _NOT_THERE = (ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED)
+_AT_ONCE = 12
+"""Most phrases of one turn [-]: a turn may have 16 calls."""
 FREE_TABLE = "free table"
 """Words by which a pointer is asked for room on the table."""
 
@@ -38,9 +40,9 @@ class LookPolicy(FixedCalls):
         if failed is not None:
             raise Done("I cannot see the table.", f"{failed.error}: I could not look at the table: {failed.text}")
         image = responses[0].image_index or 0
-        yield ScriptStep(
-            f"Where are {' and '.join(self.phrases)}?", tuple(_detect(each, image) for each in self.phrases)
-        )
+        for k in range(0, len(self.phrases), _AT_ONCE):
+            asked = self.phrases[k : k + _AT_ONCE]
+            yield ScriptStep(f"Where are {' and '.join(asked)}?", tuple(_detect(each, image) for each in asked))
         raise Done("I have seen what I need for a plan.", "I have looked at the table.")
 
 

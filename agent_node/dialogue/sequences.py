@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from agent_node.dialogue.acts import GroupAct
 from agent_node.dialogue.clauses import parses
 from agent_node.dialogue.looking import FREE_TABLE
 from agent_node.dialogue.memory import at_point
+from agent_node.dialogue.sorting import FindThings, check_sorted, sorting
 from agent_node.dialogue.wordings import listed_things, number_of
 from agent_node.policies.scripted.commands import parse_command
 from agent_node.policies.scripted.points import SAME_POINT
@@ -17,25 +18,21 @@ from tool_nodes.language.phrases import parse_noun_phrase
 from tool_nodes.language.words import COLOURS, NUMBERS, singular
 from tool_nodes.results import ErrorCode, ToolError
 
-FindThings = Callable[[Sequence[str]], Mapping[str, list[PicturePoint]]]
-"""Looks for all that some phrases name: points of each, from left to right. Raises ToolError as `looking.found`."""
-
 _ALL = "object"
 """Words that everything on the table fits."""
 _BINS = ("bin", "basket", "bowl")
 """Containers into which a table is cleared where no place is said, the first that is there."""
 MOST_STEPS = 12
 """Most steps of a plan [-]: as many things as stand on the table of the fullest scenes that come along."""
-_SORTED = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "black", "white", "grey")
-"""Colours by which things are sorted, a thing by the first that fits it."""
 
 
 def steps_of(act: GroupAct, look: FindThings) -> list[str]:
-    """The single commands that a group stands for, in order.
+    """The single commands that a group stands for, in order; none where all is as it is to be.
 
     Raises:
-        ToolError: OBJECT_NOT_FOUND where there is none of the things, AMBIGUOUS where there is another number of them
-            than was said, NOT_UNDERSTOOD for a place that cannot be read, INVALID_ARGUMENT for too many.
+        ToolError: EXECUTION_FAILED for a check that finds something else, OBJECT_NOT_FOUND where there is none of the
+            things, AMBIGUOUS where there is another number of them than was said, NOT_UNDERSTOOD for a place that
+            cannot be read, INVALID_ARGUMENT for too many.
     """
     form = {
         "swap": _swap,
@@ -43,6 +40,7 @@ def steps_of(act: GroupAct, look: FindThings) -> list[str]:
         "clear": _clear,
         "empty": _empty,
         "sort": _sort,
+        "sorted": _check_sorted,
         "several": _several,
     }.get(act.form, _group)
     steps = form(act, look)
@@ -174,25 +172,12 @@ def _empty(act: GroupAct, look: FindThings) -> list[str]:
 
 
 def _sort(act: GroupAct, look: FindThings) -> list[str]:
-    """Things of a colour go next to the first of them from the left."""
-    noun = _one_of(act.things[0]) if act.things else _ALL
-    named = {colour: f"{colour} {noun}" for colour in _SORTED}
-    points = look(list(named.values()))
-    taken: list[PicturePoint] = []
-    steps = []
-    for phrase in named.values():
-        own = _without(points[phrase], taken)
-        taken += own
-        steps += [
-            f"put the {phrase} at {at_point(point)} next to the {phrase} at {at_point(own[0])}" for point in own[1:]
-        ]
-    if not taken:
-        raise _none_here(noun)
-    if not steps:
-        raise ToolError(
-            ErrorCode.OBJECT_NOT_FOUND, "No two things here have the same colour, so nothing is to be sorted."
-        )
-    return steps
+    return sorting(_one_of(act.things[0]) if act.things else _ALL, look)
+
+
+def _check_sorted(act: GroupAct, look: FindThings) -> list[str]:
+    check_sorted(_ALL, look)
+    return []
 
 
 def _listed(act: GroupAct) -> list[str]:

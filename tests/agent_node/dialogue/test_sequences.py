@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 
 import pytest
@@ -74,11 +76,30 @@ def test_a_group_becomes_commands_after_a_look(words: str, deeds: list[str]) -> 
     assert (len(deeds) < 2) or told[0].startswith("My plan: 1. put the ")
 
 
-def test_things_of_a_colour_go_together() -> None:
-    robot = TextRobot(sees={"red object": [(0.2, 0.5), (0.7, 0.5)], "blue object": [(0.4, 0.4)]})
+REDS = {"red object": [(0.2, 0.5), (0.7, 0.5)], "blue object": [(0.3, 0.5)]}
+
+
+def test_things_of_a_colour_go_together_and_are_looked_at_afterwards() -> None:
+    robot = TextRobot(sees=REDS)
+    dialogue, told = talk(robot)
+    turn = dialogue.say("sort the things by colour")
+    assert told[0].endswith("2. see that things of one colour stand together.")
+    assert len(robot.deeds) == 1
+    found = re.fullmatch(r"put the red object at \(0.200, 0.500\) on the free spot at \((.+), (.+)\)", robot.deeds[0])
+    assert found is not None
+    spot = float(found[1]), float(found[2])
+    assert math.dist(spot, (0.7, 0.5)) < math.dist(spot, (0.3, 0.5))
+    # The picture after it is the same as before: the robot may not say that they are sorted.
+    assert turn.error_code is ErrorCode.EXECUTION_FAILED
+    assert "the red object at (0.200, 0.500) is nearer to another colour" in turn.answer
+
+
+def test_what_stands_together_already_is_left_alone() -> None:
+    robot = TextRobot(sees={"red object": [(0.6, 0.5), (0.7, 0.5)], "blue object": [(0.2, 0.5)]})
     dialogue, _ = talk(robot)
-    assert dialogue.say("sort the things by colour").success
-    assert robot.deeds == ["put the red object at (0.700, 0.500) next to the red object at (0.200, 0.500)"]
+    turn = dialogue.say("sort the things by colour")
+    assert (turn.success, robot.deeds) == (True, [])
+    assert turn.answer == "Things of one colour stand together."
 
 
 def test_what_is_in_the_bin_stays_there() -> None:

@@ -1,0 +1,220 @@
+"""Sorting by colour: which things have one colour, where each goes so that it is nearer to its own than to others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+
+from agent_node.dialogue.memory import at_point
+from agent_node.policies.scripted.points import SAME_POINT
+from agent_node.policies.scripted.transcript import PicturePoint
+from tool_nodes import workspace
+from tool_nodes.language.referring import table_points
+from tool_nodes.language.words import COLOUR_FAMILIES, COLOURS
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import FloatArray
+
+FindThings = Callable[[Sequence[str]], Mapping[str, list[PicturePoint]]]
+"""Looks for all that some phrases name: points of each, from left to right. Raises ToolError as `looking.found`."""
+
+CHECK = "see that things of one colour stand together"
+"""The last step of the plan, in words of the table of groups."""
+_BASES = tuple(sorted({colour.split()[-1] for colour in COLOURS.values()}))
+_SHADES = ("light", "dark")
+_CONTAINERS = ("bin", "bowl", "basket")
+"""What stays where it is."""
+_CLEARLY_M = 0.03
+"""A thing is to be so much nearer to its own colour than to others [m]: points of a picture are 1 cm off."""
+_SURELY_M = 0.01
+"""So much nearer it has to be seen afterwards [m]: the points of a picture are off by so much."""
+_APART_M = (0.125, 0.18)
+"""Least and greatest distance of a thing from the next one of its colour [m]: the open jaws fit between, and things are
+beside each other."""
+_AROUND_BINS_M = 0.17
+"""Least distance from the middle of a container [m]: half the diagonal of the largest bin, and half of a thing."""
+_STEP = 0.02
+"""Normalized distance of the spots that are tried [-]: some 2 cm."""
+_SLACK_M = 0.02
+"""The points of a picture are taken for so exact on the table [m]: the camera of a generated scene is 1 cm off."""
+_FAR_M = 0.25
+"""Farther from things of other colours than this is no better [m]: twice what is left between things of one colour."""
+_MIDDLE = (0.0, 0.47)
+"""Of such spots the one closest to this is taken, to the right and towards the camera [m]: well within reach."""
+_SPOTS = ((0.08, 0.92), (0.12, 0.90))
+"""Part of the picture in which they are, across and along [-]: clear of its border."""
+
+
+@dataclass(frozen=True)
+class _Coloured:
+    """A thing of a colour, and where it is seen."""
+
+    colour: str
+    point: PicturePoint
+
+
+@dataclass
+class _Layout:
+    """Where things are on the table [m], while a plan is made: (2,) each, to the right and towards the camera."""
+
+    at: list[FloatArray]
+    colours: list[str]
+    bins: FloatArray
+
+    def mates(self, k: int) -> list[int]:
+        """The others of a thing's colour."""
+        return [j for j, colour in enumerate(self.colours) if colour == self.colours[k] and j != k]
+
+    def margin_m(self, k: int) -> float:
+        """How much nearer a thing is to its own colour than to others; inf for one of its kind."""
+        mates = self.mates(k)
+        others = [j for j in range(len(self.at)) if j != k and j not in mates]
+        if not mates or not others:
+            return math.inf
+        own = min(float(np.linalg.norm(self.at[k] - self.at[j])) for j in mates)
+        return min(float(np.linalg.norm(self.at[k] - self.at[j])) for j in others) - own
+
+
+def sorting(noun: str, look: FindThings) -> list[str]:
+    """The single commands that bring things of a colour together; none where they stand so.
+
+    Raises:
+        ToolError: OBJECT_NOT_FOUND where no two things have one colour, PLACE_BLOCKED where there is no room.
+    """
+    things, bins = _seen(noun, look)
+    groups = [colour for colour in dict.fromkeys(t.colour for t in things) if _count(things, colour) > 1]
+    if not groups:
+        raise ToolError(
+            ErrorCode.OBJECT_NOT_FOUND, "No two things here have the same colour, so nothing is to be sorted."
+        )
+    layout = _Layout(list(table_points([t.point for t in things])), [t.colour for t in things], _on_table(bins))
+    if min(layout.margin_m(k) for k in range(len(things))) >= _CLEARLY_M:
+        return []
+    steps = []
+    for colour in groups:
+        members = [k for k, thing in enumerate(things) if thing.colour == colour]
+        if all(layout.margin_m(k) >= _CLEARLY_M for k in members):
+            continue
+        for k, spot in _gathered(layout, members):
+            thing = f"{colour} {noun}"
+            steps.append(f"put the {thing} at {at_point(things[k].point)} on the free spot at {at_point(spot)}")
+    return [*steps, CHECK]
+
+
+def check_sorted(noun: str, look: FindThings) -> None:
+    """See that each thing is nearer to its own colour than to others. Raises ToolError EXECUTION_FAILED."""
+    things, bins = _seen(noun, look)
+    layout = _Layout(list(table_points([t.point for t in things])), [t.colour for t in things], _on_table(bins))
+    wrong = [things[k] for k in range(len(things)) if layout.margin_m(k) < _SURELY_M]
+    if wrong:
+        where = f"the {wrong[0].colour} {noun} at {at_point(wrong[0].point)}"
+        raise ToolError(ErrorCode.EXECUTION_FAILED, f"They are not sorted: {where} is nearer to another colour.")
+
+
+def _gathered(layout: _Layout, members: Sequence[int]) -> list[tuple[int, PicturePoint]]:
+    """Which things of a colour go to which spot of the picture, in order, with the layout brought up to date.
+
+    Raises:
+        ToolError: PLACE_BLOCKED where no spots would do.
+    """
+    best: list[tuple[int, PicturePoint]] | None = None
+    before = list(layout.at)
+    for stays in (*members, None):
+        layout.at = list(before)
+        moves = _moved_to(layout, [k for k in members if k != stays], stays)
+        if moves is not None and min(layout.margin_m(k) for k in members) >= _CLEARLY_M:
+            best = moves
+            break
+    if best is None:
+        layout.at = before
+        raise ToolError(
+            ErrorCode.PLACE_BLOCKED,
+            f"There is no room to put the {layout.colours[members[0]]} things together, apart from the others.",
+            "Clear a part of the table first.",
+        )
+    return best
+
+
+def _moved_to(layout: _Layout, moving: Sequence[int], stays: int | None) -> list[tuple[int, PicturePoint]] | None:
+    """Spots for some things of a colour, next to the one that stays; None where there is none for one of them."""
+    placed = [] if stays is None else [stays]
+    moves = []
+    for k in moving:
+        points, spots = _spots()
+        others = [j for j in range(len(layout.at)) if j != k]
+        far = np.min([np.linalg.norm(spots - layout.at[j], axis=1) for j in others], axis=0) >= _APART_M[0]
+        if len(layout.bins):
+            clear = np.linalg.norm(spots[:, None] - layout.bins, axis=2).min(axis=1)
+            far &= clear >= _AROUND_BINS_M
+        if placed:
+            near = np.min([np.linalg.norm(spots - layout.at[j], axis=1) for j in placed], axis=0)
+            far &= near <= _APART_M[1]
+        rest = [j for j in others if layout.colours[j] != layout.colours[k]]
+        alone = (
+            np.min([np.linalg.norm(spots - layout.at[j], axis=1) for j in rest], axis=0)
+            if rest
+            else np.ones(len(spots))
+        )
+        off = np.linalg.norm(spots - _MIDDLE, axis=1)
+        order = sorted(np.flatnonzero(far), key=lambda i: (-min(alone[i], _FAR_M), off[i]))
+        if not order:
+            return None
+        chosen = int(order[0])
+        layout.at[k] = spots[chosen]
+        moves.append((k, (float(points[chosen][0]), float(points[chosen][1]))))
+        placed.append(k)
+    return moves
+
+
+@lru_cache(maxsize=1)
+def _spots() -> tuple[FloatArray, FloatArray]:
+    """Normalized points (N, 2) of the table within reach, and where they are on it (N, 2) [m]."""
+    (u0, u1), (v0, v1) = _SPOTS
+    u, v = np.meshgrid(np.arange(u0, u1, _STEP), np.arange(v0, v1, _STEP))
+    points = np.column_stack([u.ravel(), v.ravel()])
+    spots = table_points([(float(x), float(y)) for x, y in points], 0.0)
+    # The camera looks along the base's x axis: towards it is x, to its right y. It may stand a little elsewhere.
+    xy = spots[:, ::-1]
+    within = np.all([workspace.reachable(xy + _SLACK_M * np.array(way)) for way in product((-1, 1), (-1, 1))], axis=0)
+    return points[within], spots[within]
+
+
+def _on_table(points: Sequence[PicturePoint]) -> FloatArray:
+    return table_points(points) if points else np.empty((0, 2))
+
+
+def _seen(noun: str, look: FindThings) -> tuple[list[_Coloured], list[PicturePoint]]:
+    """Things of a noun with the colour of each, and the containers, which are none of them."""
+    found = look([*(f"{base} {noun}" for base in _BASES), *_CONTAINERS])
+    bins = [point for name in _CONTAINERS for point in found[name]]
+    bases: dict[PicturePoint, list[str]] = {}
+    for base in _BASES:
+        for point in found[f"{base} {noun}"]:
+            if all(math.dist(point, other) > SAME_POINT for other in bins):
+                bases.setdefault(point, []).append(base)
+    # A gold thing is called orange, too, where nothing else is: gold is what it is.
+    own = {point: next((b for b in called if not _called_by(b, called)), called[0]) for point, called in bases.items()}
+    several = [base for base in dict.fromkeys(own.values()) if list(own.values()).count(base) > 1]
+    shades = [f"{shade} {base}" for base in several for shade in _SHADES]
+    shaded = look([f"{each} {noun}" for each in shades]) if shades else {}
+    colours = dict(own)
+    for each in shades:
+        base = each.split()[-1]
+        of_shade = [point for point in shaded[f"{each} {noun}"] if own.get(point) == base]
+        # Where nothing has the shade, all of the colour are called by it.
+        if len(of_shade) < list(own.values()).count(base):
+            colours |= dict.fromkeys(of_shade, each)
+    return [_Coloured(colour, point) for point, colour in colours.items()], bins
+
+
+def _count(things: Sequence[_Coloured], colour: str) -> int:
+    return sum(thing.colour == colour for thing in things)
+
+
+def _called_by(base: str, called: Sequence[str]) -> bool:
+    """True if a colour is only what some people call another one of those that a thing was found by."""
+    return any(base in family for other, family in COLOUR_FAMILIES.items() if other in called)
