@@ -31,6 +31,7 @@ from agent_node.dialogue.skills import skill_policy
 from agent_node.dialogue.sorting import CHECK
 from agent_node.dialogue.wordings import is_place, table
 from agent_node.episode import Episode
+from agent_node.policies.scripted.commands import parse_command
 from agent_node.policies.scripted.points import the
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol
@@ -250,10 +251,11 @@ class Doer:
     def _from_home(self, text: str, turn: TurnSoFar) -> Episode:
         """Run a command from where the camera sees the table: a hand that a skill has left over it goes home first.
 
-        An empty one goes only where the command has failed: the command may be one that moves nothing.
+        An empty one goes only once it is seen what is meant, or where the command has failed: it may be one about which
+        the operator has to be asked, and that moves nothing.
         """
         robot = self._robot
-        if robot.over_table and robot.held is not None and parses(text) is None:
+        if robot.over_table and parses(text) is None and (robot.held is not None or self._is_clear(text, turn)):
             self._go_home(turn)
         episode = self._run(text, None, robot.text())
         turn.episodes.append(episode)
@@ -261,6 +263,19 @@ class Doer:
             episode = self._run(text, None, robot.text())
             turn.episodes.append(episode)
         return episode
+
+    def _is_clear(self, text: str, turn: TurnSoFar) -> bool:
+        """Whether a look finds one thing for each that a command names."""
+        command = parse_command(text)
+        named = [thing.text for thing in (command.target, *command.references) if thing is not None]
+        if not named:
+            return True
+        turn.episodes.append(self._run(text, LookPolicy(named, self._protocol), ""))
+        try:
+            points = found(turn.episodes[-1])
+        except ToolError:
+            return False
+        return all(len(points.get(name, ())) == 1 for name in named)
 
     def _go_home(self, turn: TurnSoFar) -> bool:
         turn.episodes.append(self._run("go home", skill_policy(SkillAct("park"), self._robot, self._protocol), ""))
