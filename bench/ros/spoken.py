@@ -1,25 +1,42 @@
 """`toolhand bench spoken`: how soon a graph answers an operator, and what a stop leaves of a sequence.
 
-A graph of the simulated robot is started, whose time runs as the wall clock's. Durations are wall-clock times of one
-client that is there already: what `toolhand talk` waits for, without the start of a command.
+A graph of the simulated robot is started, whose time runs as the wall clock's while durations are measured, and faster
+for the stops. Durations are wall-clock times of one client that is there already: what `toolhand talk` waits for, without
+the start of a command.
 """
 
 from __future__ import annotations
 
+import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
 from simulation_interfaces.srv import LoadWorld, ResetSimulation
 from std_srvs.srv import Trigger
 
-from agent_node.events import OperatorAnswer, OperatorQuestion, ignore
+from agent_node.dialogue.memory_file import FOLDER
+from agent_node.events import (
+    Ask,
+    CommandBegan,
+    Event,
+    Listener,
+    OperatorAnswer,
+    OperatorQuestion,
+    ToolAnswered,
+    ToolCalled,
+    ignore,
+    nobody,
+)
 from agent_node.ros.operator import Operator
-from bench.ros.stop import MOVING, STILL
+from bench.ros.stop import FAST, MOVING, STILL
 from sim.ros.graph import started_graph
 from sim.scene.files import parse_scene, scene_yaml
 from tool_nodes.results import ErrorCode, ToolError, unavailable
@@ -43,6 +60,12 @@ LONGEST_S = 30.0
 WATCH_S = 0.5
 """How long the joints are watched after a confirmed stop, and again after its reset, by the wall clock [s]."""
 
+_REHEARSALS = 3
+"""A thing may slip from the hand once: so often the sequence is tried before it is said to be impossible."""
+
+_NOTED = 10
+"""Progress is told after so many stops."""
+
 _LOOK_S = 0.002
 """Time between two looks at the joints [s]: short against what is measured so."""
 
@@ -53,13 +76,15 @@ class SpokenStop:
 
     Attributes:
         moment_s: When it came, after the words were sent [s].
+        phase: Step of the sequence and tool that was at work then.
         speed: Speed of the fastest joint then [rad/s].
         code: How the words ended.
-        later_speed: Speed of the fastest joint after the confirmation [rad/s].
-        asked: "go on" led to a question, and nothing moved; None where the sequence was over before the stop.
+        later_speed: Speed of the fastest joint from the confirmation to the answer to "go on" [rad/s].
+        asked: "go on" led to a question; None where the sequence was over before the stop, or had not begun.
     """
 
     moment_s: float
+    phase: str
     speed: float
     code: str
     later_speed: float
@@ -71,19 +96,44 @@ class SpokenStop:
         return self.later_speed < 2 * STILL
 
 
+class Phase:
+    """Where a sequence is, as its operator hears of it.
+
+    Attributes:
+        step: Number of the step that goes on, from 1; 0 before the first.
+    """
+
+    def __init__(self) -> None:
+        self.step, self._tool = 0, "thinking"
+
+    def hear(self, event: Event) -> None:
+        """See `agent_node.events.Listener`."""
+        match event:
+            case CommandBegan():
+                self.step += 1
+            case ToolCalled(call):
+                self._tool = call.name
+            case ToolAnswered():
+                self._tool = "thinking"
+
+    def __str__(self) -> str:
+        return f"step {self.step}, {self._tool}" if self.step else "before the first step"
+
+
 class SpokenTrials:
     """Speaks to a graph and watches its arm.
 
     Args:
         link: Takes part in the graph.
         seed: Seed of the moments of stops.
+        runs_dir: Folder of the runs of its agent.
 
     Raises:
         ToolError: UNAVAILABLE where the graph has no simulator.
     """
 
-    def __init__(self, link: RosLink, seed: int) -> None:
-        self._link = link
+    def __init__(self, link: RosLink, seed: int, runs_dir: Path) -> None:
+        self._link, self._runs_dir = link, runs_dir
         self._moments = np.random.default_rng(seed)
         self._readings: list[JointReading] = []
         self._joints = JointStates(link.node, "joint_states", self._readings.append)
@@ -93,14 +143,23 @@ class SpokenTrials:
             raise unavailable(f"The world could not be loaded: {answer.result.error_message}")
 
     def reset(self) -> None:
-        """Begin the world anew."""
+        """Begin the world anew; the robot forgets the one before."""
+        for file in (self._runs_dir / FOLDER).glob("*.json"):
+            file.unlink()
         self._link.call(ResetSimulation, "/reset_simulation", ResetSimulation.Request())
 
-    def operator(self, ask: Any = None) -> Operator:
+    def operator(self, ask: Ask = nobody, listener: Listener = ignore) -> Operator:
         """Somebody new, in a session of their own."""
         self._words += 1
-        session = f"bench {self._words}"
-        return Operator(self._link, ignore, ask, session) if ask else Operator(self._link, ignore, session=session)
+        return Operator(self._link, listener, ask, f"bench {self._words}")
+
+    def set_rate(self, factor: float) -> None:
+        """Have time pass so much faster than the wall clock's. Raises ToolError INTERNAL where that is refused."""
+        parameters = [Parameter("real_time_factor", value=factor).to_parameter_msg()]
+        request = SetParameters.Request(parameters=parameters)
+        (result,) = self._link.call(SetParameters, "/sim/set_parameters", request).results
+        if not result.successful:
+            raise ToolError(ErrorCode.INTERNAL, f"The simulator refuses its speed: {result.reason}")
 
     def seconds_to(self, text: str, code: ErrorCode, n: int) -> list[float]:
         """Times from words of one operator to their answer [s]. Raises ToolError INTERNAL for another answer."""
@@ -126,7 +185,7 @@ class SpokenTrials:
             answered.append(time.monotonic())
             return OperatorAnswer(ANSWER)
 
-        operator = self.operator(answer if waiting else None)
+        operator = self.operator(answer if waiting else nobody)
         texts = [WHICH] if waiting else [WHICH, ANSWER]
 
         said: list[str] = []
@@ -146,10 +205,15 @@ class SpokenTrials:
         speaking.join()
         return moved_s - answered[0]
 
-    def stop(self, total_s: float) -> SpokenStop:
-        """Stop a sequence within its first `total_s` seconds."""
+    def moments(self, n: int, total_s: float) -> list[float]:
+        """Moments of n stops, in random order: one in each n-th part of a time [s]."""
+        return [float(k) * total_s / n for k in self._moments.permutation(n) + self._moments.uniform(size=n)]
+
+    def stop(self, moment_s: float) -> SpokenStop:
+        """Stop a sequence at a moment after its words were sent [s]."""
         self.reset()
-        operator = self.operator()
+        phase = Phase()
+        operator = self.operator(listener=phase.hear)
         codes: list[str] = []
 
         def speak() -> None:
@@ -157,29 +221,31 @@ class SpokenTrials:
 
         speaking = threading.Thread(target=speak, daemon=True)
         speaking.start()
-        moment_s = float(self._moments.uniform(0.0, total_s))
         time.sleep(moment_s)
-        speed = self._speed()
+        at, speed = str(phase), self._speed()
         self._call("/stop")
         del self._readings[:]
         time.sleep(WATCH_S)
         speaking.join(LONGEST_S)
         self._call("/reset_stop")
         time.sleep(WATCH_S)
-        code, later = codes[0] if codes else "none", self._fastest()
+        code = codes[0] if codes else "none"
         asked: bool | None = None
         if code:
-            asked = operator.carry_out("go on").error_code is ErrorCode.AMBIGUOUS and self._fastest() < 2 * STILL
-        return SpokenStop(moment_s, speed, code, later, asked)
+            answered = operator.carry_out("go on").error_code
+            begun = phase.step > 0 or answered is not ErrorCode.INVALID_ARGUMENT
+            asked = answered is ErrorCode.AMBIGUOUS if begun else None
+        return SpokenStop(moment_s, at, speed, code, self._fastest(), asked)
 
     def rehearse(self) -> float:
         """How long the sequence lasts [s]. Raises ToolError INTERNAL where it cannot be done."""
-        self.reset()
-        began = time.monotonic()
-        episode = self.operator().carry_out(SEQUENCE)
-        if not episode.success:
-            raise ToolError(ErrorCode.INTERNAL, f"The sequence ended with {episode.error_code}: {episode.answer}")
-        return time.monotonic() - began
+        for _ in range(_REHEARSALS):
+            self.reset()
+            began = time.monotonic()
+            episode = self.operator().carry_out(SEQUENCE)
+            if episode.success:
+                return time.monotonic() - began
+        raise ToolError(ErrorCode.INTERNAL, f"The sequence ended with {episode.error_code}: {episode.answer}")
 
     def _fastest(self) -> float:
         return max((float(np.abs(reading.qd).max()) for reading in self._readings), default=0.0)
@@ -212,8 +278,12 @@ def measured(n: int, stops: int, seed: int, progress: Callable[[str], None]) -> 
         seed: Seed of the graph and of the moments.
         progress: Hears a line for each part.
     """
-    with started_graph({"seed": str(seed)}) as graph, RosLink(graph.environment) as link:
-        trials = SpokenTrials(link, seed)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        started_graph({"seed": str(seed), "runs_dir": folder}) as graph,
+        RosLink(graph.environment) as link,
+    ):
+        trials = SpokenTrials(link, seed, Path(folder))
         progress(f"{n} samples of each duration")
         timings = {
             "refusal": trials.seconds_to(NO_COMMAND, ErrorCode.NOT_UNDERSTOOD, n),
@@ -223,7 +293,11 @@ def measured(n: int, stops: int, seed: int, progress: Callable[[str], None]) -> 
         }
         samples = []
         if stops:
+            trials.set_rate(FAST)
             total_s = trials.rehearse()
-            progress(f"{stops} stops of a sequence of {total_s:.0f} s")
-            samples = [trials.stop(total_s) for _ in range(stops)]
+            progress(f"{stops} stops of a sequence of {total_s:.0f} s, simulated time {FAST:g} times as fast")
+            for moment_s in trials.moments(stops, total_s):
+                samples.append(trials.stop(moment_s))
+                if len(samples) % _NOTED == 0:
+                    progress(f"{len(samples)} stops, after {sum(not each.quiet for each in samples)} something moved")
     return {"timings": timings, "stops": samples, "codes": dict(Counter(sample.code for sample in samples))}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -19,7 +20,7 @@ def bench_spoken(n: int = 20, stops: int = 0, seed: int = 0, as_json: AsJson = F
 
     Args:
         n: Samples of each duration: refusal, question, and answer to first motion.
-        stops: Also stop this many sequences at random moments, and say "go on" after the reset.
+        stops: Also stop this many sequences, at moments spread evenly over them, and say "go on" after the reset.
         seed: Seed of the graph and of the moments.
     """
     require_at_least(1, n=n)
@@ -54,4 +55,7 @@ def bench_spoken(n: int = 20, stops: int = 0, seed: int = 0, as_json: AsJson = F
 def _report(document: Mapping[str, Any]) -> str:
     """The rows as a table, and how the stopped sequences ended."""
     ends = ", ".join(f"{code or 'done before'} {count}" for code, count in document["codes"].items())
-    return format_rows(document["rows"]) + (f"\nStopped sequences ended: {ends}" if ends else "")
+    phases = sorted(Counter(stop["phase"] for stop in document["stops"]).items())
+    came = ", ".join(f"{phase} {count}" for phase, count in phases)
+    stopped = f"\nStopped sequences ended: {ends}\nStops came: {came}" if ends else ""
+    return format_rows(document["rows"]) + stopped
