@@ -1,8 +1,8 @@
 """`toolhand bench spoken`: how soon a graph answers an operator, and what a stop leaves of a sequence.
 
 A graph of the simulated robot is started, whose time runs as the wall clock's while durations are measured, and faster
-for the stops. Durations are wall-clock times of one client that is there already: what `toolhand talk` waits for, without
-the start of a command.
+for the stops. Durations are wall-clock times of one client that is there already: what `toolhand talk` waits for,
+without the start of a command.
 """
 
 from __future__ import annotations

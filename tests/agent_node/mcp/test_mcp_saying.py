@@ -8,6 +8,7 @@ import pytest
 from mcp import Client
 from mcp_types import ElicitResult
 
+from agent_node.dialogue import dialogue
 from agent_node.mcp import saying
 from agent_node.mcp.server import make_server
 from agent_node.mcp.sessions import SharedRobot
@@ -39,6 +40,17 @@ class Asker:
     def respond(self, conversation: Sequence[Message]) -> Reply:
         said = [message.words for message in conversation if message.answers]
         return Reply(f"<answer>{f'NO_GRASP: You said {said[-1]}.' if said else f'AMBIGUOUS: {QUESTION}'}</answer>")
+
+
+class Chooser:
+    """A policy that asks which can, unless its command says where the can is."""
+
+    name = "chooser"
+
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        where = "Which can do you mean: the left one at (0.20, 0.50) or the right one at (0.80, 0.50)?"
+        task = conversation[1].words
+        return Reply(f"<answer>{f'I am told: {task}' if '0.800' in task else f'AMBIGUOUS: {where}'}</answer>")
 
 
 @pytest.fixture
@@ -102,6 +114,35 @@ async def test_elsewhere_the_question_is_the_answer(spoken_to: Any) -> None:
         told = await text(client, "say", words=PICK)
     assert told.startswith(f"Error AMBIGUOUS: {QUESTION}")
     assert told.endswith("Ask the operator, and say their answer.")
+
+
+async def test_a_question_that_is_left_open_is_closed_and_says_so(
+    spoken_to: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def think(context: Any, params: Any) -> ElicitResult:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    robot = spoken_to(Chooser)
+    monkeypatch.setattr(saying, "ANSWER_DEADLINE_S", 0.3)
+    async with Client(make_server(robot), mode="legacy", elicitation_callback=think) as client:
+        told = await text(client, "say", words=PICK)
+        assert told.endswith("Nobody answered within 0.3 s; the question is closed.")
+        assert "I have asked nothing" in await text(client, "say", words="number 2")
+
+
+async def test_an_answer_that_comes_too_late_is_told_so(spoken_to: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dialogue, "ANSWER_WITHIN_S", -1.0)
+    async with Client(make_server(spoken_to(Chooser)), mode="legacy") as client:
+        assert (await text(client, "say", words=PICK)).startswith("Error AMBIGUOUS: Which can do you mean")
+        assert "closed my question" in await text(client, "say", words="number 2")
+
+
+async def test_two_clients_do_not_answer_each_others_questions(spoken_to: Any, http_server: Any) -> None:
+    async with http_server(spoken_to(Chooser)) as server, server.client() as one, server.client() as other:
+        assert (await text(one, "say", words=PICK)).startswith("Error AMBIGUOUS: Which can do you mean")
+        assert "I have asked nothing" in await text(other, "say", words="number 2")
+        assert "(0.800, 0.500)" in await text(one, "say", words="number 2")
 
 
 async def test_a_client_that_says_stop_meanwhile_brakes_the_arm(
