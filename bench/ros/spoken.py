@@ -248,11 +248,11 @@ class SpokenTrials:
         raise ToolError(ErrorCode.INTERNAL, f"The sequence ended with {episode.error_code}: {episode.answer}")
 
     def _fastest(self) -> float:
-        return max((float(np.abs(reading.qd).max()) for reading in self._readings), default=0.0)
+        return max(map(_speed, self._readings), default=0.0)
 
     def _speed(self) -> float:
         newest = self._readings[-1] if self._readings else None
-        return 0.0 if newest is None else float(np.abs(newest.qd).max())
+        return 0.0 if newest is None else _speed(newest)
 
     def _call(self, name: str) -> None:
         answer = self._link.call(Trigger, name, Trigger.Request())
@@ -267,6 +267,11 @@ class SpokenTrials:
                 raise ToolError(ErrorCode.TIMEOUT, f"The arm did not move within {LONGEST_S:g} s; I was told: {said}")
             time.sleep(_LOOK_S)
         return time.monotonic()
+
+
+def _speed(reading: JointReading) -> float:
+    """Speed of the fastest joint, the jaws' included [rad/s]."""
+    return max(float(np.abs(reading.qd).max()), abs(reading.knuckle_velocity))
 
 
 def measured(n: int, stops: int, seed: int, progress: Callable[[str], None]) -> Mapping[str, Any]:
