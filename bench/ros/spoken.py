@@ -96,7 +96,7 @@ class SpokenStop:
         return self.later_speed < 2 * STILL
 
 
-class Phase:
+class HeardStep:
     """Where a sequence is, as its operator hears of it.
 
     Attributes:
@@ -212,7 +212,7 @@ class SpokenTrials:
     def stop(self, moment_s: float) -> SpokenStop:
         """Stop a sequence at a moment after its words were sent [s]."""
         self.reset()
-        phase = Phase()
+        phase = HeardStep()
         operator = self.operator(listener=phase.hear)
         codes: list[str] = []
 
