@@ -1,48 +1,72 @@
-"""The process of the pages: `python -m console.serve` reads the settings as one line of JSON from its input, serves
+"""The process of the pages: `python -m console.serve` reads its settings as one line of JSON from its input, serves
 until that input ends, and says "ready" in a line of its output once it answers."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import importlib
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.staticfiles import StaticFiles
 from nicegui import ui
 
 from console.approving import Approvals
+from console.guarding import Guard, new_door, server_options
 from console.hub import Hub
-from console.pages.frame import PageContext, Seat, page_frame
+from console.login import Login
+from console.pages.frame import PageContext, page_frame
 from console.pages.routes import ROUTES, Route
+from console.pages.seat import Seat
 from console.pictures import PictureFeeds, add_picture_routes
 from console.robot import Robot
+from console.seats import Seats
 from console.settings import ConsoleSettings
+from console.strip import SafetyRoutes
+from console.tickets import Tickets
+from tool_nodes.ros.client import use_client
 
 ASSETS = Path(__file__).parent / "assets"
 """Folder of what browsers are given as it is."""
 
 RECONNECT_S = 8.0
-"""A page that has lost its connection may come back for so long [s]: the grace of a reload, and a busy machine."""
+"""A page that has lost its connection may come back for so long [s]: longer than the grace of its seat."""
+
+LOOK_S = 0.5
+"""How often the seats are looked at for an operator who is gone [s]."""
+
+GONE = "The operator's page is gone, so that what was carried out is cancelled."
+"""What the transcript says when nobody operates any more while something is carried out."""
 
 
-def make_app(settings: ConsoleSettings, hub: Hub) -> FastAPI:
-    """The pages as an application.
+def make_app(settings: ConsoleSettings, hub: Hub, seats: Seats) -> FastAPI:
+    """The pages as an application, without the guard before them.
 
     Args:
         settings: Settings.
         hub: State that all pages share.
+        seats: Who operates.
     """
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+
+    approvals = Approvals(hub.robot, seats.require_operator)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        looking = asyncio.create_task(_look_at_seats(hub, seats, approvals))
+        yield
+        looking.cancel()
+
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.mount("/assets", StaticFiles(directory=ASSETS))
-    approvals = Approvals(hub.robot, lambda page: None)
     add_picture_routes(app, PictureFeeds(hub.robot), hub.robot, approvals)
     for route in ROUTES:
-        _add_page(route, settings, hub, approvals)
+        _add_page(route, settings, hub, seats, approvals)
     ui.run_with(
         app,
         title="Toolhand",
@@ -54,15 +78,28 @@ def make_app(settings: ConsoleSettings, hub: Hub) -> FastAPI:
     return app
 
 
-def _add_page(route: Route, settings: ConsoleSettings, hub: Hub, approvals: Approvals) -> None:
+def _add_page(route: Route, settings: ConsoleSettings, hub: Hub, seats: Seats, approvals: Approvals) -> None:
     module, name = route.builder.split(":")
     build: Callable[[PageContext], None] = getattr(importlib.import_module(module), name)
 
     @ui.page(route.path)
-    def page() -> None:
-        context = PageContext(settings, hub, Seat("operator", "operator"), approvals)
-        with page_frame(route.title, context):
+    def page(request: Request) -> None:
+        context = PageContext(settings, hub, Seat(seats), seats, approvals)
+        with page_frame(route.title, context, request.headers["host"]):
             build(context)
+
+
+async def _look_at_seats(hub: Hub, seats: Seats, approvals: Approvals) -> None:
+    """Cancel what is carried out once nobody operates any more, and listen to motions only while somebody does."""
+    attended = False
+    while True:
+        if seats.abandoned():
+            hub.cancel(GONE)
+        if seats.operated is not attended:
+            attended = seats.operated
+            hub.robot.attend(attended)
+            approvals.attend(attended)
+        await asyncio.sleep(LOOK_S)
 
 
 def serve(settings: ConsoleSettings, robot: Robot, ready: Callable[[], None] = lambda: None) -> None:
@@ -73,23 +110,18 @@ def serve(settings: ConsoleSettings, robot: Robot, ready: Callable[[], None] = l
         robot: The robot.
         ready: Called once pages are answered.
     """
-    hub = Hub(robot)
+    hub, seats, door = Hub(robot), Seats(), new_door()
     try:
-        options: dict[str, Any] = {}
-        if settings.certificate is not None:
-            options = {"ssl_certfile": settings.certificate, "ssl_keyfile": settings.key}
-        server = _Server(
-            uvicorn.Config(
-                make_app(settings, hub),
-                host=settings.host,
-                port=settings.port,
-                log_level="warning",
-                access_log=False,
-                server_header=False,
-                **options,
-            ),
-            ready,
+        pages = SafetyRoutes(make_app(settings, hub, seats), seats, Tickets(settings.secret))
+        login = Login(settings.login, secure=settings.certificate is not None)
+        config = uvicorn.Config(
+            Guard(pages, settings, login, settings.port, door=door),
+            host=settings.host,
+            port=settings.port,
+            log_level="warning",
+            **server_options(settings, door),
         )
+        server = _Server(config, ready)
         threading.Thread(target=_end_with_input, args=(server,), daemon=True).start()
         server.run()
     finally:
@@ -119,9 +151,11 @@ def _end_with_input(server: uvicorn.Server) -> None:
 def main() -> None:
     """Serve the pages of a graph."""
     settings = ConsoleSettings.from_line(sys.stdin.readline())
+    pip_client = use_client()
     from console.ros import GraphRobot
 
-    serve(settings, GraphRobot(), lambda: print("ready", flush=True))
+    robot = GraphRobot(settings.approval_token, lambda sentence: print(sentence, file=sys.stderr), pip_client)
+    serve(settings, robot, lambda: print("ready", flush=True))
 
 
 if __name__ == "__main__":

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import math
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from toolhand_interfaces.msg import PointedAt
 from vision_msgs.msg import Point2D
 
-from agent_node.dialogue.memory import Choice
+from agent_node.dialogue.memory import Choice, at_point
 from agent_node.pointed import LONGEST_LABEL, MOST_POINTS, PointedPoint
-from tool_nodes.results import invalid
+from tool_nodes.motion.scene_change import changed_around
+from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.ros.link import RosLink
 from tool_nodes.ros.messages import nanoseconds, time_message
+from tool_nodes.ros.remote import RemoteCamera
+from tool_nodes.types import Frame
+
+_MOST_NOTED = 2 * MOST_POINTS
+"""Points whose picture is kept [-]: those of a sentence that waits, and of the next; 2 MB each."""
 
 
 def point_message(point: PointedPoint) -> Any:
@@ -50,3 +59,48 @@ def candidates_of(messages: Sequence[Any]) -> tuple[PointedPoint, ...]:
 def candidate_messages(choices: Iterable[Choice]) -> list[Any]:
     """The PointedAt messages of what a question lets choose from, in the scene camera's picture."""
     return [point_message(PointedPoint(each.point, label=each.words[:LONGEST_LABEL])) for each in choices]
+
+
+class PointWatch:
+    """Knows whether the scene around a point that somebody has pointed at is still the one that they saw.
+
+    Args:
+        link: Takes part in the graph.
+    """
+
+    def __init__(self, link: RosLink) -> None:
+        self._camera = RemoteCamera(link.node, link.deadlines)
+        self._lock = threading.Lock()
+        self._noted: OrderedDict[tuple[int, tuple[float, float] | None], Frame] = OrderedDict()
+
+    def note(self, pointed: PointedPoint) -> None:
+        """Keep how the scene looks now, just after somebody has pointed at it; nothing where no picture comes."""
+        try:
+            frame = self._camera.capture()
+        except ToolError:
+            return  # there is nothing to compare with later; grasping proves itself what it has grasped
+        with self._lock:
+            self._noted[pointed.stamp_ns, pointed.point] = frame
+            while len(self._noted) > _MOST_NOTED:
+                self._noted.popitem(last=False)
+
+    def changed(self, pointed: PointedPoint) -> bool:
+        """Whether the scene around a noted point looks otherwise now; False where that cannot be known."""
+        with self._lock:
+            before = self._noted.get((pointed.stamp_ns, pointed.point))
+        if before is None or pointed.point is None:
+            return False
+        try:
+            return changed_around(before, self._camera.capture(), pointed.point)
+        except ToolError:
+            return False
+
+    def require_unchanged(self, pointed: Sequence[PointedPoint]) -> None:
+        """Raises ToolError AMBIGUOUS with a question where the scene around one of some noted points has changed."""
+        moved = [each.point for each in pointed if self.changed(each)]
+        if moved and moved[0] is not None:
+            where = at_point(moved[0])
+            raise ToolError(
+                ErrorCode.AMBIGUOUS,
+                f"The picture around {where} has changed since you pointed at it: will you point again?",
+            )

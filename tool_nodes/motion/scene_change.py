@@ -29,6 +29,10 @@ FINE_PATCH_M = 0.0035
 """... that is so wide and high [m], but at least two pixels: an edge of an object that was shifted sideways leaves one.
 Noise of the sensor and edges that flicker by a pixel leave none."""
 
+AROUND_M = 0.08
+"""What stands so far around a point may be what is meant by it [m]: a thing that the jaws take, which open to 0.085 m,
+ends within this of a point on it."""
+
 _BELOW_M, _ABOVE_M = 0.02, 1.0
 """The workspace reaches so far below and above the table [m]."""
 
@@ -37,14 +41,35 @@ def changed(before: Frame, after: Frame) -> bool:
     """True if two pictures of one camera show different scenes."""
     if before.depth.shape != after.depth.shape or not np.allclose(before.T_base_camera, after.T_base_camera, atol=1e-3):
         return True
-    difference = np.abs(_blocks(before) - _blocks(after))
+    difference = np.abs(_medians(before.depth) - _medians(after.depth))
     return int((difference > CHANGED_DEPTH).sum()) > CHANGED_BLOCKS or bool(_patches(before, after).any())
 
 
-def _blocks(frame: Frame) -> FloatArray:
-    """Median depth of squares of pixels [m]; unknown depth counts as 0."""
-    h, w = (size - size % BLOCK_PX for size in frame.depth.shape)
-    depth = np.nan_to_num(frame.depth[:h, :w]).reshape(h // BLOCK_PX, BLOCK_PX, w // BLOCK_PX, BLOCK_PX)
+def changed_around(before: Frame, after: Frame, point: tuple[float, float]) -> bool:
+    """True if two pictures of one camera show different scenes around a point.
+
+    Args:
+        before: The earlier picture.
+        after: The later one.
+        point: Normalized (x, y) of both pictures.
+    """
+    if before.depth.shape != after.depth.shape or not np.allclose(before.T_base_camera, after.T_base_camera, atol=1e-3):
+        return True
+    height, width = before.depth.shape
+    known = before.depth[np.isfinite(before.depth)]
+    distance = max(float(np.median(known)) if known.size else 1.0, 0.1)
+    reach = max(2 * BLOCK_PX, round(AROUND_M * float(before.K[0, 0]) / distance))
+    column, row = min(int(point[0] * width), width - 1), min(int(point[1] * height), height - 1)
+    top, left = max(row - reach, 0), max(column - reach, 0)
+    near = np.s_[top : row + reach + 1, left : column + reach + 1]
+    difference = np.abs(_medians(before.depth[near]) - _medians(after.depth[near]))
+    return int((difference > CHANGED_DEPTH).sum()) > CHANGED_BLOCKS or bool(_patches(before, after)[near].any())
+
+
+def _medians(seen: NDArray[np.floating]) -> FloatArray:
+    """Median depth of squares of pixels of depth (H, W) [m]; unknown depth counts as 0."""
+    h, w = (size - size % BLOCK_PX for size in seen.shape)
+    depth = np.nan_to_num(seen[:h, :w]).reshape(h // BLOCK_PX, BLOCK_PX, w // BLOCK_PX, BLOCK_PX)
     blocks: FloatArray = np.median(depth.transpose(0, 2, 1, 3).reshape(h // BLOCK_PX, w // BLOCK_PX, -1), axis=-1)
     return blocks
 

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from console.settings import ConsoleSettings
+
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-dev-shm-usage"]
 """Flags of Chromium: root needs the first, and 3D without a GPU the next two."""
@@ -44,7 +46,7 @@ class Served:
     url: str
     process: subprocess.Popen[str]
     log: Path
-    settings: dict[str, Any]
+    settings: ConsoleSettings
 
     def asked(self, what: str) -> list[dict[str, Any]]:
         """What the robot was asked of one kind, in order."""
@@ -62,14 +64,14 @@ def serving(folder: Path, environment: dict[str, str] | None = None, **settings:
         settings: Settings beside the ports and folders.
     """
     port = free_port()
-    document = {
-        "port": port,
-        "stop_port": free_port(),
-        "runs_dir": str(folder / "runs"),
-        "bench_dir": str(folder / "bench"),
-        "training_dir": str(folder / "training"),
+    chosen = ConsoleSettings(
+        port=port,
+        stop_port=free_port(),
+        runs_dir=folder / "runs",
+        bench_dir=folder / "bench",
+        training_dir=folder / "training",
         **settings,
-    }
+    )
     log = folder / "robot.jsonl"
     command = [sys.executable, str(Path(__file__).with_name("serving.py")), str(log)]
     more = {**os.environ, **(environment or {})}
@@ -80,11 +82,11 @@ def serving(folder: Path, environment: dict[str, str] | None = None, **settings:
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        process.stdin.write(json.dumps(document) + "\n")
+        process.stdin.write(chosen.to_line() + "\n")
         process.stdin.flush()
         line = process.stdout.readline()
         assert line == "ready\n", (folder / "errors.txt").read_text(encoding="utf-8")
-        yield Served(f"http://127.0.0.1:{port}", process, log, document)
+        yield Served(f"http://127.0.0.1:{port}", process, log, chosen)
     finally:
         process.stdin.close()  # its input ends, and so does it
         try:
@@ -110,9 +112,9 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium without a window."""
+    """Chromium without a window; it ends with the module, because its event loop runs in the tests' own thread."""
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as started:
         launched = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)

@@ -1,4 +1,4 @@
-"""Serves the pages over a robot of the tests: `python serving.py LOG`, settings as one line of JSON in its input."""
+"""Serves the pages over a robot of the tests: `python serving.py LOG`, with the settings as a line of its input."""
 
 from __future__ import annotations
 

@@ -1,0 +1,254 @@
+"""The robot of a ROS 2 graph, as the pages know it. It is there before the graph is, and when the graph is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from rclpy.callback_groups import ReentrantCallbackGroup
+from sensor_msgs.msg import CompressedImage
+from toolhand_interfaces.srv import AnswerQuestion
+
+from agent_node.events import Ask, nobody
+from agent_node.pointed import PointedPoint
+from agent_node.ros.operator import ACTION, Operator
+from agent_node.ros.pointing import PointWatch
+from console.robot import (
+    CameraPicture,
+    Close,
+    GraphState,
+    Heard,
+    JointPositions,
+    ShownPicture,
+    SpokenOutcome,
+    SpokenWords,
+    WaitingMotion,
+)
+from console.ros_approve import MotionDesk
+from console.ros_watch import Watching
+from tool_nodes.motion.approval import Decision
+from tool_nodes.results import ErrorCode, ToolError, unavailable
+from tool_nodes.ros.client import router
+from tool_nodes.ros.link import RosLink
+from tool_nodes.types import Frame
+
+LOOK_S = 1.0
+"""How often the graph is looked for [s]."""
+LARGEST_PICTURE = 4 << 20
+"""Largest picture of a tool that is shown [bytes]; one of 1280x720 has 0.3 MB."""
+_PICTURES_KEPT = 8
+
+
+@dataclass(frozen=True, eq=False)
+class _Graph:
+    """A graph that was entered, and what is done in it."""
+
+    link: RosLink
+    agent: Any
+    points: PointWatch
+    watching: Watching
+    motions: MotionDesk
+
+
+@dataclass(eq=False)
+class _Wanted:
+    """What is to be listened to whenever there is a graph."""
+
+    make: Callable[[_Graph], Close]
+    close: Close | None = None
+    ended: bool = field(default=False)
+
+
+class GraphRobot:
+    """Speaks to the agent of a graph, and listens to it while something is shown. See `console.robot.Robot`.
+
+    Args:
+        token: The operator's token of approvals; empty where motions need none.
+        notify: Gets sentences for the operator, about requests for approval that are not shown.
+        pip_client: The client is the one that needs no ROS 2, and that a router has to be there for.
+    """
+
+    def __init__(
+        self, token: str = "", notify: Callable[[str], None] = lambda sentence: None, pip_client: bool = True
+    ) -> None:
+        self._token, self._notify, self._pip_client = token, notify, pip_client
+        self._lock = threading.RLock()
+        self._graph: _Graph | None = None
+        self._state = GraphState(False, "The graph is looked for.")
+        self._wanted: list[_Wanted] = []
+        self._operator: Operator | None = None
+        self._closed = threading.Event()
+        self._looking = threading.Thread(target=self._look, daemon=True, name="console-graph")
+        self._looking.start()
+
+    def state(self) -> GraphState:
+        """See `Robot`."""
+        return self._state
+
+    def say(self, said: SpokenWords, hear: Callable[[Heard], None], ask: Ask = nobody) -> SpokenOutcome:
+        """See `Robot`."""
+        with self._lock:
+            try:
+                graph = self._linked()
+            except ToolError as error:
+                return SpokenOutcome(str(error), False, error.code)
+            operator = self._operator = Operator(graph.link, hear, ask, said.session)
+        pictures = _tool_pictures(graph.link, hear)
+        try:
+            graph.points.require_unchanged(said.pointed)
+            episode = operator.carry_out(said.text, said.pointed)
+        except ToolError as error:
+            return SpokenOutcome(str(error), False, error.code)
+        finally:
+            with self._lock:
+                self._operator = None
+            pictures()
+            operator.close()
+        folders = tuple(str(folder) for folder in operator.run_dirs)
+        return SpokenOutcome(episode.answer or "", episode.success, episode.error_code, folders, operator.candidates)
+
+    def cancel(self) -> None:
+        """See `Robot`."""
+        with self._lock:
+            if self._operator is not None:
+                self._operator.cancel()
+
+    def attend(self, present: bool) -> None:
+        """See `Robot`."""
+        if not present:
+            self.cancel()
+
+    def pictures(self, camera: str, hear: Callable[[CameraPicture], None]) -> Close:
+        """See `Robot`."""
+        return self._while_linked(lambda graph: graph.watching.pictures(camera, hear))
+
+    def joints(self, hear: Callable[[JointPositions], None]) -> Close:
+        """See `Robot`."""
+        return self._while_linked(lambda graph: graph.watching.joints(hear))
+
+    def frame(self, camera: str) -> Frame:
+        """See `Robot`."""
+        return self._linked().watching.frame(camera)
+
+    def description(self) -> str:
+        """See `Robot`."""
+        graph = self._graph
+        return "" if graph is None else graph.watching.description()
+
+    def motions(self, hear: Callable[[WaitingMotion | None], None]) -> Close:
+        """See `Robot`."""
+        return self._while_linked(lambda graph: graph.motions.motions(hear))
+
+    def decide(self, decision: Decision) -> str:
+        """See `Robot`."""
+        return self._linked().motions.decide(decision)
+
+    def note_point(self, pointed: PointedPoint) -> None:
+        """See `Robot`."""
+        graph = self._graph
+        if graph is not None:
+            threading.Thread(target=graph.points.note, args=(pointed,), daemon=True).start()
+
+    def changed_at(self, pointed: PointedPoint) -> bool:
+        """See `Robot`."""
+        graph = self._graph
+        return graph is not None and graph.points.changed(pointed)
+
+    def close(self) -> None:
+        """See `Robot`."""
+        self._closed.set()
+        self.cancel()
+        self._looking.join(2.0 * LOOK_S)
+        with self._lock:
+            self._leave()
+
+    def _while_linked(self, make: Callable[[_Graph], Close]) -> Close:
+        """Have something listened to whenever there is a graph, until it is closed.
+
+        Args:
+            make: Begins to listen in a graph; what it returns ends it.
+        """
+        wanted = _Wanted(make)
+        with self._lock:
+            self._wanted.append(wanted)
+            self._listen(wanted)
+
+        def close() -> None:
+            with self._lock:
+                if not wanted.ended:
+                    wanted.ended = True
+                    self._wanted.remove(wanted)
+                    if wanted.close is not None:
+                        wanted.close()
+
+        return close
+
+    # -- the graph ------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        while not self._closed.is_set():
+            try:
+                self._state = self._found()
+            except ToolError as error:
+                self._state = GraphState(False, str(error))
+            except Exception as error:  # a graph in pieces may raise anything; the page says so, and it is tried again
+                self._state = GraphState(False, f"The graph cannot be reached: {type(error).__name__}: {error}")
+            self._closed.wait(LOOK_S)
+
+    def _found(self) -> GraphState:
+        """The state of the graph now; enters it where it has come."""
+        if router(self._pip_client) is None:
+            raise unavailable("No ROS 2 graph is found on this domain.", "Start it: toolhand up.")
+        with self._lock:
+            if self._graph is None:
+                self._graph = self._entered()
+                for wanted in self._wanted:
+                    self._listen(wanted)
+        if not self._graph.agent.service_is_ready():
+            return GraphState(False, "No agent is found on this ROS domain. Start it: toolhand up.")
+        return GraphState(True)
+
+    def _entered(self) -> _Graph:
+        link = RosLink({})
+        link.__enter__()
+        group = ReentrantCallbackGroup()
+        agent = link.node.create_client(AnswerQuestion, f"{ACTION}/answer", callback_group=group)
+        return _Graph(link, agent, PointWatch(link), Watching(link), MotionDesk(link, self._token, self._notify))
+
+    def _linked(self) -> _Graph:
+        """The graph. Raises ToolError UNAVAILABLE where there is none."""
+        if self._graph is None:
+            raise ToolError(ErrorCode.UNAVAILABLE, self._state.sentence)
+        return self._graph
+
+    def _listen(self, wanted: _Wanted) -> None:
+        if self._graph is not None and wanted.close is None:
+            wanted.close = wanted.make(self._graph)
+
+    def _leave(self) -> None:
+        for wanted in self._wanted:
+            wanted.close = None
+        if self._graph is not None:
+            with contextlib.suppress(Exception):  # the graph is gone, and so is what would have to be told
+                self._graph.link.__exit__(None, None, None)
+            self._graph = None
+
+
+def _tool_pictures(link: RosLink, hear: Callable[[Heard], None]) -> Close:
+    """Hear what the tools show until it is closed."""
+
+    def on_picture(message: Any) -> None:
+        if message.format == "jpeg" and len(message.data) <= LARGEST_PICTURE:
+            hear(ShownPicture(message.header.frame_id[:200], bytes(message.data)))
+
+    subscription = link.node.create_subscription(
+        CompressedImage, f"{ACTION}/pictures", on_picture, _PICTURES_KEPT, callback_group=ReentrantCallbackGroup()
+    )
+
+    def close() -> None:
+        link.node.destroy_subscription(subscription)
+
+    return close
