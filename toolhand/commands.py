@@ -246,6 +246,10 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
         "toolhand.approve:approve",
         "Show each motion that a ROS 2 graph asks about, and answer with y or n at this terminal, until Ctrl-C.",
     ),
+    "console": CliCommand(
+        "toolhand.console:console",
+        "Serve the operator's console in a browser until Ctrl-C: talk, point, watch, approve, stop, look at runs.",
+    ),
     "calibrate": Group(
         "Find where a camera is, by pictures of a printed board.",
         {

@@ -1,0 +1,138 @@
+"""The two processes of a console: none is left behind, pages come back, and without a stop server all of it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console import keeper
+from console.keeper import ConsoleKeeper, require_free
+from console.settings import ConsoleSettings
+from tool_nodes.results import ErrorCode, ToolError
+
+PATIENCE_S = 30.0
+"""A bound against hanging, not a promise [s]."""
+
+CHILD = textwrap.dedent("""
+    import json, os, sys
+    settings = json.loads(sys.stdin.readline())
+    with open(os.environ["KEPT"], "a") as file:
+        file.write(json.dumps({"name": __spec__.name, "pid": os.getpid(), **settings}) + "\\n")
+    if os.environ.get("FAILS") == __spec__.name:
+        sys.exit(3)
+    print("ready", flush=True)
+    sys.stdin.read()
+""")
+
+
+def alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(true: Callable[[], Any]) -> Any:
+    end = time.monotonic() + PATIENCE_S
+    while not (found := true()):
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+    return found
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConsoleKeeper]:
+    for name in ("fake_stop", "fake_pages"):
+        (tmp_path / f"{name}.py").write_text(CHILD)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("KEPT", str(tmp_path / "log"))
+    monkeypatch.setattr(keeper, "STOP_MODULE", "fake_stop")
+    monkeypatch.setattr(keeper, "PAGES_MODULE", "fake_pages")
+    monkeypatch.setattr(keeper, "AGAIN_S", 0.1)
+    settings = ConsoleSettings(port=free_port(), stop_port=free_port(), approval_token="the operator's own")
+    kept = ConsoleKeeper(settings, print)
+    yield kept
+    kept.close()
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+def test_pages_come_back_and_the_console_ends_with_its_stop_server(
+    kept: ConsoleKeeper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept.start()
+    first = kept.pids()
+    said = (tmp_path / "log").read_text().splitlines()
+    assert ["the operator" in line for line in sorted(said)] == [True, False], "the stop server has no token"
+    statuses: list[int] = []
+    watching = threading.Thread(target=lambda: statuses.append(kept.watch()))
+    watching.start()
+    os.kill(first["pages"], signal.SIGKILL)
+    until(lambda: kept.pids()["pages"] != first["pages"])
+    assert kept.pids()["stop server"] == first["stop server"]
+    assert alive(first["stop server"])
+    os.kill(first["stop server"], signal.SIGKILL)
+    watching.join(PATIENCE_S)
+    assert statuses == [-signal.SIGKILL]
+    kept.close()
+    assert not alive(kept.pids()["pages"])
+    out = capsys.readouterr().out
+    assert "The pages have ended (exit status -9) and are started anew." in out
+    assert "The stop server has ended (exit status -9), and so does the console." in out
+
+
+@pytest.mark.parametrize(("fails", "said"), [("fake_stop", "The stop server"), ("fake_pages", "The pages")])
+def test_what_cannot_start_is_said_and_leaves_nothing(
+    kept: ConsoleKeeper, monkeypatch: pytest.MonkeyPatch, fails: str, said: str
+) -> None:
+    monkeypatch.setenv("FAILS", fails)
+    with pytest.raises(ToolError, match=f"{said} could not be started: exit status 3") as failed:
+        kept.start()
+    assert failed.value.code is ErrorCode.UNAVAILABLE
+    kept.close()
+    assert not any(alive(process) for process in kept.pids().values())
+
+
+def test_a_port_that_is_taken_is_said_before_anything_is_started() -> None:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        port = listening.getsockname()[1]
+        with pytest.raises(ToolError, match=f"Cannot listen on port {port} of 127.0.0.1"):
+            require_free("127.0.0.1", port)
+
+
+def test_processes_end_with_a_command_that_is_killed(kept: ConsoleKeeper, tmp_path: Path) -> None:
+    program = textwrap.dedent(f"""
+        import sys, time
+        sys.path[:0] = {[str(tmp_path), str(Path(keeper.__file__).parents[1])]!r}
+        from console import keeper
+        from console.settings import ConsoleSettings
+        keeper.STOP_MODULE, keeper.PAGES_MODULE = "fake_stop", "fake_pages"
+        kept = keeper.ConsoleKeeper(ConsoleSettings(port={free_port()}, stop_port={free_port()}), print)
+        kept.start()
+        print(*kept.pids().values(), flush=True)
+        time.sleep(1000)
+    """)
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as command:
+        assert command.stdout is not None
+        pids = [int(word) for word in command.stdout.readline().split()]
+        assert len(pids) == 2
+        command.kill()
+        until(lambda: not any(map(alive, pids)))

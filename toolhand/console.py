@@ -1,0 +1,120 @@
+"""`toolhand console`: the operator's console in a browser, as two processes of their own."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import sys
+import webbrowser
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import tyro
+
+from agent_node.console.terminal import say, tell
+from tool_nodes.extras import install_extra
+from tool_nodes.results import invalid, unavailable
+from toolhand.approve import TOKEN_VARIABLE
+
+_NEEDED = ("nicegui", "viser", "yourdfpy", "uvicorn")
+"""Packages of the extra console that are looked for before anything is started."""
+
+
+def console(
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    stop_port: int = 8081,
+    names: tuple[str, ...] = (),
+    runs_dir: Path = Path("runs"),
+    bench_dir: Path = Path("runs/bench"),
+    training_dir: Path = Path("runs/training"),
+    token_file: Path | None = None,
+    login_file: Path | None = None,
+    certificate: Path | None = None,
+    key: Path | None = None,
+    open_browser: Annotated[bool, tyro.conf.arg(name="open"), tyro.conf.FlagCreatePairsOff] = False,
+) -> int:
+    """Serve the operator's console in a browser until Ctrl-C: talk, point, watch, approve, stop, look at runs.
+
+    It speaks to the graph of this ROS domain, before that is there and after it has come back. The stop button is
+    served by a process of its own, also as a page of its own. Without --login-file, --certificate and --key only this
+    machine reaches it.
+
+    Args:
+        host: Address to serve at.
+        port: Port of the pages.
+        stop_port: Port of the stop server.
+        names: Further names and addresses by which browsers reach it; every other is refused.
+        runs_dir: Folder of runs.
+        bench_dir: Folder of results of benchmarks.
+        training_dir: Folder of training runs.
+        token_file: The file that the motion node's parameter approval_token_file names, for motions that need approval;
+            otherwise the token is that of TOOLHAND_APPROVAL_TOKEN in the environment.
+        login_file: File with the token that a browser has to give once; chmod 600.
+        certificate: Certificate file of TLS.
+        key: Key file of TLS.
+        open_browser: Open the page in this machine's browser.
+    """
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise unavailable(
+            f"The console needs {' and '.join(missing)}, which cannot be found.",
+            f"Install it with: {install_extra('console')}",
+        )
+    from console.keeper import ConsoleKeeper
+    from console.settings import ConsoleSettings
+    from tool_nodes.ros.proofs import read_token
+
+    for name, file in (("--certificate", certificate), ("--key", key)):
+        if file is not None and not file.is_file():
+            raise invalid(f"{name} names {str(file)!r}, which is no file.")
+    settings = ConsoleSettings(
+        host=host,
+        port=port,
+        stop_port=stop_port,
+        names=names,
+        runs_dir=runs_dir.absolute(),
+        bench_dir=bench_dir.absolute(),
+        training_dir=training_dir.absolute(),
+        approval_token=os.environ.get(TOKEN_VARIABLE, "").strip() if token_file is None else read_token(token_file),
+        login="" if login_file is None else read_token(login_file),
+        certificate=None if certificate is None else certificate.absolute(),
+        key=None if key is None else key.absolute(),
+    )
+    os.environ.pop(TOKEN_VARIABLE, None)  # what the processes need is in their settings
+    keeper = ConsoleKeeper(settings, say)
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        keeper.start()
+        pages = settings.address(settings.port)
+        tell(f"Console: {pages}")
+        tell(f"Stop button alone: {settings.address(settings.stop_port)}/stop")
+        say("A button in a browser is no emergency stop. Ctrl-C ends the console, and what it has the robot do.")
+        if open_browser:
+            webbrowser.open(pages)
+        keeper.watch()
+    except KeyboardInterrupt:
+        say("The console ends.")
+        return 0
+    finally:
+        keeper.close()
+        signal.signal(signal.SIGTERM, before)
+    return 1
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def main() -> None:
+    """Serve it as an executable of a launch file; what ROS 2 adds to the arguments is for nodes."""
+    from toolhand.cli import main as command_line
+
+    words = sys.argv[1:]
+    command_line(["console", *(words[: words.index("--ros-args")] if "--ros-args" in words else words)])
+
+
+if __name__ == "__main__":
+    main()
