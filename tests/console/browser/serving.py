@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
@@ -12,6 +13,16 @@ from console.serve import serve
 from console.settings import ConsoleSettings
 from tests.console.fake_robot import FakeRobot
 
+
+def compute_for_ever() -> None:
+    """Keep the interpreter busy, as a handler does that hangs."""
+    number = 0
+    while True:
+        number = (number * 31 + 7) % 1_000_003
+
+
 if __name__ == "__main__":
+    for _ in range(int(os.environ.get("BUSY_THREADS", "0"))):
+        threading.Thread(target=compute_for_ever, daemon=True).start()
     robot = FakeRobot(Path(sys.argv[1]), float(os.environ.get("FAKE_ROBOT_HZ", "10")))
     serve(ConsoleSettings.from_line(sys.stdin.readline()), robot, lambda: print("ready", flush=True))
