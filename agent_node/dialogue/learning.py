@@ -55,9 +55,9 @@ def learn(robot: RobotMemory, said: str, episode: Episode, now_s: float, undone:
             thing, before, lifted = named_thing(said) or _pointed_out(episode, record) or "thing", _stood(grasped), True
             opening = grasped.get("opening_m")
         elif isinstance(placed, Mapping):
-            after = _spot(placed.get("found"), placed.get("found_m")) or _spot(
-                placed.get("wanted"), placed.get("wanted_m")
-            )
+            # By its middle it is pointed at again: on a box, or half hidden, its base is shown elsewhere.
+            shown = placed.get("shown") or placed.get("found")
+            after = _spot(shown, placed.get("found_m")) or _spot(placed.get("wanted"), placed.get("wanted_m"))
             noted = DoneDeed(said, "place", thing or "thing", before, after, True, "", now_s, undone)
             robot.note(noted)
             lifted, held = False, None

@@ -189,7 +189,7 @@ def free_space_phrase(request: FreeSpaceRequest | str, references: Sequence[str]
         request = FreeSpaceRequest(request, tuple(references))  # type: ignore[arg-type]
     if request.is_plain:
         return _PHRASES[request.relation].format(" and ".join(f"the {name}" for name in request.references))
-    if request.relation == "at" and not request.also:
+    if request.relation == "at" and not (request.also or request.thing):
         return place_words(request).removeprefix("on the ")
     if request.relation == "in":
         room = f"free room for {_the(request.thing)} " if request.thing else ""

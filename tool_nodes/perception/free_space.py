@@ -114,7 +114,7 @@ def find_free_space(
     if request.relation == "on":
         return _pixel(frame, on_top(surface, masks[0], request.references[0]))
     if request.relation == "at":
-        return _spot(frame, surface, request.point or (0.5, 0.5), named)
+        return _spot(frame, surface, request.point or (0.5, 0.5), named, thing)
     groups = [
         [_footprint(surface, mask, phrase) for mask in group]
         for group, phrase in zip(reference_masks, request.all_references, strict=True)
@@ -283,20 +283,29 @@ def _pixel(frame: Frame, point: FloatArray) -> tuple[float, float]:
 
 
 def _spot(
-    frame: Frame, surface: Surface, point: tuple[float, float], named: Sequence[tuple[str, BoolArray]]
+    frame: Frame,
+    surface: Surface,
+    point: tuple[float, float],
+    named: Sequence[tuple[str, BoolArray]],
+    own: BoolArray | None,
 ) -> tuple[float, float]:
     """A normalized point that was said, if a thing can stand on what the picture shows there.
+
+    What the pixels `own` (H, W) show is to go there: where it hides the spot now, that is one of the table.
 
     Raises:
         ToolError: PLACE_BLOCKED where it cannot, with what is there; OUT_OF_WORKSPACE beyond the arm's reach; NO_DEPTH.
     """
     u, v = (min(int(share * size), size - 1) for share, size in zip(point, frame.size, strict=True))
+    named = [(name, mask) for name, mask in named if mask is not own]
     x, y, z = (float(value) for value in surface.points[v, u])
+    if own is not None and ndimage.binary_dilation(own, iterations=_OWN_EDGE_PX)[v, u]:
+        x, y, z = (float(value) for value in _table_point(frame, (u, v)))
     if not np.isfinite([x, y, z]).all():
         raise ToolError(ErrorCode.NO_DEPTH, f"There is no depth at ({point[0]:.3f}, {point[1]:.3f}).", "Look again.")
     if not workspace.within_reach((x, y)):
         raise ToolError(ErrorCode.OUT_OF_WORKSPACE, "That spot is beyond the arm's reach.")
-    table = _read_table(frame, surface)
+    table = _read_table(frame, surface, own)
     i, j = ((np.array([x, y]) - table.xy[0, 0]) / _CELL_M).round().astype(int)
     if z > SOLID_M or any(mask[v, u] for _, mask in named):  # on top of a thing, or on the floor of a container
         check_spot(surface, (u, v), named)
@@ -310,6 +319,15 @@ def _spot(
             "Move it out of the way, or name another place.",
         )
     return point
+
+
+def _table_point(frame: Frame, pixel: tuple[int, int]) -> FloatArray:
+    """The point (3,) of the bare table that a pixel (u, v) would show, base frame, z over the table [m]."""
+    u, v = pixel
+    ray = frame.T_base_camera[:3, :3] @ np.linalg.solve(frame.K, np.array([u, v, 1.0]))
+    eye = frame.T_base_camera[:3, 3]
+    on_table = eye + ray * ((workspace.TABLE_Z - eye[2]) / ray[2])
+    return np.array([*on_table[:2], 0.0])
 
 
 def _describe(request: FreeSpaceRequest) -> str:

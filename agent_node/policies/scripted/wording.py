@@ -37,7 +37,7 @@ def pointable(reference: NounPhrase, relation: str | None) -> str:
 
 def needs_thing(command: Command) -> bool:
     """True for a place for which it matters how large the thing is that is to go there, or where it stands now."""
-    return command.relation == "in" or (command.form is not None and command.form.relation not in ("in", "on", "at"))
+    return command.relation == "in" or (command.form is not None and command.form.relation not in ("in", "on"))
 
 
 def is_measured(form: FreeSpaceRequest | None) -> bool:

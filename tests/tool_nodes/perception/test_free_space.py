@@ -359,3 +359,12 @@ def test_a_level_top_is_a_spot() -> None:
     height = load_catalogue()["sugar box"].size_m[2]
     point = normalized(frame, 0.45, 0.22, height)
     assert find_free_space(frame, FreeSpaceRequest("at", point=point), [], named=[("box", mask(frame, 1))]) == point
+
+
+def test_a_thing_is_not_in_the_way_of_a_spot_that_it_hides_itself() -> None:
+    _, frame = arranged(*TABLE)
+    request = FreeSpaceRequest("at", point=normalized(frame, 0.42, 0.0), thing="soup")
+    with pytest.raises(ToolError, match="the thing 0 is there"):
+        asked(frame, replace(request, thing=""))
+    named = [(f"thing {k}", mask(frame, k)) for k in range(3)]
+    assert find_free_space(frame, request, [], named=named, thing=named[0][1]) == request.point

@@ -159,9 +159,10 @@ class RobotTools(CameraTools):
 
     A placement leaves the fact `placed`: `wanted_m`, where the thing should stand, and `found_m`, where the picture
     after it shows the middle of what is new (None if it shows nothing new there), both [x, y, z] in the base frame [m];
-    the same as normalized points `wanted` and `found` of that picture, on the height where it should stand; `off_mm`,
-    their horizontal distance; and `verified`, false where the picture does not show the thing in the container that it
-    was let go in. Not to see it anywhere else is an error.
+    the same as normalized points `wanted` and `found` of that picture, on the height where it should stand; `shown`,
+    the point that shows its middle, half way up (None as `found`); `off_mm`, their horizontal distance; and
+    `verified`, false where the picture does not show the thing in the container that it was let go in. Not to
+    see it anywhere else is an error.
 
     Args:
         camera: The scene camera.
@@ -367,8 +368,8 @@ def _placed(wanted: FloatArray, before: Frame, after: Frame) -> dict[str, Any]:
     except ToolError:  # a camera without depth, or a thing that has rolled away since the manipulator looked
         found = None
 
-    def spot(xy: FloatArray) -> list[float]:
-        ground = np.array([[*xy[:2], wanted[2]]])
+    def spot(xy: FloatArray, above_m: float = 0.0) -> list[float]:
+        ground = np.array([[*xy[:2], wanted[2] + above_m]])
         u, v = project(transform(invert(after.T_base_camera), ground), after.K)[0] / after.size
         return [round(float(u), 4), round(float(v), 4)]
 
@@ -378,6 +379,7 @@ def _placed(wanted: FloatArray, before: Frame, after: Frame) -> dict[str, Any]:
         "wanted": spot(wanted),
         "found_m": None if found is None else [round(float(v), 4) for v in found],
         "found": None if found is None else spot(found),
+        "shown": None if found is None else spot(found, max(0.0, float(found[2] - wanted[2])) / 2),
         "off_mm": None if found is None else round(1000 * float(np.hypot(*(found - wanted)[:2])), 1),
     }
 
