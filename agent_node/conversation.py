@@ -51,6 +51,7 @@ from agent_node.recovery import (
     summarize_progress,
     too_many_calls,
 )
+from tool_nodes.language.speeds import spoken_speed
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, invalid
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Tools
@@ -113,7 +114,9 @@ class Conversation:
             last = len(pictures) - 1
             asked = replace(asked, text=f"<image {last}>\n{asked.text}", image_index=last, picture=pictures[last].rgb)
         messages.append(asked)
-        self.episode = Episode(task, messages, [], Session(images=list(pictures)), protocol)
+        speed = spoken_speed(task)
+        share = 1.0 if speed is None else speed.share
+        self.episode = Episode(task, messages, [], Session(images=list(pictures), speed=share), protocol)
         self.done = False
         self.question: OperatorQuestion | None = None
         self._questions_left = MOST_QUESTIONS if asks else 0

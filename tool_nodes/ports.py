@@ -248,15 +248,27 @@ class Arm(Protocol):
 class GraspAndPlace(Protocol):
     """What the robot's hand can do as a whole: `tool_nodes.motion.manipulation.Manipulator`, or one elsewhere."""
 
-    def grasp(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> Grasped:
+    def grasp(
+        self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None, speed: float = 1.0
+    ) -> Grasped:
         """Grasp at a pose (4, 4), lift, carry away, and look whether it is the target, where one is named.
+
+        Args:
+            T_base_gripper: The pose, base frame.
+            frame: The picture that it comes from.
+            target: The thing to be grasped, in that picture.
+            speed: Share of the allowed speed, in (0, 1].
 
         Raises:
             ToolError: Also GRIPPER_EMPTY, OBJECT_DROPPED, and WRONG_OBJECT where something else, or more, is held.
         """
 
-    def place(self, point_base: FloatArray, frame: Frame) -> None:
-        """Set the held object down at a point (3,) of the base frame [m]. Raises ToolError."""
+    def place(self, point_base: FloatArray, frame: Frame, speed: float = 1.0) -> None:
+        """Set the held object down at a point (3,) of the base frame [m], at a share of the allowed speed.
+
+        Raises:
+            ToolError: As a motion.
+        """
 
     def look(self, point_base: FloatArray, frame: Frame) -> Frame:
         """A picture of a place (3,), base frame [m], by the camera at the wrist, which goes there and back.

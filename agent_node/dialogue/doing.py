@@ -36,6 +36,7 @@ from agent_node.policies.scripted.points import the
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol
 from tool_nodes.language.phrases import parse_noun_phrase
+from tool_nodes.language.speeds import at_that_speed, spoken_speed
 from tool_nodes.results import ErrorCode, ToolError
 
 CarryOut = Callable[[str, Policy | None, str], Episode]
@@ -134,7 +135,7 @@ class Doer:
                 operator.question = which_command(commands, self._clock())
                 turn.fail(ErrorCode.AMBIGUOUS, operator.question.text)
             case FollowUp():
-                return self._follow_up(act, turn)
+                return self._follow_up(act, said, turn)
             case GroupAct():
                 return self._group(act, said, turn)
             case QuestionAct(kind, things, asked):
@@ -143,7 +144,7 @@ class Doer:
                 self._fixed(said, policy, turn)
             case SkillAct(name, thing, slowly):
                 if steps := self._lifted_first(act, said):
-                    return steps
+                    return [at_that_speed(step, said) for step in steps]
                 if self._is_deed(act, said):
                     self._deed(said, turn)
                 else:
@@ -167,7 +168,7 @@ class Doer:
             problem = None if step == CHECK else self._check(WHERE_IT_WAS.sub("on the table", step))
             if problem is not None:
                 raise problem
-        return steps
+        return [step if step == CHECK else at_that_speed(step, said) for step in steps]
 
     def _lifted_first(self, act: SkillAct, said: str) -> list[str]:
         """The steps of "hand over the can" and of "lift the can a little" where the hand is empty; none elsewhere."""
@@ -201,9 +202,9 @@ class Doer:
         else:
             turn.fail(episode.error_code, episode.answer)
 
-    def _follow_up(self, act: FollowUp, turn: TurnSoFar) -> list[str] | None:
+    def _follow_up(self, act: FollowUp, said: str, turn: TurnSoFar) -> list[str] | None:
         if act.kind in ("undo", "put_back"):
-            command = self._follow_ups.taking_back(act)
+            command = at_that_speed(self._follow_ups.taking_back(act), said)
             self._deed(command, turn, taking_back=act.kind == "undo" or not act.words)
             return None
         if act.kind in ("go_on", "skip"):
@@ -212,7 +213,7 @@ class Doer:
         if isinstance(meant, str):
             turn.answers.append(meant)
             return None
-        return meant
+        return [at_that_speed(step, said) for step in meant]
 
     def _deed(self, said: str, turn: TurnSoFar, taking_back: bool = False) -> None:
         """Have the session's policy carry out one command, and remember what came of it."""
@@ -245,7 +246,9 @@ class Doer:
             turn.fail(episode.error_code, episode.answer)
         else:
             where = "where it stood" if beside_m <= BACK_M else f"{100 * beside_m:.1f} cm beside where it stood"
-            said_back = f"I have put the {operator.last_thing} back {where}."
+            speed = spoken_speed(text)
+            slowly = f" {speed.told}" if speed is not None else ""
+            said_back = f"I have put the {operator.last_thing} back {where}.{slowly}"
             turn.answers.append(said_back if back else _plainly(episode.answer, operator.last_thing))
 
     def _from_home(self, text: str, turn: TurnSoFar) -> Episode:

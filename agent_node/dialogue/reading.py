@@ -22,7 +22,7 @@ from tool_nodes.results import ErrorCode
 
 _SLOW = frozenset({"slow", "slowly", "gently", "carefully", "softly", "slower"})
 """Words that ask for a slow motion."""
-_MANNER = _SLOW | {"very", "more", "really"}
+_MANNER = _SLOW | {"quickly", "swiftly", "faster", "very", "more", "really"}
 MOST_CLAUSES = 10
 """Most clauses of an utterance [-]: a longer plan is no longer one that a listener has in mind."""
 

@@ -14,12 +14,11 @@ from agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptS
 from agent_node.policies.scripted.transcript import PicturePoint, Response
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol
+from tool_nodes.language.speeds import SLOWLY
 from tool_nodes.results import ErrorCode
 
 SUITES = ("spacetools", "wrist", "skills")
 """Suites of tools that the policy calls; a session that offers a model fewer keeps a toolbox of these beside it."""
-SLOWLY = 0.3
-"""Share of the allowed speed of what is done slowly [-]; a round figure."""
 A_LITTLE_M = 0.05
 """How far a little lift goes [m]; a round figure, easily seen."""
 

@@ -13,6 +13,7 @@ from agent_node.policies.scripted.points import the
 from agent_node.runs.report_parts import Room, badge_of, clip, duration, escaped, label_of, table_of, text_of, usage
 from tool_nodes.language.phrases import NounPhrase
 from tool_nodes.language.places import place_words
+from tool_nodes.language.speeds import spoken_speed
 from tool_nodes.results import ToolError
 
 _DETAILS_BYTES = 40_000
@@ -81,6 +82,8 @@ def judgement(success: bool, summary: Mapping[str, Any]) -> str:
 def understood(task: str, summary: Mapping[str, Any]) -> str:
     """How the sentence was read, as a card; empty where it is not known."""
     rows = list(_reading(task) if summary.get("policy") == "scripted" else _goal(summary.get("judged_against")))
+    if speed := spoken_speed(task):
+        rows.append(("How fast", f"at {speed.share:g} of the allowed speed"))
     if not rows:
         return ""
     return f'<section class="card"><h2>What was understood</h2>{table_of(rows)}</section>'

@@ -43,10 +43,12 @@ class RecordedCamera:
 class RefusingHand:
     """No motion ever starts, so that calls of motion tools are quick."""
 
-    def grasp(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> Grasped:
+    def grasp(
+        self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None, speed: float = 1.0
+    ) -> Grasped:
         raise ToolError(ErrorCode.PLAN_FAILED, "There is no path.")
 
-    def place(self, point_base: FloatArray, frame: Frame) -> None:
+    def place(self, point_base: FloatArray, frame: Frame, speed: float = 1.0) -> None:
         raise ToolError(ErrorCode.PLAN_FAILED, "There is no path.")
 
     def holds(self) -> str | None:

@@ -182,7 +182,9 @@ class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
         """How well the arm can come to a grasp in the scene of a picture, in [0, 1]; see `GraspScenes.reachable`."""
         return self._scenes.reachable(T_base_gripper, frame, target)
 
-    def grasp(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> Grasped:
+    def grasp(
+        self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None, speed: float = 1.0
+    ) -> Grasped:
         """Grasp at a pose of the robot's tip frame, lift, carry to the park position, and look what is held.
 
         Args:
@@ -190,17 +192,20 @@ class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
             frame: The picture that the pose comes from; obstacles are fitted to it.
             target: The thing to be grasped, in that picture. For a pose that code made it is whatever stands between
                 the fingers, and no picture can say afterwards whether that was lifted.
+            speed: Share of the allowed speed, in (0, 1].
 
         Raises:
-            ToolError: IK_FAILED, PLAN_FAILED or OUT_OF_WORKSPACE before anything moved; GRIPPER_EMPTY or
-                OBJECT_DROPPED, with the hand empty; WRONG_OBJECT, where something else, or more, is held;
-                STOPPED, EXECUTION_FAILED, CONTROLLER_FAULT.
+            ToolError: INVALID_ARGUMENT for another speed, IK_FAILED, PLAN_FAILED or OUT_OF_WORKSPACE before anything
+                moved; GRIPPER_EMPTY or OBJECT_DROPPED, with the hand empty; WRONG_OBJECT, where something else, or
+                more, is held; STOPPED, EXECUTION_FAILED, CONTROLLER_FAULT.
         """
         with self.job():
-            return self.run_grasp(self.plan_grasp(T_base_gripper, frame, target))
+            return self.run_grasp(self.plan_grasp(T_base_gripper, frame, target, speed))
 
     @recorded("plan a grasp")
-    def plan_grasp(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> GraspPlan:
+    def plan_grasp(
+        self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None, speed: float = 1.0
+    ) -> GraspPlan:
         """The first half of `grasp`, before anything moves; same arguments and errors."""
         self._on_stage("planning")
         self._has_lost()
@@ -212,12 +217,13 @@ class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
                 'Place it before the next grasp: an operator says "put it down".',
             )
         scenes, points = self._scenes.of(T_base_gripper, frame, target)
-        legs, T, scene = self._plan_grasp(T_base_gripper, scenes)
-        return GraspPlan(legs, T, scene, points, frame, attached_opening(scene, self._gripper), target)
+        with self._at_share(speed):
+            legs, T, scene = self._plan_grasp(T_base_gripper, scenes)
+        return GraspPlan(legs, T, scene, points, frame, attached_opening(scene, self._gripper), target, speed)
 
     def run_grasp(self, plan: GraspPlan) -> Grasped:
         """The second half of `grasp`: moves. The arm must be where it was when the plan was made."""
-        with self.job(), self._permit(plan):
+        with self.job(), self._permit(plan), self._at_share(plan.speed):
             return self._grasp(plan)
 
     def _grasp(self, plan: GraspPlan) -> Grasped:
@@ -312,8 +318,13 @@ class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
 
     # -- place -----------------------------------------------------------------------------------
 
-    def place(self, point_base: FloatArray, frame: Frame) -> None:
+    def place(self, point_base: FloatArray, frame: Frame, speed: float = 1.0) -> None:
         """Set the held object down with its bottom centre on a point (3,) of the base frame [m].
+
+        Args:
+            point_base: The point.
+            frame: The picture that it comes from; obstacles are fitted to it.
+            speed: Share of the allowed speed, in (0, 1].
 
         Raises:
             ToolError: NOT_HOLDING, OUT_OF_WORKSPACE, PLACE_BLOCKED, IK_FAILED before anything moved;
@@ -321,10 +332,10 @@ class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
                 be hidden, shows it elsewhere; EXECUTION_FAILED; STOPPED.
         """
         with self.job():
-            self.run_place(self.plan_place(point_base, frame))
+            self.run_place(self.plan_place(point_base, frame, speed))
 
     @recorded("plan a placement")
-    def plan_place(self, point_base: FloatArray, frame: Frame) -> PlacePlan:
+    def plan_place(self, point_base: FloatArray, frame: Frame, speed: float = 1.0) -> PlacePlan:
         """The first half of `place`, before anything moves; same arguments and errors."""
         self._on_stage("planning")
         held = self.held
@@ -339,7 +350,8 @@ class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
             )
         if self._has_lost():
             raise ToolError(ErrorCode.OBJECT_DROPPED, "The object is no longer between the jaws.", "Look again.")
-        return self.plan_stand(held, point_base, frame)
+        with self._at_share(speed):
+            return self.plan_stand(held, point_base, frame)
 
     def plan_stand(self, held: HeldObject, point_base: FloatArray, frame: Frame) -> PlacePlan:
         """A plan that sets a thing, held in some orientation, down on a point (3,) of a picture. Raises ToolError."""
@@ -348,11 +360,11 @@ class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
         legs, chosen = self._plan_place(point_base, held, heights, scene)
         release = self._gripper.clipped(self._arm.state().opening_m + RELEASE)
         back = self._plan_back(legs[1].q[-1], chosen.T_base_gripper, replace(scene, attached=(), opening_m=release))
-        return PlacePlan(legs, chosen, scene, is_cavity(heights, point_base), release, frame, back)
+        return PlacePlan(legs, chosen, scene, is_cavity(heights, point_base), release, frame, back, self._share)
 
     def run_place(self, plan: PlacePlan) -> None:
         """The second half of `place`: moves. The arm must be where it was when the plan was made."""
-        with self.job(), self._permit(plan):
+        with self.job(), self._permit(plan), self._at_share(plan.speed):
             self._place(plan)
         self._on_stage("the look at the place")
         around = max(float(box.half_extents[:2].max()) for box in plan.scene.attached)

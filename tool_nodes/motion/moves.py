@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
@@ -53,6 +54,7 @@ class GuardedMoves:
         self._arm = GuardedArm(arm, self.guard)
         self._planner = planner
         self._camera = camera
+        self._share = 1.0
         self._on_stage = on_stage
 
     def job(self) -> AbstractContextManager[StopWatch]:
@@ -62,9 +64,20 @@ class GuardedMoves:
     # -- motions ---------------------------------------------------------------------------------
 
     def _plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
-        trajectory = self._planner.plan(start, goal, scene, speed * self.guard.limits.speed)
+        trajectory = self._planner.plan(start, goal, scene, speed * self._share * self.guard.limits.speed)
         self.guard.check(trajectory, attached_opening(scene, self._gripper))
         return trajectory
+
+    @contextlib.contextmanager
+    def _at_share(self, speed: float) -> Iterator[None]:
+        """Within it all that is planned is at a share of the allowed speed. Raises ToolError INVALID_ARGUMENT."""
+        if not 0.0 < speed <= 1.0:
+            raise invalid(f"The speed must be above 0 and at most 1, got {speed}.")
+        before, self._share = self._share, speed
+        try:
+            yield
+        finally:
+            self._share = before
 
     def _permit(
         self, plan: GraspPlan | PlacePlan | LookPlan | ParkPlan | TrialPlan | SkillPlan

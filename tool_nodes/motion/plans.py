@@ -38,6 +38,7 @@ class GraspPlan:
         frame: The picture that it was planned on.
         opening_m: Opening of the jaws on the way [m].
         target: The thing to be grasped, as the picture shows it; None where it is not known.
+        speed: Share of the allowed speed, in (0, 1].
     """
 
     legs: Legs
@@ -47,11 +48,12 @@ class GraspPlan:
     frame: Frame
     opening_m: float
     target: GraspTarget | None = None
+    speed: float = 1.0
 
     def motion(self) -> PlannedMotion:
         """What would be run, made of the arrays as they are now."""
         return PlannedMotion(
-            f"Grasp with the gripper at {_where(self.T_base_gripper[:3, 3])}",
+            f"Grasp with the gripper at {_where(self.T_base_gripper[:3, 3])}{_share_of_speed(self.speed)}",
             (self.opening_m, *self.legs, 0.0),
             self.T_base_gripper,
             "straight up by at most 120 mm and to the park position; after a failure open, straight up, park",
@@ -71,6 +73,7 @@ class PlacePlan:
         release_m: Opening that lets go [m].
         frame: The picture that it was planned on.
         back: From there back along the approach; None for straight up, which is planned when the hand is there.
+        speed: Share of the allowed speed, in (0, 1].
     """
 
     legs: Legs
@@ -80,11 +83,12 @@ class PlacePlan:
     release_m: float
     frame: Frame
     back: Trajectory | None = None
+    speed: float = 1.0
 
     def motion(self) -> PlannedMotion:
         """What would be run, made of the arrays as they are now."""
         return PlannedMotion(
-            f"Place the held object at {_where(self.candidate.point)}",
+            f"Place the held object at {_where(self.candidate.point)}{_share_of_speed(self.speed)}",
             (*self.legs, self.release_m, *(() if self.back is None else (self.back,))),
             self.candidate.T_base_gripper,
             "straight up by at most 120 mm, open, and to the park position",
@@ -207,6 +211,10 @@ class ManipulatorState:
     held: HeldObject | None = None
     last_scene: CollisionScene = field(default_factory=lambda: CollisionScene(table_z=workspace.TABLE_Z))
     views: tuple[Frame, Frame] | None = None
+
+
+def _share_of_speed(speed: float) -> str:
+    return "" if speed == 1.0 else f", at {speed:g} of the allowed speed"
 
 
 def _where(point: FloatArray) -> str:

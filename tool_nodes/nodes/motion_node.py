@@ -429,9 +429,9 @@ class MotionNode(Node):
             return plan
         if job.kind is GRASP:
             target = self._frames.grasp_target(request, frame)
-            plan = manipulator.plan_grasp(self._frames.grasp_pose(request, frame), frame, target)
+            plan = manipulator.plan_grasp(self._frames.grasp_pose(request, frame), frame, target, request.speed or 1.0)
         else:
-            plan = manipulator.plan_place(self._frames.place_point(request, frame), frame)
+            plan = manipulator.plan_place(self._frames.place_point(request, frame), frame, request.speed or 1.0)
         job.progress.plan_id = job.result.plan_id = self._plans.keep(plan, frame, state.q, manipulator.held)
         return plan
 

@@ -198,9 +198,11 @@ class RemoteManipulator:
         self._stopped = stopped
         self.motion_time_s = 0.0
 
-    def grasp(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> Grasped:
+    def grasp(
+        self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None, speed: float = 1.0
+    ) -> Grasped:
         """See ports.GraspAndPlace. Raises ToolError: also UNAVAILABLE, TIMEOUT, CANCELLED."""
-        goal = ExecuteGrasp.Goal(approval_mode=ExecuteGrasp.Goal.AUTO)
+        goal = ExecuteGrasp.Goal(approval_mode=ExecuteGrasp.Goal.AUTO, speed=speed)
         goal.grasp = PoseStamped(header=_in_base(frame), pose=matrix_to_pose(T_base_gripper))
         if target is not None:
             goal.mask = mask_to_image(target.mask, header_of(frame))
@@ -210,10 +212,10 @@ class RemoteManipulator:
         stood = next((np.array([at.x, at.y, at.z]) for at in result.stood), None)
         return Grasped(float(result.opening), float(result.check_time), stood)
 
-    def place(self, point_base: FloatArray, frame: Frame) -> None:
+    def place(self, point_base: FloatArray, frame: Frame, speed: float = 1.0) -> None:
         """See ports.GraspAndPlace. Raises ToolError: also UNAVAILABLE, TIMEOUT, CANCELLED."""
         x, y, z = (float(value) for value in point_base)
-        goal = Place.Goal(approval_mode=Place.Goal.AUTO, target=Place.Goal.POINT_3D)
+        goal = Place.Goal(approval_mode=Place.Goal.AUTO, target=Place.Goal.POINT_3D, speed=speed)
         goal.point_3d = PointStamped(header=_in_base(frame), point=Point(x=x, y=y, z=z))
         self._run(self._place, goal, "place")
 

@@ -200,6 +200,7 @@ class Session:
         grasps_given: How many grasps it was given for each object, by a digest of cloud and mask.
         grasps: Targets of the grasps it has computed, and the thing that is held.
         calls: How many calls a policy has made so far; None where the agent looks for itself.
+        speed: Share of the allowed speed at which the robot grasps and places, in (0, 1].
     """
 
     variables: dict[str, Any] = field(default_factory=dict)
@@ -210,6 +211,7 @@ class Session:
     grasps_given: dict[str, int] = field(default_factory=dict, repr=False)
     grasps: GraspMemory = field(default_factory=GraspMemory, repr=False)
     calls: int | None = 0
+    speed: float = 1.0
 
     def fork(self) -> Session:
         """The same once more, to go on by itself; pictures and arrays, which are never written into, are shared."""
@@ -222,6 +224,7 @@ class Session:
             dict(self.grasps_given),
             self.grasps.fork(),
             self.calls,
+            self.speed,
         )
 
     def newest_frame(self) -> Frame | None:

@@ -20,6 +20,7 @@ from agent_node.policies.scripted.verbs import strip_politeness
 from tool_nodes.language.phrases import NounPhrase
 from tool_nodes.language.places import FreeSpaceRequest, place_words
 from tool_nodes.language.relations import RELATION_WORDS
+from tool_nodes.language.speeds import spoken_speed
 from tool_nodes.language.traced import Token, Traced, WordTrace, origin
 from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, UNCHECKED, stem, tokenize, words_only
 from tool_nodes.results import ErrorCode
@@ -30,8 +31,7 @@ MAX_COMMAND = 2000
 """Longest sentence that is read [characters]."""
 
 _MANNER = re.compile(
-    r"\b(?:(?:slow|quick|swift|immediate|firm|neat|gentl|soft|precise|exact)\w*|real(?:ly)? quick|asap"
-    r"|as soon as possible|for a (?:moment|second|minute|while|bit))\b",
+    r"\b(?:(?:immediate|firm|neat|precise|exact)\w*|for a (?:moment|second|minute|while|bit))\b",
     re.IGNORECASE,
 )
 _LONGEST_PHRASE = 8
@@ -99,10 +99,16 @@ class Command:
         return tuple(words for role, words in self.reading if role == NO_EFFECT)
 
     @property
-    def unheeded(self) -> str:
-        """Those of them that ask for a manner or a time that the arm does not have, quoted; or ""."""
-        found = [match.group() for words in self.without_effect for match in _MANNER.finditer(words)]
-        return " and ".join(f'"{words}"' for words in found)
+    def manner(self) -> str:
+        """The speed that the words ask for, and those that ask for a manner or a time that the arm does not have."""
+        plain = " ".join(self.without_effect)
+        speed = spoken_speed(plain)
+        told = [] if speed is None else [speed.told]
+        found = [match.group() for match in _MANNER.finditer(plain) if spoken_speed(match.group()) is None]
+        if found:
+            quoted = " and ".join(f'"{words}"' for words in found)
+            told.append(f"I move in one way only: {quoted} changed nothing.")
+        return " ".join(told)
 
 
 def parse_command(text: str) -> Command:

@@ -124,9 +124,8 @@ class _Episode:
         return where_of(self._command)
 
     def _told(self, deed: str) -> str:
-        """What was done, and which wish the arm has no way to heed."""
-        unheeded = self._command.unheeded
-        return f"{deed} I move in one way only: {unheeded} changed nothing." if unheeded else deed
+        """What was done, at which speed that was asked for, and which wish the arm has no way to heed."""
+        return f"{deed} {self._command.manner}".rstrip()
 
     def run(self) -> Script:
         """Steps until `Done`. The first one after an answer of the operator says how that was understood."""

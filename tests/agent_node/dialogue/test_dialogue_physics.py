@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from agent_node.agent import Agent
 from agent_node.dialogue.dialogue import Dialogue
@@ -11,6 +12,9 @@ from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Policy
 from sim.scene.files import named_scene
 from sim.station import Station, StationConfig
+from tool_nodes.language.speeds import SLOWLY
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import FloatArray
 
 BACK_M = 0.01
 """What is put back stands so near to where it stood [m]."""
@@ -58,3 +62,42 @@ def test_one_of_two_is_chosen_taken_and_put_back() -> None:
     table.say("put it back")
     for name in blocks:
         assert np.linalg.norm(table.at(name) - before[name]) < BACK_M
+
+
+class Stopwatch:
+    """Fastest joint of every trajectory that an arm follows, as a share of its limit."""
+
+    def __init__(self, station: Station) -> None:
+        self.shares: list[float] = []
+        arm, follow = station.arm, station.arm.follow
+
+        def watched(trajectory: object) -> object:
+            points: FloatArray = trajectory.q  # type: ignore[attr-defined]
+            times: FloatArray = trajectory.t  # type: ignore[attr-defined]
+            speeds = np.abs(np.diff(points, axis=0)) / np.diff(times)[:, None]
+            self.shares.append(float((speeds / station.robot.velocity).max()))
+            return follow(trajectory)  # type: ignore[arg-type]
+
+        arm.follow = watched  # type: ignore[method-assign, assignment]
+
+
+def test_every_motion_of_a_slow_pick_and_place_is_slow_and_the_next_is_not() -> None:
+    station = Station(named_scene("57"), StationConfig(sleep=True))
+    watch = Stopwatch(station)
+    episode = Agent(ScriptedPolicy(), station.toolbox).run("slowly put the bunny in front of the bowl")
+    assert episode.success, episode.answer
+    assert "I moved at 0.3 of the allowed speed" in episode.answer
+    assert len(watch.shares) >= 5
+    assert max(watch.shares) <= SLOWLY + 1e-6
+    watch.shares.clear()
+    assert Agent(ScriptedPolicy(), station.toolbox).run("pick up the bunny").success
+    assert max(watch.shares) > 2 * SLOWLY
+
+
+def test_a_speed_outside_of_the_allowed_one_is_refused_before_anything_moves() -> None:
+    station = Station(named_scene("57"), StationConfig(sleep=True))
+    station.arm.first_motion_at = None
+    with pytest.raises(ToolError) as error:
+        station.manipulator.grasp(np.eye(4), station.manipulator._camera.capture(), speed=1.5)
+    assert error.value.code is ErrorCode.INVALID_ARGUMENT
+    assert station.arm.first_motion_at is None

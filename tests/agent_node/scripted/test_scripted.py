@@ -248,9 +248,13 @@ def test_an_ambiguous_target_is_asked_back_with_its_candidates_and_nothing_moves
     assert not set(world.names()) & set(MOTIONS)
 
 
-def test_a_manner_that_the_arm_does_not_have_is_not_passed_over() -> None:
+def test_a_manner_that_the_arm_does_not_have_is_not_passed_over_and_a_speed_is_told() -> None:
+    answer, _ = run("Please pick up the red box FIRMLY, now", TextWorld(table()))
+    assert answer == 'Picked up the red box. I move in one way only: "FIRMLY" changed nothing.'
     answer, _ = run("Please pick up the red box SLOWLY, now", TextWorld(table()))
-    assert answer == 'Picked up the red box. I move in one way only: "SLOWLY" changed nothing.'
+    assert answer == 'Picked up the red box. I moved at 0.3 of the allowed speed, as "SLOWLY" asks.'
+    answer, _ = run("pick up the red box as fast as you can", TextWorld(table()))
+    assert answer.endswith('I always move as fast as I am allowed to: "as fast as you can" makes it no faster.')
 
 
 def test_candidates_of_a_question_have_no_number_that_could_be_answered() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,15 @@ def test_a_plan_can_be_made_first_and_run_later_once(cell: Any, target: Any) -> 
     assert result.plan_id == planned.plan_id
     _, again = cell.grasp(target.T_base_gripper, plan_id=planned.plan_id).end()
     assert again.status.error_code == "INVALID_ARGUMENT"
+
+
+def test_a_goal_may_ask_for_a_share_of_the_allowed_speed_and_for_no_more(cell: Any, target: Any) -> None:
+    commands, goal = cell.commands, cell.grasp_goal(target.T_base_gripper, "plan_only")
+    for speed, code in ((0.3, ""), (1.5, "INVALID_ARGUMENT"), (-0.1, "INVALID_ARGUMENT"), (nan, "INVALID_ARGUMENT")):
+        goal.speed = speed
+        _, result = cell.send_grasp(goal).end()
+        assert result.status.error_code == code, result.status.message
+    assert cell.commands == commands
 
 
 def test_a_plan_is_refused_where_the_scene_has_changed(cell: Any, target: Any) -> None:

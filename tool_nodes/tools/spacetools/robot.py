@@ -232,13 +232,14 @@ class RobotTools(CameraTools):
         T_frame_gripper, known = _in_frame(require_rigid(grasp_pose), known, frame)
         T = carried(frame.T_base_camera @ T_frame_gripper)
         started = self._clock()
-        grasped = self._manipulator.grasp(T, frame, None if known is None else known.target)
+        target = None if known is None else known.target
+        grasped = self._manipulator.grasp(T, frame, target, session.speed)
         elapsed, session.grasps.held = self._clock() - started, known
         after = self._look(session)
         w, h = after.size
         return ToolResult(
             value={"success": True, "execution_time_s": elapsed, "image": after.rgb},
-            text=f"Grasp executed successfully in {elapsed:.2f} s. The gripper holds an object "
+            text=f"Grasp executed successfully in {elapsed:.2f} s{_slowly(session)}. The gripper holds an object "
             f"{grasped.opening_m:.3f} m wide. "
             f"Use $captured_image (image, {h}x{w}x3) to reference the view after the grasp.",
             image=after.rgb,
@@ -305,7 +306,7 @@ class RobotTools(CameraTools):
     def _place(self, point_base: FloatArray, frame: Frame, session: Session) -> ToolResult:
         started = self._clock()
         try:
-            self._manipulator.place(point_base, frame)
+            self._manipulator.place(point_base, frame, session.speed)
         except ToolError as error:
             session.grasps.held = None if error.code in _LOST else session.grasps.held
             raise
@@ -319,12 +320,17 @@ class RobotTools(CameraTools):
         raised = f"It stands {height:.2f} m above the table. " if height > STEP_TOLERANCE else ""
         return ToolResult(
             value={"success": True, "execution_time_s": elapsed, "image": after.rgb},
-            text=f"Object placed successfully in {elapsed:.2f} s. The gripper is open and empty. "
+            text=f"Object placed successfully in {elapsed:.2f} s{_slowly(session)}. The gripper is open and empty. "
             f"{raised}{unseen}Use $captured_image (image, {h}x{w}x3) to reference the view after the placement.",
             image=after.rgb,
             variables={"captured_image": SessionImage(after.rgb, after)},
             facts={"placed": placed},
         )
+
+
+def _slowly(session: Session) -> str:
+    """At which speed a motion was, where it was not the whole allowed one."""
+    return "" if session.speed == 1.0 else f" at {session.speed:g} of the allowed speed"
 
 
 def _in_frame(T: FloatArray, known: GraspOf | None, frame: Frame) -> tuple[FloatArray, GraspOf | None]:

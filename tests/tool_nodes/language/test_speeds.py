@@ -1,0 +1,37 @@
+"""What of a sentence asks for a speed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tool_nodes.language.speeds import SLOWLY, at_that_speed, spoken_speed
+
+
+@pytest.mark.parametrize(
+    ("sentence", "share", "words"),
+    [
+        ("Slowly pick up the can", SLOWLY, "Slowly"),
+        ("put the can down very gently", SLOWLY, "gently"),
+        ("take the can as slowly as you can", SLOWLY, "as slowly as you can"),
+        ("put it in the bowl with great care", SLOWLY, "with great care"),
+        ("pick up the can quickly, but carefully", SLOWLY, "carefully"),
+        ("pick up the can as fast as you can", 1.0, "as fast as you can"),
+        ("quickly take the can", 1.0, "quickly"),
+    ],
+)
+def test_words_ask_for_a_share_of_the_allowed_speed(sentence: str, share: float, words: str) -> None:
+    speed = spoken_speed(sentence)
+    assert speed is not None
+    assert (speed.share, speed.words) == (share, words)
+    assert words in speed.told
+
+
+@pytest.mark.parametrize("sentence", ["pick up the can", "put the soft toy in the fast food box", "take care of it"])
+def test_other_words_ask_for_none(sentence: str) -> None:
+    assert spoken_speed(sentence) is None
+
+
+def test_a_command_is_as_slow_as_the_words_that_it_comes_from() -> None:
+    assert at_that_speed("pick up the can", "undo that slowly") == "pick up the can, slowly"
+    assert at_that_speed("gently pick up the can", "slowly") == "gently pick up the can"
+    assert at_that_speed("pick up the can", "again, quickly") == "pick up the can"
