@@ -26,6 +26,8 @@ from console.pages.routes import ROUTES, Route
 from console.pages.seat import Seat
 from console.pictures import PictureFeeds, add_picture_routes
 from console.robot import Robot
+from console.scene_routes import add_scene_routes
+from console.scene_view import RobotScene
 from console.seats import Seats
 from console.settings import ConsoleSettings
 from console.strip import SafetyRoutes
@@ -64,9 +66,11 @@ def make_app(settings: ConsoleSettings, hub: Hub, seats: Seats) -> FastAPI:
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.mount("/assets", StaticFiles(directory=ASSETS))
+    view = RobotScene(hub.robot, approvals)
+    add_scene_routes(app, view)
     add_picture_routes(app, PictureFeeds(hub.robot), hub.robot, approvals)
     for route in ROUTES:
-        _add_page(route, settings, hub, seats, approvals)
+        _add_page(route, settings, hub, seats, approvals, view)
     ui.run_with(
         app,
         title="Toolhand",
@@ -78,13 +82,15 @@ def make_app(settings: ConsoleSettings, hub: Hub, seats: Seats) -> FastAPI:
     return app
 
 
-def _add_page(route: Route, settings: ConsoleSettings, hub: Hub, seats: Seats, approvals: Approvals) -> None:
+def _add_page(
+    route: Route, settings: ConsoleSettings, hub: Hub, seats: Seats, approvals: Approvals, view: RobotScene
+) -> None:
     module, name = route.builder.split(":")
     build: Callable[[PageContext], None] = getattr(importlib.import_module(module), name)
 
     @ui.page(route.path)
     def page(request: Request) -> None:
-        context = PageContext(settings, hub, Seat(seats), seats, approvals)
+        context = PageContext(settings, hub, Seat(seats), seats, approvals, view)
         with page_frame(route.title, context, request.headers["host"]):
             build(context)
 

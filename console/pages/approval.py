@@ -50,6 +50,7 @@ class _Card:
         self._approvals: Approvals = page.approvals
         self._hub: Hub = page.hub
         self._shown: ApprovalCard | None = None
+        self._operates = False
         self._pointing = False
         self._point = (0.5, 0.5)
         self._left: ui.label | None = None
@@ -57,8 +58,9 @@ class _Card:
 
     def look(self) -> None:
         """Draw anew what has changed since the last look."""
-        card = self._approvals.card
-        if card is not self._shown:
+        card, operates = self._approvals.card, self._page.seat.operates
+        if card is not self._shown or operates is not self._operates:
+            self._operates = operates
             before = None if self._shown is None else self._shown.motion
             self._shown = card
             if before is None or card.motion is None or before.request.hash != card.motion.request.hash:
@@ -105,7 +107,7 @@ class _Card:
                         "The hash of this motion is not that of its legs: what is drawn is not what would run. "
                         "It cannot be approved."
                     ).classes("notice bad").props('data-testid="approval-untrue"')
-                elif card.may_be_answered and self._page.seat.operates:
+                elif card.may_be_answered and self._operates:
                     self._draw_buttons(request)
                 ui.label(f"hash {request.hash}").classes("mono muted approval-hash").props(
                     f'data-testid="approval-hash" title="{request.hash[:64]}"'
@@ -134,6 +136,7 @@ class _Card:
 
         def show(time_s: float) -> None:
             moment = timeline.at(time_s)
+            self._page.view.preview(time_s)
             degrees = " ".join(f"{57.29577951308232 * q:.0f}" for q in moment.positions.values())
             jaws = "" if moment.opening_m is None else f", jaws {1000 * moment.opening_m:.0f} mm"
             where.set_text(f"{time_s:.2f} s, step {moment.step}: joints {degrees} degrees{jaws}")

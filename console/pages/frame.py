@@ -15,6 +15,7 @@ from console.hub import Hub
 from console.pages.routes import ROUTES
 from console.pages.seat import Seat, SeatBar
 from console.robot import Robot
+from console.scene_view import RobotScene
 from console.seats import Seats
 from console.settings import ConsoleSettings
 from console.strip import safety_strip_html
@@ -30,6 +31,7 @@ class PageContext:
         seat: Seat of the page.
         seats: All seats.
         approvals: The motion that waits, shared by all pages.
+        view: The 3D view, shared likewise.
     """
 
     settings: ConsoleSettings
@@ -37,6 +39,7 @@ class PageContext:
     seat: Seat
     seats: Seats
     approvals: Approvals
+    view: RobotScene
 
     @property
     def robot(self) -> Robot:

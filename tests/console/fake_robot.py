@@ -233,7 +233,7 @@ class FakeRobot:
         return Frame(picture(), depth, K, T, time.time(), camera)
 
     def description(self) -> str:
-        return load_robot().urdf_text
+        return load_robot().urdf_text()
 
     def joints(self, hear: Callable[[JointPositions], None]) -> Close:
         names = tuple(f"joint_{k}" for k in range(1, 8))
