@@ -72,7 +72,9 @@ def protocol_of(door: Door) -> Callable[..., asyncio.Protocol]:
             """See asyncio."""
             super().data_received(data)
             state = self.conn.their_state
-            if state is h11.IDLE:
+            if self.transport.get_protocol() is not self:  # it has become a websocket, which has no end to wait for
+                self._await(None, 0.0)
+            elif state is h11.IDLE:
                 self._await(state, door.header_s)
             elif state is h11.SEND_BODY:
                 self._await(state, door.body_s)

@@ -32,6 +32,9 @@ POLICY_VIOLATION, TOO_BIG = 1008, 1009
 _LOGIN_BYTES = 1024
 """Longest form with a login token."""
 
+_HEADER_BYTES = 16 << 10
+"""Largest headers of a request together: what browsers send has 2 KiB, and a cookie at most 4 [bytes]."""
+
 _SAFE_METHODS = frozenset({"GET", "HEAD"})
 _METHODS = _SAFE_METHODS | {"POST"}
 _NOT_PASSED_ON = (b"accept-encoding", b"x-forwarded-", b"forwarded")
@@ -155,6 +158,8 @@ class Guard:
             return PlainTextResponse("Only the console's own pages may send this, as the header Origin says.", 403)
         if self._embedded_elsewhere(headers) and not origin:
             return PlainTextResponse("Only the console's own pages may show this.", 403)
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > _HEADER_BYTES:
+            return PlainTextResponse(f"The headers of a request may have at most {_HEADER_BYTES} bytes.", 431)
         length = headers.getlist("content-length")
         if method == "POST" and (len(length) != 1 or not length[0].isdigit() or "transfer-encoding" in headers):
             return PlainTextResponse("A request with a body has to say how long it is.", 411)

@@ -129,7 +129,8 @@ def stop_page(settings: ConsoleSettings, host: str) -> str:
     """The page with the stop button alone."""
     return f"""<!doctype html>
 <html lang="en" class="safety-alone"><head><meta charset="utf-8"><title>Stop - Toolhand</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"></head>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,"></head>
 <body>{safety_strip_html(settings, host)}
 <p class="safety-note">This button brakes the arm through the robot's software. It is no emergency stop: keep that one
 within reach. Motions are allowed again on the operator's page, or with

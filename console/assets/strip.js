@@ -36,7 +36,7 @@
       const slow = waitedMs > SLOW_MS ? ` Not confirmed after ${(waitedMs / 1000).toFixed(0)} s. ${EMERGENCY}` : " Waiting until the joints are measured at rest.";
       return ["sending", slow];
     }
-    if (answer) return [answer.state, answer.message];
+    if (answer) return [answer.state, answer.message.replace(/^Stopped: a/, "A")];
     if (!beat || now - heardMs > SILENT_MS) {
       if (!beat && now - heardMs <= SILENT_MS) return ["waiting", "Asking the stop server."];
       return ["unreachable", `The stop server does not answer. ${EMERGENCY}`];
