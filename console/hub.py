@@ -1,7 +1,7 @@
 """What all pages of a console share: what was said and done, what waits, and the question that is open.
 
-It lives in the process of the pages and not in a page, so that a page that is loaded again shows what it showed before,
-with the sentence that was half written. Its methods may be called in any thread.
+It lives in the process of the pages and not in a page, so that a page that is loaded again shows what it showed
+before. Its methods may be called in any thread.
 """
 
 from __future__ import annotations
@@ -122,7 +122,6 @@ class Hub:
         self._answer: OperatorAnswer | None = None
         self._answered = False
         self._pictures: deque[tuple[int, ShownPicture]] = deque(maxlen=MOST_PICTURES)
-        self._drafts: dict[str, str] = {}
         self._closed = False
         self._worker = threading.Thread(target=self._work, daemon=True, name="console-hub")
         self._worker.start()
@@ -175,20 +174,6 @@ class Hub:
     def question(self) -> AskedQuestion | None:
         """The question that waits for the operator."""
         return self._question
-
-    def draft(self, seat: str) -> str:
-        """The sentence that an operator had half written."""
-        with self._changed:
-            return self._drafts.get(seat, "")
-
-    def keep_draft(self, seat: str, text: str) -> None:
-        """Keep what an operator has half written, and forget it where it is empty."""
-        with self._changed:
-            self._drafts.pop(seat, None)
-            if text:
-                self._drafts[seat] = text[:LONGEST_SENTENCE]
-            while len(self._drafts) > MOST_WAITING:
-                self._drafts.pop(next(iter(self._drafts)))
 
     # -- what operators do ----------------------------------------------------------------------
 
@@ -323,7 +308,7 @@ class Hub:
             number = self._add("question", question.text).number
             self._question = AskedQuestion(number, question.text, question.candidates, time.monotonic())
             self._notify()
-            while not (self._answered or self._closed or self._running is not said):
+            while not (self._answered or self._closed or self._cancelling or self._running is not said):
                 self._changed.wait(_LOOK_S)
             if self._question is not None and self._question.number == number:
                 self._question = None

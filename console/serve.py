@@ -24,6 +24,7 @@ from console.login import Login
 from console.pages.frame import PageContext, page_frame
 from console.pages.routes import ROUTES, Route
 from console.pages.seat import Seat
+from console.pages.talk import add_talk_routes
 from console.pictures import PictureFeeds, add_picture_routes
 from console.robot import Robot
 from console.scene_routes import add_scene_routes
@@ -69,6 +70,7 @@ def make_app(settings: ConsoleSettings, hub: Hub, seats: Seats) -> FastAPI:
     view = RobotScene(hub.robot, approvals)
     add_scene_routes(app, view)
     add_picture_routes(app, PictureFeeds(hub.robot), hub.robot, approvals)
+    add_talk_routes(app, hub)
     for route in ROUTES:
         _add_page(route, settings, hub, seats, approvals, view)
     ui.run_with(

@@ -27,10 +27,11 @@ class Seat:
 
     Attributes:
         name: Name of the page, which only it knows.
+        tab: Name of its tab, which is the same after a reload.
     """
 
     def __init__(self, seats: Seats) -> None:
-        self.name = secrets.token_urlsafe(16)
+        self.name, self.tab = secrets.token_urlsafe(16), ""
         self._seats = seats
         self._role: SeatRole = SeatRole.OBSERVER
         self._changed: list[Callable[[], None]] = []
@@ -75,7 +76,7 @@ class SeatBar(ui.element, component=COMPONENT):  # type: ignore[call-arg]
     def __init__(self, seat: Seat, seats: Seats, client: Client) -> None:
         super().__init__()
         self._seat, self._seats = seat, seats
-        self._tab, self._observes = "", False
+        self._observes = False
         self._shown: dict[str, Any] = {}
         self._error = ""
         self.on("enter", self._enter)
@@ -87,13 +88,13 @@ class SeatBar(ui.element, component=COMPONENT):  # type: ignore[call-arg]
 
     def _enter(self, event: GenericEventArguments) -> None:
         sent = event.args if isinstance(event.args, dict) else {}
-        self._tab = str(sent.get("tab", ""))[:_LONGEST_TAB]
+        self._seat.tab = str(sent.get("tab", ""))[:_LONGEST_TAB]
         self._observes = bool(sent.get("observe", False))
         self._enter_again()
 
     def _enter_again(self) -> None:
         try:
-            self._seats.enter(self._seat.name, self._tab, self._observes)
+            self._seats.enter(self._seat.name, self._seat.tab, self._observes)
             self._error = ""
         except ToolError as error:
             self._error = str(error)

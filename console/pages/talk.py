@@ -1,10 +1,34 @@
-"""The page on which the robot is spoken to."""
+"""The page on which the robot is spoken to: conversation, camera picture that is pointed at, approvals, 3D view."""
 
 from __future__ import annotations
 
-from nicegui import ui
+import asyncio
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
+from fastapi import FastAPI
+from fastapi.responses import Response
+from nicegui import background_tasks, ui
+from nicegui.events import GenericEventArguments
+
+from agent_node.events import OperatorAnswer
+from agent_node.pointed import MOST_POINTS, PointedPoint
+from console.hub import Hub
+from console.pages.approval import approval_card
 from console.pages.frame import PageContext
+from console.robot import SpokenWords
+from tool_nodes.results import ToolError, invalid
+
+COMPONENT = Path(__file__).parents[1] / "assets" / "talk.js"
+_TOGETHER_S = 0.02
+"""Changes within this time are sent together [s]; far below what is noticed."""
+_LOOK_S = 1.0
+"""How often it is looked whether the robot can be reached [s]."""
+_HOST = socket.gethostname()[:60]
 
 
 def talk_page(page: PageContext) -> None:
@@ -13,4 +37,158 @@ def talk_page(page: PageContext) -> None:
     Args:
         page: What the page is built from.
     """
-    ui.label("The robot is spoken to here.")
+    view = TalkView(page)
+    with view:
+        approval_card(page)
+    page.seat.on_change(view.changed.set)
+    ui.timer(_LOOK_S, view.changed.set)
+
+
+def add_talk_routes(app: FastAPI, hub: Hub) -> None:
+    """Add the route of the pictures that tools have shown.
+
+    Args:
+        app: Gets it.
+        hub: Has the pictures.
+    """
+
+    @app.get("/talk/pictures/{number}.jpg")
+    async def picture(number: int) -> Response:
+        data = hub.picture(number)
+        if data is None:
+            return Response(status_code=404)
+        return Response(data, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=3600"})
+
+
+class TalkView(ui.element, component=COMPONENT):  # type: ignore[call-arg]
+    """The conversation of one page, which follows the hub.
+
+    Args:
+        page: What the page is built from.
+
+    Attributes:
+        changed: Is set, in the page's loop, when there may be something new.
+    """
+
+    def __init__(self, page: PageContext) -> None:
+        super().__init__()
+        self._page, self._hub = page, page.hub
+        self.changed = asyncio.Event()
+        entries = self._hub.entries()
+        self._shown = entries[-1].number if entries else 0
+        self._state = self._state_now()
+        self._props["first"] = [asdict(entry) for entry in entries]
+        self._props["begun"] = self._state
+        for name in ("say", "point", "candidate", "cancel", "go_on", "drop"):
+            self.on(name, lambda event, name=name: self._act(name, event))
+        loop = asyncio.get_running_loop()
+
+        def changed() -> None:
+            loop.call_soon_threadsafe(self.changed.set)
+
+        close = self._hub.listen(changed)
+        following = background_tasks.create(self._follow(), name="talk")
+
+        def end() -> None:
+            close()
+            following.cancel()
+
+        ui.context.client.on_delete(end)
+
+    async def _follow(self) -> None:
+        """Send what is new, as soon as it is."""
+        while True:
+            await self.changed.wait()
+            self.changed.clear()
+            self._push()
+            await asyncio.sleep(_TOGETHER_S)
+
+    def _push(self) -> None:
+        entries, state = self._hub.entries(self._shown), self._state_now()
+        if not entries and state == self._state:
+            return
+        self._shown = entries[-1].number if entries else self._shown
+        self._state = state
+        self.run_method("hear", [asdict(entry) for entry in entries], state)
+
+    def _state_now(self) -> dict[str, Any]:
+        hub, graph, question = self._hub, self._hub.robot.state(), self._hub.question
+        running = hub.running
+        return {
+            "operates": self._page.seat.operates,
+            "reachable": graph.reachable,
+            "sentence": graph.sentence,
+            "running": "" if running is None else running.text,
+            "cancelling": hub.cancelling,
+            "held_back": hub.held_back,
+            "waiting": [{"number": each.number, "text": each.said.text} for each in hub.waiting],
+            "question": None
+            if question is None
+            else {
+                "number": question.number,
+                "text": question.text,
+                "candidates": [{"label": each.label, "point": each.point} for each in question.candidates],
+            },
+        }
+
+    # -- what the operator does -----------------------------------------------------------------
+
+    def _act(self, name: str, event: GenericEventArguments) -> None:
+        """Do what the page asks for, where it operates; what is refused is said on the page alone."""
+        try:
+            self._page.seat.require_operator()
+            match name:
+                case "say":
+                    self._say(event.args)
+                case "point":
+                    self._hub.robot.note_point(_pointed([event.args])[0])
+                case "candidate":
+                    self._choose(event.args)
+                case "cancel":
+                    self._hub.cancel()
+                case "go_on":
+                    self._hub.go_on()
+                case "drop":
+                    self._hub.drop_waiting(_whole(event.args) or None)
+        except ToolError as error:
+            self.run_method("refuse", str(error))
+
+    def _say(self, sent: Any) -> None:
+        if not isinstance(sent, Mapping) or not isinstance(sent.get("text"), str):
+            raise invalid("Say something.")
+        session = f"console:{_HOST}:{os.getpid()}:{self._page.seat.tab}"
+        self._hub.say(SpokenWords(sent["text"], session, _pointed(sent.get("pointed", ()))))
+        self.run_method("took")
+
+    def _choose(self, sent: Any) -> None:
+        question = self._hub.question
+        if question is None or not isinstance(sent, Mapping) or _whole(sent.get("number")) != question.number:
+            raise invalid("That question does not wait any more.")
+        index = _whole(sent.get("index"))
+        if not 0 <= index < len(question.candidates):
+            raise invalid(f"There is no number {index + 1}.")
+        point = question.candidates[index].point
+        answer = OperatorAnswer(f"number {index + 1}") if point is None else OperatorAnswer(point=point)
+        self._hub.answer(question.number, answer)
+
+
+def _whole(value: Any) -> int:
+    """A whole number that a page has sent; -1 for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else -1
+
+
+def _pointed(sent: Any) -> tuple[PointedPoint, ...]:
+    """Points that a page has sent. Raises ToolError INVALID_ARGUMENT for what are none."""
+    if not isinstance(sent, Sequence) or isinstance(sent, str) or len(sent) > MOST_POINTS:
+        raise invalid(f"At most {MOST_POINTS} points go with a sentence.")
+    return tuple(_point(k, each) for k, each in enumerate(sent, 1))
+
+
+def _point(number: int, sent: Any) -> PointedPoint:
+    point = sent.get("point") if isinstance(sent, Mapping) else None
+    stamp = str(sent.get("stamp", "")) if isinstance(sent, Mapping) else ""
+    numbers = isinstance(point, Sequence) and len(point) == 2 and all(isinstance(x, int | float) for x in point)
+    if not numbers or not isinstance(point, Sequence) or len(stamp) > 20 or not (stamp == "" or stamp.isdecimal()):
+        raise invalid("A point is (x, y) of a picture, and the stamp of that picture.")
+    camera = sent.get("camera", "scene")
+    return PointedPoint((float(point[0]), float(point[1])), str(camera), int(stamp or 0), str(number))

@@ -110,7 +110,3 @@ def test_what_is_kept_is_bounded(hub: Hub) -> None:
         hub.note("x" * (2 * LONGEST_TEXT))
     assert len(hub.entries()) == MOST_ENTRIES
     assert max(len(entry.text) for entry in hub.entries()) < LONGEST_TEXT + 60
-    for k in range(3 * MOST_WAITING):
-        hub.keep_draft(f"seat {k}", "half a sen")
-    assert hub.draft("seat 59") == "half a sen"
-    assert hub.draft("seat 0") == ""
