@@ -20,6 +20,7 @@ from agent_node.pointed import MOST_POINTS, PointedPoint
 from console.hub import Hub
 from console.pages.approval import approval_card
 from console.pages.frame import PageContext
+from console.pages.scene import scene_panel
 from console.robot import SpokenWords
 from tool_nodes.results import ToolError, invalid
 
@@ -40,6 +41,7 @@ def talk_page(page: PageContext) -> None:
     view = TalkView(page)
     with view:
         approval_card(page)
+    scene_panel(page)
     page.seat.on_change(view.changed.set)
     ui.timer(_LOOK_S, view.changed.set)
 

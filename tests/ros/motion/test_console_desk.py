@@ -1,0 +1,109 @@
+"""The console over a graph: what the motion node asks is what is shown, and nothing is heard for nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from console.approving import Approvals
+from console.robot import Close
+from console.ros_approve import NO_TOKEN, MotionDesk
+from console.ros_watch import Watching
+from tests.console.fake_robot import FakeRobot
+from tests.ros.motion.test_strangers import TOKEN
+from tests.ros.motion.test_strangers import cell as cell
+from tool_nodes.motion.approval import Decision
+from tool_nodes.ros.link import RosLink
+
+
+class DeskRobot(FakeRobot):
+    """A robot whose motions are those of a graph."""
+
+    def __init__(self, desk: MotionDesk) -> None:
+        super().__init__()
+        self.desk = desk
+
+    def motions(self, hear: Callable[[Any], None]) -> Close:
+        return self.desk.motions(hear)
+
+    def decide(self, decision: Decision) -> str:
+        return self.desk.decide(decision)
+
+
+@pytest.fixture
+def link(cell: Any) -> Iterator[RosLink]:
+    with RosLink(cell.environment) as made:
+        yield made
+
+
+def test_what_was_shown_runs_once_and_a_rejection_carries_its_reason(cell: Any, link: RosLink, target: Any) -> None:
+    watch(cell, link)
+    said: list[str] = []
+    approvals = Approvals(DeskRobot(MotionDesk(link, TOKEN, said.append)), lambda page: None)
+    heard = lambda: cell.motion.count_subscribers("/motion_request")  # noqa: E731
+    assert heard() == 0
+    approvals.attend(True)
+    cell.wait(lambda: heard() == 1, "the subscription")
+    commands = cell.commands
+    goal = cell.grasp(target.T_base_gripper)
+    cell.wait(lambda: approvals.card.motion, "the request")
+    card = approvals.card
+    assert card.motion is not None
+    first = card.motion.request
+    assert card.may_be_answered
+    assert first.camera == "scene"
+    assert 30.0 < approvals.left_s() <= 60.0
+    assert approvals.answer("p", "0" * 64, True) == (
+        "Another motion waits now than the one that this page showed; look at it first."
+    )
+    reason = "not this: the thing at (0.250, 0.500) of the scene picture"
+    assert approvals.answer("p", first.hash, False, reason) == ""
+    _, result = goal.end()
+    assert reason in result.status.message
+    assert cell.commands == commands
+    goal = cell.grasp(target.T_base_gripper)
+    cell.wait(lambda: approvals.card.motion and approvals.card.motion.request.hash != first.hash, "the next")
+    second = approvals.card.motion
+    assert second is not None
+    for mine, theirs in zip(first.legs, second.request.legs, strict=True):
+        np.testing.assert_array_equal(mine.q, theirs.q)
+    assert approvals.answer("p", second.request.hash, True) == ""
+    assert approvals.answer("p", second.request.hash, True)
+    _, result = goal.end()
+    assert result.status.success, result.status
+    cell.wait(lambda: approvals.card.motion is None, "the withdrawal")
+    assert approvals.answer("p", second.request.hash, True) == "No motion waits for an approval any more."
+    approvals.attend(False)
+    cell.wait(lambda: heard() == 0, "the end of the subscription")
+    _, result = cell.place(target.place).end()
+    assert "nobody listens to /motion_request" in result.status.message
+    assert said == []
+
+
+def test_without_a_token_nothing_is_listened_to_and_nothing_is_answered() -> None:
+    desk = MotionDesk(None, "", lambda sentence: None)  # type: ignore[arg-type]  # no graph is needed for that
+    desk.motions(lambda motion: None)()
+    assert desk.decide(Decision(True, "", "ab" * 32, "console")) == NO_TOKEN
+
+
+def watch(cell: Any, link: RosLink) -> None:
+    """Pictures and joints are heard until they are closed, and not longer."""
+    watching = Watching(link)
+    pictures: list[Any] = []
+    joints: list[Any] = []
+    topic = "/zed/zed_node/rgb/color/rect/image"
+    before = cell.motion.count_subscribers(topic), cell.motion.count_subscribers("/joint_states")
+    ends = [watching.pictures("scene", pictures.append), watching.joints(joints.append)]
+    cell.wait(lambda: pictures and joints, "a picture and joints")
+    assert (pictures[0].camera, pictures[0].rgb.ndim) == ("scene", 3)
+    assert {f"joint_{k}" for k in range(1, 8)} <= set(joints[0].names)
+    cell.wait(watching.description, "the description")
+    assert "<robot" in watching.description()
+    for end in ends:
+        end()
+        end()
+    after = lambda: (cell.motion.count_subscribers(topic), cell.motion.count_subscribers("/joint_states"))  # noqa: E731
+    cell.wait(lambda: after() == before, "the end of the subscriptions")
