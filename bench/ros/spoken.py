@@ -37,6 +37,7 @@ from agent_node.events import (
 )
 from agent_node.ros.operator import Operator
 from bench.ros.stop import FAST, MOVING, STILL
+from sim.ros.anew import set_seed
 from sim.ros.graph import started_graph
 from sim.scene.files import parse_scene, scene_yaml
 from tool_nodes.results import ErrorCode, ToolError, unavailable
@@ -133,7 +134,7 @@ class SpokenTrials:
     """
 
     def __init__(self, link: RosLink, seed: int, runs_dir: Path) -> None:
-        self._link, self._runs_dir = link, runs_dir
+        self._link, self._runs_dir, self._seed = link, runs_dir, seed
         self._moments = np.random.default_rng(seed)
         self._readings: list[JointReading] = []
         self._joints = JointStates(link.node, "joint_states", self._readings.append)
@@ -147,6 +148,7 @@ class SpokenTrials:
         for file in (self._runs_dir / FOLDER).glob("*.json"):
             file.unlink()
         self._link.call(ResetSimulation, "/reset_simulation", ResetSimulation.Request())
+        set_seed(self._link, "motion", self._seed)  # it holds nothing then
 
     def operator(self, ask: Ask = nobody, listener: Listener = ignore) -> Operator:
         """Somebody new, in a session of their own."""
@@ -209,8 +211,13 @@ class SpokenTrials:
         """Moments of n stops, in random order: one in each n-th part of a time [s]."""
         return [float(k) * total_s / n for k in self._moments.permutation(n) + self._moments.uniform(size=n)]
 
-    def stop(self, moment_s: float) -> SpokenStop:
-        """Stop a sequence at a moment after its words were sent [s]."""
+    def stop(self, moment_s: float, in_motion: bool) -> SpokenStop:
+        """Stop a sequence.
+
+        Args:
+            moment_s: When, after its words were sent [s].
+            in_motion: Wait from then on until the arm moves.
+        """
         self.reset()
         phase = HeardStep()
         operator = self.operator(listener=phase.hear)
@@ -222,6 +229,8 @@ class SpokenTrials:
         speaking = threading.Thread(target=speak, daemon=True)
         speaking.start()
         time.sleep(moment_s)
+        while in_motion and speaking.is_alive() and self._speed() <= MOVING:
+            time.sleep(_LOOK_S)
         at, speed = str(phase), self._speed()
         self._call("/stop")
         del self._readings[:]
@@ -302,7 +311,7 @@ def measured(n: int, stops: int, seed: int, progress: Callable[[str], None]) -> 
             total_s = trials.rehearse()
             progress(f"{stops} stops of a sequence of {total_s:.0f} s, simulated time {FAST:g} times as fast")
             for moment_s in trials.moments(stops, total_s):
-                samples.append(trials.stop(moment_s))
+                samples.append(trials.stop(moment_s, in_motion=len(samples) % 2 == 1))
                 if len(samples) % _NOTED == 0:
                     progress(f"{len(samples)} stops, after {sum(not each.quiet for each in samples)} something moved")
     return {"timings": timings, "stops": samples, "codes": dict(Counter(sample.code for sample in samples))}

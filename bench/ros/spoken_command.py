@@ -20,7 +20,8 @@ def bench_spoken(n: int = 20, stops: int = 0, seed: int = 0, as_json: AsJson = F
 
     Args:
         n: Samples of each duration: refusal, question, and answer to first motion.
-        stops: Also stop this many sequences, at moments spread evenly over them, and say "go on" after the reset.
+        stops: Also stop this many sequences, at moments spread evenly over them and every second one while the arm
+            moves, and say "go on" after the reset.
         seed: Seed of the graph and of the moments.
     """
     require_at_least(1, n=n)
