@@ -36,7 +36,7 @@ from agent_node.events import (
     nobody,
 )
 from agent_node.ros.operator import Operator
-from bench.ros.stop import FAST, MOVING, STILL
+from bench.ros.stop import MOVING, STILL
 from sim.ros.anew import set_seed
 from sim.ros.graph import started_graph
 from sim.scene.files import parse_scene, scene_yaml
@@ -61,8 +61,11 @@ LONGEST_S = 30.0
 WATCH_S = 0.5
 """How long the joints are watched after a confirmed stop, and again after its reset, by the wall clock [s]."""
 
-_REHEARSALS = 3
-"""A thing may slip from the hand once: so often the sequence is tried before it is said to be impossible."""
+FAST = 3.0
+"""Real-time factor of the sequences that are stopped [-]; above, pictures get too old on a busy machine."""
+
+_REHEARSALS = 5
+"""A thing may slip from the hand: so often the sequence is tried before it is said to be impossible."""
 
 _NOTED = 10
 """Progress is told after so many stops."""
