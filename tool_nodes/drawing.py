@@ -57,6 +57,24 @@ def draw_placement(rgb: RGB, wanted: tuple[float, float], found: tuple[float, fl
     return np.asarray(image)
 
 
+def draw_area(rgb: RGB, outlines: Sequence[Sequence[tuple[float, float]]], point: tuple[float, float]) -> RGB:
+    """What an odd number of closed lines surrounds, shaded, and a blue cross at a point; all normalized (x, y)."""
+    height, width = rgb.shape[:2]
+    inside = np.zeros((height, width), dtype=bool)
+    lines = [[(x * width, y * height) for x, y in outline] for outline in outlines if len(outline) > 2]
+    for line in lines:
+        surrounded = Image.new("1", (width, height))
+        ImageDraw.Draw(surrounded).polygon(line, fill=1)
+        inside ^= np.asarray(surrounded)
+    shaded = rgb.copy()
+    shaded[inside] = (0.6 * shaded[inside] + 0.4 * np.array(GREEN)).astype(np.uint8)
+    image = Image.fromarray(shaded)
+    draw = ImageDraw.Draw(image)
+    for line in lines:
+        draw.line([*line, line[0]], fill=WHITE, width=2)
+    return draw_placement(np.asarray(image), point, None)
+
+
 def draw_boxes(rgb: RGB, boxes: Sequence[tuple[int, int, int, int]]) -> RGB:
     """Red frames around (left, top, right, bottom) [px], right and bottom exclusive."""
     image = Image.fromarray(rgb)

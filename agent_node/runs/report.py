@@ -16,6 +16,7 @@ import numpy as np
 
 from agent_node.episode import Episode
 from agent_node.runs.folder import encode, write_atomically
+from agent_node.runs.places import place_card
 from agent_node.runs.report_head import about, details, judgement, outcome, understood
 from agent_node.runs.report_parts import clip, escaped
 from agent_node.runs.report_pictures import SCRIPT, candidates, film, placement, story
@@ -63,6 +64,7 @@ def write_report(
 </header>
 {story(episode)}
 {candidates(episode)}
+{place_card(episode)}
 {placement(episode)}
 {slots["film"]}
 {timeline(episode)}

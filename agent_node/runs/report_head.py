@@ -33,7 +33,7 @@ _ABOUT = {
     "version": "Toolhand",
 }
 """Entries of the result that say what a run was, in the order in which they are shown, and how they are called."""
-_ELSEWHERE = frozenset({*_ABOUT, "truth", "judged_against", "scene_seed", "command"})
+_ELSEWHERE = frozenset({*_ABOUT, "truth", "judged_against", "scene_seed", "command", "places"})
 _PICKS = {"near": "nearest to the camera", "far": "farthest from the camera", "middle": "in the middle"}
 
 

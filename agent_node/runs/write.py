@@ -9,6 +9,7 @@ from typing import Any
 from agent_node.episode import Episode, summarize
 from agent_node.runs.folder import Unwritten, write_json, write_trajectory
 from agent_node.runs.mcap.recorder import MotionLog, Recorder
+from agent_node.runs.places import asked_places
 from agent_node.runs.report import write_report
 from tool_nodes.toolbox.toolbox import Toolbox
 
@@ -35,6 +36,8 @@ def write_run(
         Which files could not be written.
     """
     result, missing = summarize(episode) | dict(more) | {"run_dir": str(run_dir)}, Unwritten()
+    if places := asked_places(episode):
+        result["places"] = [place.document() for place in places]
     with missing.noted():
         write_json(run_dir / "result.json", result)
     with missing.noted():

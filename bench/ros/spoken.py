@@ -308,7 +308,7 @@ def measured(n: int, stops: int, seed: int, progress: Callable[[str], None]) -> 
             "answer that is waited for to motion": [trials.answer_to_motion(waiting=True) for _ in range(n)],
             "answer as the next words to motion": [trials.answer_to_motion(waiting=False) for _ in range(n)],
         }
-        samples = []
+        samples: list[SpokenStop] = []
         if stops:
             trials.set_rate(FAST)
             total_s = trials.rehearse()

@@ -46,7 +46,7 @@ _ALONE_M = 0.015
 """Least clearance of a spot that was said [m]: a thing stands there or stood there, so that its own room is known to be
 enough; half of the narrowest product."""
 
-_WIDEST_ANGLES = np.radians([30.0, 37.0, 41.0, 43.5])
+WIDEST_ANGLES = np.radians([30.0, 37.0, 41.0, 43.5])
 """Farthest off the exact direction [rad]; each only where there is no room within the one before."""
 
 _WORDS = {"left_of": "left of", "right_of": "right of", "in_front_of": "in front of", "next_to": "next to"}
@@ -121,7 +121,7 @@ def find_free_space(
     ]
     moved = None if thing is None else _footprint(surface, thing, request.thing)
     table = _read_table(frame, surface, thing)
-    for widest in _WIDEST_ANGLES:
+    for widest in WIDEST_ANGLES:
         wanted = wish(request, table.xy, groups, moved, frame, widest)
         point = _choose(table, wanted, clearance_m, _ROOM_OF_EXACT if request.is_exact else _ROOM)
         if point is not None:
