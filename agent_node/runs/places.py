@@ -11,7 +11,7 @@ from agent_node.runs.report_parts import escaped, img_of, jpegs_of
 from tool_nodes.drawing import draw_area
 from tool_nodes.language.phrases import parse_noun_phrase
 from tool_nodes.language.place_phrases import parse_free_space
-from tool_nodes.perception.place_areas import Outline, Point, place_area
+from tool_nodes.perception.place_areas import ImagePoint, Outline, place_area
 from tool_nodes.results import ToolError
 from tool_nodes.toolbox.toolbox import CallRecord
 
@@ -38,7 +38,7 @@ class AskedPlace:
     words: str
     image: str
     image_index: int
-    point: Point
+    point: ImagePoint
     outlines: tuple[Outline, ...]
 
     def document(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _place(record: CallRecord, episode: Episode) -> AskedPlace | None:
     return AskedPlace(words, image_path(index), index, point, outlines) if outlines else None
 
 
-def _points_of(phrase: str, index: int, episode: Episode) -> list[Point]:
+def _points_of(phrase: str, index: int, episode: Episode) -> list[ImagePoint]:
     """Where things of a phrase were found in a picture. Raises ToolError for a phrase that cannot be read."""
     if (own := parse_noun_phrase(phrase).point) is not None:
         return [own]

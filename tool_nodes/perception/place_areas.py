@@ -23,8 +23,8 @@ from tool_nodes.perception.surface import SOLID_M, Surface, find_surface
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
-Point = tuple[float, float]
-Outline = tuple[Point, ...]
+ImagePoint = tuple[float, float]
+Outline = tuple[ImagePoint, ...]
 """Corners of a closed line, normalized image points; of several lines what an odd number of them surrounds is meant."""
 
 _CELL_M = 0.01
@@ -40,7 +40,7 @@ _SMALLEST = 4
 
 
 def place_area(
-    frame: Frame, request: FreeSpaceRequest, references: Sequence[Sequence[Point]], thing: Point | None = None
+    frame: Frame, request: FreeSpaceRequest, references: Sequence[Sequence[ImagePoint]], thing: ImagePoint | None = None
 ) -> tuple[Outline, ...]:
     """Outlines of what a request means, whatever stands there; none where it lies outside of reach and view.
 
@@ -75,7 +75,7 @@ def place_area(
     return tuple(lines)
 
 
-def _spot(frame: Frame, surface: Surface, point: Point) -> Outline:
+def _spot(frame: Frame, surface: Surface, point: ImagePoint) -> Outline:
     width, height = frame.size
     u, v = min(int(point[0] * width), width - 1), min(int(point[1] * height), height - 1)
     x, y, above = surface.points[v, u]
@@ -101,7 +101,7 @@ def _of_thing(mask: BoolArray, region: str) -> Outline:
     return _as_outline(outline(pixels) / np.array([mask.shape[1], mask.shape[0]]))
 
 
-def _thing_at(surface: Surface, point: Point) -> BoolArray:
+def _thing_at(surface: Surface, point: ImagePoint) -> BoolArray:
     """Pixels (H, W) of what stands at a point. Raises ToolError OBJECT_NOT_FOUND."""
     with np.errstate(invalid="ignore"):
         solid = ndimage.binary_fill_holes(surface.inside & (surface.height > SOLID_M))  # the floor of a bowl is its own

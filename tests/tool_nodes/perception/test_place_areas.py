@@ -9,7 +9,7 @@ from sim.scene.files import parse_scene
 from sim.station import Station, StationConfig
 from tool_nodes.language.place_phrases import parse_free_space
 from tool_nodes.language.places import FreeSpaceRequest
-from tool_nodes.perception.place_areas import Outline, Point, place_area
+from tool_nodes.perception.place_areas import ImagePoint, Outline, place_area
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.types import Frame
@@ -34,7 +34,7 @@ class Seen:
         assert frame is not None
         return frame
 
-    def point(self, words: str) -> Point:
+    def point(self, words: str) -> ImagePoint:
         arguments = {"obj_name": words, "image_index": 0}
         record = self.toolbox.call("roborefer.detect_one", arguments, self.session)
         assert record.result.ok, record.result.error
@@ -53,7 +53,7 @@ def seen() -> Seen:
     return Seen()
 
 
-def surrounds(outlines: tuple[Outline, ...], point: Point) -> bool:
+def surrounds(outlines: tuple[Outline, ...], point: ImagePoint) -> bool:
     """Whether an odd number of lines surrounds a point, by the crossings of a ray to the right."""
     crossings = 0
     for line in outlines:
