@@ -19,6 +19,8 @@ from nicegui import ui
 
 from console.approving import Approvals
 from console.guarding import Guard, new_door, server_options
+from console.history.shared import history_of
+from console.history_routes import add_history_routes
 from console.hub import Hub
 from console.login import Login
 from console.pages.frame import PageContext, page_frame
@@ -71,6 +73,7 @@ def make_app(settings: ConsoleSettings, hub: Hub, seats: Seats) -> FastAPI:
     add_scene_routes(app, view)
     add_picture_routes(app, PictureFeeds(hub.robot), hub.robot, approvals)
     add_talk_routes(app, hub)
+    add_history_routes(app, history_of(settings))
     for route in ROUTES:
         _add_page(route, settings, hub, seats, approvals, view)
     ui.run_with(
@@ -134,6 +137,7 @@ def serve(settings: ConsoleSettings, robot: Robot, ready: Callable[[], None] = l
         server.run()
     finally:
         hub.close()
+        history_of(settings).rerun.close()
 
 
 class _Server(uvicorn.Server):

@@ -249,6 +249,8 @@ def _argument_difference(mine: Any, theirs: Any, names: tuple[str, str]) -> str:
             return f"only {names[0] if name in mine else names[1]} gives the argument {str(name)[:_SHOWN]}"
         one, other = as_json(mine[name]), as_json(theirs[name])
         if one != other:
+            if isinstance(mine[name], str) and isinstance(theirs[name], str):
+                one, other = mine[name], theirs[name]
             return f"the argument {str(name)[:_SHOWN]} differs: {_both(*_from_difference(one, other), names)}"
     return "the order of the arguments differs"
 

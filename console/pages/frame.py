@@ -77,6 +77,7 @@ def header_html(title: str) -> str:
         f'<a href="{html.escape(route.path)}" data-testid="nav-{html.escape(route.title.lower())}"'
         f"{' aria-current=page' if route.title == title else ''}>{html.escape(route.title)}</a>"
         for route in ROUTES
+        if route.listed
     )
     return (
         '<header class="frame" data-testid="header">'

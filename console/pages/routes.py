@@ -13,12 +13,23 @@ class Route:
         path: Its path.
         title: Its name in the header.
         builder: "module:function"; the function gets a `console.pages.frame.PageContext` and fills the page.
+        listed: It has a link in the header of its own.
     """
 
     path: str
     title: str
     builder: str
+    listed: bool = True
 
 
-ROUTES = (Route("/", "Talk", "console.pages.talk:talk_page"),)
+ROUTES = (
+    Route("/", "Talk", "console.pages.talk:talk_page"),
+    Route("/runs", "Runs", "console.pages.runs:runs_page"),
+    Route("/runs/{run}", "Runs", "console.pages.run:run_page", listed=False),
+    Route("/compare", "Runs", "console.pages.compare:compare_page", listed=False),
+    Route("/benchmarks", "Benchmarks", "console.pages.benches:benches_page"),
+    Route("/benchmarks/{file}", "Benchmarks", "console.pages.benches:bench_page", listed=False),
+    Route("/training", "Training", "console.pages.training:training_page"),
+    Route("/training/rollouts", "Training", "console.pages.training:rollouts_page", listed=False),
+)
 """The pages in the order of the header."""

@@ -148,7 +148,7 @@ def difference(tmp_path: Path, one: list[Event], other: list[Event], task: str =
     ("other", "said"),
     [
         (picked(), "Both runs are the same in every turn"),
-        (picked("side"), 'Turn 2, call 1 (grasp): the argument approach differs: “"top"” in A, “"side"” in B.'),
+        (picked("side"), "Turn 2, call 1 (grasp): the argument approach differs: “top” in A, “side” in B."),
         (picked(failed=True), "Turn 2, call 1 (grasp): A succeeds, B fails with NO_GRASP."),
         (picked()[:3], "B ends after turn 1; A calls grasp in turn 2."),
         ([*picked()[:4], *called("push", {}, "ok"), CommandEnded("")], "Turn 2, call 1: A calls grasp, B calls push."),

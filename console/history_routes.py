@@ -1,0 +1,94 @@
+"""Reports and pictures of the history over plain HTTP. What others wrote comes with a policy of its own: no scripts."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from console.history.benches import gallery_picture
+from console.history.curves import training_folder
+from console.history.folders import file_in
+from console.history.rollouts import rollout_picture
+from console.history.shared import SharedHistory
+from tool_nodes.files import MIB, read_file
+from tool_nodes.results import ToolError, invalid
+
+REPORT_FILE = "report.html"
+_LONGEST_REPORT = 64 * MIB
+"""Longest report that is shown [bytes]; one has less than four."""
+REPORT_POLICY = (
+    "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; "
+    "frame-ancestors 'self'"
+)
+"""Content policy of a report: no script, no request, no form, and an origin of its own."""
+_PICTURE_POLICY = "sandbox; default-src 'none'; frame-ancestors 'none'"
+
+
+class RouteTable(Protocol):
+    """An application that takes routes, as FastAPI's."""
+
+    def add_route(self, path: str, route: Any, methods: list[str] | None = None) -> None:
+        """Answer a path by a function of the request."""
+
+
+def add_history_routes(app: RouteTable, history: SharedHistory) -> None:
+    """Add the routes of reports and pictures."""
+
+    def report(request: Request) -> Response:
+        folder = history.run_folder(request.path_params["run"])
+        try:
+            content = read_file(file_in(folder, REPORT_FILE, "report"), _LONGEST_REPORT, folder)
+        except OSError as error:
+            raise invalid(f"The report cannot be read: {error.strerror}.") from error
+        return _answer(content, "text/html; charset=utf-8", REPORT_POLICY)
+
+    def run_picture(request: Request) -> Response:
+        replay = history.replay(request.path_params["run"])
+        kind, data = replay.picture(_index(request.path_params["index"]))
+        return _answer(data, kind, _PICTURE_POLICY)
+
+    def bench_picture(request: Request) -> Response:
+        file, name = request.path_params["file"], request.path_params["name"]
+        out = next((found.out for found in history.benches.results() if found.file == file), "")
+        kind, data = gallery_picture(out, name, history.roots)
+        return _answer(data, kind, _PICTURE_POLICY)
+
+    def rollout(request: Request) -> Response:
+        folder = training_folder(history.settings.training_dir, request.query_params.get("folder", ""), "rollouts")
+        return _answer(rollout_picture(folder.path, request.path_params["name"]), "image/png", _PICTURE_POLICY)
+
+    for path, build in (
+        ("/history/runs/{run}/report", report),
+        ("/history/runs/{run}/pictures/{index}", run_picture),
+        ("/history/benches/{file}/pictures/{name}", bench_picture),
+        ("/history/rollouts/pictures/{name}", rollout),
+    ):
+        app.add_route(path, _refusing(build), ["GET"])
+
+
+def _refusing(build: Any) -> Any:
+    """The route, with an error as one sentence."""
+
+    async def route(request: Request) -> Response:
+        try:
+            answer: Response = await run_in_threadpool(build, request)
+            return answer
+        except ToolError as error:
+            headers = {"content-security-policy": _PICTURE_POLICY, "x-content-type-options": "nosniff"}
+            return PlainTextResponse(error.message, 404, headers)
+
+    return route
+
+
+def _answer(content: bytes, kind: str, policy: str) -> Response:
+    headers = {"content-security-policy": policy, "x-content-type-options": "nosniff", "cache-control": "no-store"}
+    return Response(content, 200, headers, media_type=kind)
+
+
+def _index(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise invalid("A picture has a number.")
+    return int(text)
