@@ -44,9 +44,11 @@ $(VENV)/.mutants: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt -e '.[mutants]'
 	@touch $@
 
-# A graph of its own: whoever else has one on this machine is left alone.
+# A graph of its own: whoever else has one on this machine is left alone. At the end stands the console's address, where
+# that is installed.
 run: $(VENV)/.core
 	@$(BIN)/toolhand run "$$TASK" --transport ros --own-graph
+	@$(BIN)/python -m console.settings
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import ipaddress
 import json
 import os
@@ -10,6 +11,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from tool_nodes.results import invalid
+
+NEEDED = ("nicegui", "viser", "yourdfpy", "uvicorn")
+"""Packages of the extra `console`."""
 
 LOOPBACK_NAMES = ("localhost",)
 """Names that mean this machine, beside its loopback addresses."""
@@ -141,3 +145,14 @@ class ConsoleSettings:
             raise invalid(f"The settings of the console are an object with the names {', '.join(sorted(known))}.")
         read = {name: Path(value) if name in _PATHS and value else value for name, value in document.items()}
         return cls(**read | {"names": tuple(document.get("names", ()))})
+
+
+def main() -> None:
+    """Say where a console is served by default, if it is installed."""
+    if all(importlib.util.find_spec(name) for name in NEEDED):
+        settings = ConsoleSettings()
+        print(f"This run in a browser: `toolhand console`, then {settings.address(settings.port)}/runs")
+
+
+if __name__ == "__main__":
+    main()

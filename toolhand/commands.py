@@ -205,6 +205,7 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
         },
     ),
     "runs": CliCommand("toolhand.runs:runs", "List the runs of a folder, oldest first; every option narrows the list."),
+    "open": CliCommand("toolhand.open:open_run", "Open the report of a run in the browser, and print where it is."),
     "replay": CliCommand(
         "toolhand.replay:replay", "Print a recorded run once more, as `toolhand run` printed it, with the same result."
     ),

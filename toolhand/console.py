@@ -18,9 +18,6 @@ from tool_nodes.extras import install_extra
 from tool_nodes.results import invalid, unavailable
 from toolhand.approve import TOKEN_VARIABLE
 
-_NEEDED = ("nicegui", "viser", "yourdfpy", "uvicorn")
-"""Packages of the extra console that are looked for before anything is started."""
-
 
 def console(
     host: str = "127.0.0.1",
@@ -57,14 +54,15 @@ def console(
         key: Key file of TLS.
         open_browser: Open the page in this machine's browser.
     """
-    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    from console.settings import NEEDED, ConsoleSettings
+
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise unavailable(
             f"The console needs {' and '.join(missing)}, which cannot be found.",
             f"Install it with: {install_extra('console')}",
         )
     from console.keeper import ConsoleKeeper
-    from console.settings import ConsoleSettings
     from tool_nodes.ros.proofs import read_token
 
     for name, file in (("--certificate", certificate), ("--key", key)):
