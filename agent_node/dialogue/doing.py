@@ -226,6 +226,7 @@ class Doer:
         stood = self._spot_in(text) if taking_back else None
         episode = self._from_home(text, turn)
         deed = learn(self._robot, text, episode, self._clock(), undone=taking_back)
+        also_moved = _also_moved(episode)
         if not episode.success and episode.error_code not in (None, ErrorCode.AMBIGUOUS):
             note_failure(self._robot, text, str(episode.error_code), self._clock())
         back = taking_back and deed is not None and deed.success and deed.action == "place"
@@ -250,6 +251,7 @@ class Doer:
             slowly = f" {speed.told}" if speed is not None else ""
             said_back = f"I have put the {operator.last_thing} back {where}.{slowly}"
             turn.answers.append(said_back if back else _plainly(episode.answer, operator.last_thing))
+        turn.answers += [also_moved] if also_moved else []
 
     def _from_home(self, text: str, turn: TurnSoFar) -> Episode:
         """Run a command from where the camera sees the table: a hand that a skill has left over it goes home first.
@@ -311,6 +313,13 @@ class Doer:
 def _has_moved(episode: Episode) -> bool:
     """Whether a motion of an episode was done."""
     return any(record.motion and record.result.ok for record in episode.records)
+
+
+def _also_moved(episode: Episode) -> str:
+    """What the pictures say of other things that an episode has moved; "" where it has moved none."""
+    facts = [fact for record in episode.records for fact in record.result.facts.values() if isinstance(fact, Mapping)]
+    points = [at_point((point[0], point[1])) for fact in facts for point in fact.get("pushed") or ()]
+    return f"I have moved something else, too: what is at {' and '.join(points)} now." if points else ""
 
 
 def _plainly(answer: str, thing: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -20,6 +20,7 @@ from tool_nodes.perception.carrying import carried_target
 from tool_nodes.perception.containers import is_cavity, seen_inside
 from tool_nodes.perception.heights import height_map
 from tool_nodes.perception.placed import standing_at
+from tool_nodes.perception.pushed import pushed
 from tool_nodes.ports import Camera, GraspAndPlace
 from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid, unavailable
 from tool_nodes.stop_latch import StopWatch
@@ -155,7 +156,8 @@ class RobotTools(CameraTools):
     took to be sure; `seen`, true where a picture was looked at too, because it is known what the grasp was for;
     `stood_m`, the middle of its base where it stood before, [x, y, z] in the base frame [m]: put there, it is back; and
     `stood`, that place as a normalized point of the picture after the grasp. Each is None where it is not known: the
-    place may be hidden in the picture.
+    place may be hidden in the picture. Grasps and placements have `pushed`: normalized points at which the picture
+    afterwards shows other things to stand than before.
 
     A placement leaves the fact `placed`: `wanted_m`, where the thing should stand, and `found_m`, where the picture
     after it shows the middle of what is new (None if it shows nothing new there), both [x, y, z] in the base frame [m];
@@ -237,10 +239,11 @@ class RobotTools(CameraTools):
         elapsed, session.grasps.held = self._clock() - started, known
         after = self._look(session)
         w, h = after.size
+        moved = [] if known is None else pushed(known.frame, after, known.target.mask)
         return ToolResult(
             value={"success": True, "execution_time_s": elapsed, "image": after.rgb},
             text=f"Grasp executed successfully in {elapsed:.2f} s{_slowly(session)}. The gripper holds an object "
-            f"{grasped.opening_m:.3f} m wide. "
+            f"{grasped.opening_m:.3f} m wide. {_also_moved(moved)}"
             f"Use $captured_image (image, {h}x{w}x3) to reference the view after the grasp.",
             image=after.rgb,
             variables={"captured_image": SessionImage(after.rgb, after)},
@@ -249,6 +252,7 @@ class RobotTools(CameraTools):
                     "opening_m": round(grasped.opening_m, 4),
                     "check_s": round(grasped.check_s, 3),
                     "seen": known is not None,
+                    "pushed": moved,
                     **_stood(grasped.stood, after),
                 }
             },
@@ -321,7 +325,8 @@ class RobotTools(CameraTools):
         return ToolResult(
             value={"success": True, "execution_time_s": elapsed, "image": after.rgb},
             text=f"Object placed successfully in {elapsed:.2f} s{_slowly(session)}. The gripper is open and empty. "
-            f"{raised}{unseen}Use $captured_image (image, {h}x{w}x3) to reference the view after the placement.",
+            f"{raised}{unseen}{_also_moved(placed['pushed'])}"
+            f"Use $captured_image (image, {h}x{w}x3) to reference the view after the placement.",
             image=after.rgb,
             variables={"captured_image": SessionImage(after.rgb, after)},
             facts={"placed": placed},
@@ -331,6 +336,12 @@ class RobotTools(CameraTools):
 def _slowly(session: Session) -> str:
     """At which speed a motion was, where it was not the whole allowed one."""
     return "" if session.speed == 1.0 else f" at {session.speed:g} of the allowed speed"
+
+
+def _also_moved(points: Sequence[tuple[float, float]]) -> str:
+    """What a result says of other things that were moved; "" where none were."""
+    listed = " and ".join(f"({u:.2f}, {v:.2f})" for u, v in points)
+    return f"Something else was moved, too: see {listed}. " if points else ""
 
 
 def _in_frame(T: FloatArray, known: GraspOf | None, frame: Frame) -> tuple[FloatArray, GraspOf | None]:
@@ -381,6 +392,7 @@ def _placed(wanted: FloatArray, before: Frame, after: Frame) -> dict[str, Any]:
 
     return {
         "verified": found is not None or not into,
+        "pushed": pushed(before, after, placed_m=wanted),
         "wanted_m": [round(float(v), 4) for v in wanted],
         "wanted": spot(wanted),
         "found_m": None if found is None else [round(float(v), 4) for v in found],
