@@ -238,7 +238,7 @@ class Dialogue:
         if isinstance(act, FollowUp) and act.kind in ("go_on", "skip"):
             self._go_on(act.kind, turn)
             return
-        if isinstance(act, FollowUp) and act.kind in ("stop", "wait"):
+        if isinstance(act, FollowUp) and act.kind in ("stop", "wait", "neither", "no_to_it"):
             self._step(said, turn, planned=False)
             return
         operator = self.operator
@@ -310,7 +310,7 @@ class Dialogue:
                 else:
                     operator.left = []
                 return
-            operator.left.pop(0)
+            del operator.left[:1]  # a step may have given up the plan
             done.append(step)
             if many and operator.left and turn.answers:
                 self._tell(turn.answers[-1])

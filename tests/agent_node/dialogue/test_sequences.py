@@ -311,3 +311,13 @@ def test_stop_and_wait_without_a_plan_say_no_more_than_that() -> None:
     dialogue, _ = talk(TextRobot())
     assert dialogue.say("stop").answer == "I stand still; nothing is moving."
     assert dialogue.say("wait").answer == "I wait."
+
+
+@pytest.mark.parametrize("words", ["never mind", "no", "neither"])
+def test_a_plan_that_is_given_up_is_forgotten_and_without_one_nothing_happens(words: str) -> None:
+    robot = TextRobot(sees=CANS, endings=[(ErrorCode.PLACE_BLOCKED, "no room")])
+    dialogue, _ = talk(robot)
+    assert dialogue.say(words).success
+    assert dialogue.say("put both cans in the bin").left != ()
+    assert dialogue.say(words).left == ()
+    assert dialogue.say("go on").error_code is ErrorCode.INVALID_ARGUMENT
