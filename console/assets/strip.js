@@ -63,9 +63,9 @@
 
   // -- the stop --------------------------------------------------------------------------------
 
-  function stop(how) {
+  function stop(how, event) {
     const abort = new AbortController();
-    const mine = { sentMs: performance.now(), abort, how };
+    const mine = { sentMs: performance.now(), abort };
     while (stops.length >= MOST_STOPS) stops.shift().abort.abort();
     stops.push(mine);
     answer = null;
@@ -86,7 +86,7 @@
         : { state: "unreachable", message: `The stop was not delivered: the stop server does not answer. ${EMERGENCY}` })
       .then((body) => {
         clearTimeout(late);
-        record.stops.push({ ...body, how, tookMs: performance.now() - mine.sentMs });
+        record.stops.push({ ...body, how, pressedMs: event.timeStamp, tookMs: performance.now() - mine.sentMs });
         if (record.stops.length > 500) record.stops.shift();
         const place = stops.indexOf(mine);
         if (place < 0) return; // a later stop has taken its place
@@ -101,13 +101,13 @@
   button.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     pressedMs = performance.now();
-    stop("press");
+    stop("press", event);
   });
   strip.querySelector("form").addEventListener("submit", (event) => {
     event.preventDefault();
     const pressed = performance.now() - pressedMs < 2000;
     pressedMs = -Infinity;
-    if (!pressed) stop("key");
+    if (!pressed) stop("key", event);
   });
 
   let escapeMs = -Infinity;
@@ -116,7 +116,7 @@
     const now = performance.now();
     if (now - escapeMs <= TWICE_MS) {
       escapeMs = -Infinity;
-      stop("escape");
+      stop("escape", event);
       return;
     }
     escapeMs = now;

@@ -1,9 +1,9 @@
 """How soon a click on STOP arrives, and how soon the arm is at rest: `python -m tests.console.browser.measure_stop`.
 
 The first joint of the simulated arm swings at up to 0.42 rad/s in real time. Chromium is clicked by coordinates. Times
-begin before the click is handed to Chromium, so that they contain its way through the browser, and are of one clock:
-until the stop server has the request, until it answers that all joints were measured at rest, and until the first of
-three measurements at rest.
+are of one clock. They begin before the click is handed to Playwright, so that they contain its way to the browser, and
+last until the stop server has the request, until it answers that all joints were measured at rest, and until the first
+of three measurements at rest. Beside them stands the time from the moment that the browser gives to the press itself.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Clicks:
     def __init__(self, rig: StopRig, page: Page, way: str, seed: int) -> None:
         self._rig, self._page, self._way = rig, page, way
         self._moments = random.Random(seed)
-        self.times_ms: dict[str, list[float]] = {"request": [], "answer": [], "rest": []}
+        self.times_ms: dict[str, list[float]] = {"press_to_request": [], "request": [], "answer": [], "rest": []}
         self.states: list[str] = []
 
     def once(self) -> None:
@@ -90,15 +90,27 @@ class Clicks:
         self.states.append(stop["state"])
         shown = ""
         if stop["state"] == "stopped":
-            ends = {
-                "request": stop["received_s"],
-                "answer": stop["answered_s"],
-                "rest": rig.rest_after(began_s),
+            received_s, answered_s = stop["received_s"], stop["answered_s"]
+            took_s = {
+                "press_to_request": received_s - (self._clock_offset_s() + stop["pressedMs"] / 1e3),
+                "request": received_s - began_s,
+                "answer": answered_s - began_s,
+                "rest": rig.rest_after(began_s) - began_s,
             }
-            for name, end_s in ends.items():
-                self.times_ms[name].append(1e3 * (end_s - began_s))
-                shown += f" {name} {self.times_ms[name][-1]:.0f} ms"
+            for name, seconds in took_s.items():
+                self.times_ms[name].append(1e3 * seconds)
+                shown += f" {name} {1e3 * seconds:.0f} ms"
         print(f"{self._way} {len(self.states)}: {speed:.2f} rad/s {stop['state']}{shown}", file=sys.stderr)
+
+    def _clock_offset_s(self) -> float:
+        """This machine's monotonic clock less that of the page [s]: of 20 looks that with the least time between."""
+        looks = []
+        for _ in range(20):
+            before_s = time.monotonic()
+            page_s = self._page.evaluate("performance.now()") / 1e3
+            after_s = time.monotonic()
+            looks.append((after_s - before_s, (before_s + after_s) / 2 - page_s))
+        return min(looks)[1]
 
     def _answers(self) -> int:
         return int(self._page.evaluate("toolhandSafety.record.stops.length"))
