@@ -25,7 +25,7 @@
   let heardMs = performance.now(); // when the stop server was last heard of
   let beat = null; // its last heartbeat
   let answer = null; // {state, message} of the last stop, until a heartbeat knows better
-  let hint = "", operator = Boolean(strip.dataset.page), asking = false, resetting = false;
+  let hint = "", operator = false, asking = false, resetting = false;
   const stops = []; // stops without an answer yet: {sentMs, abort}
   const record = { stops: [], beats: 0 };
 
@@ -176,9 +176,10 @@
 
   // An answer stands until the robot says something else: a reset, or a stop that was confirmed after all.
   function isOver(last, now) {
-    if (now.graph !== "reachable") return true;
-    if (last.state === "stopped") return !now.latched;
-    if (last.state === "unconfirmed") return now.latched ? now.confirmed : now.stops > last.stops;
+    const reachable = now.graph === "reachable";
+    if (last.state === "stopped") return !reachable || !now.latched;
+    if (last.state === "unconfirmed") return !reachable || (now.latched ? now.confirmed : now.stops > last.stops);
+    if (!reachable) return false;
     last.message = "The last stop was not delivered. The robot is reachable again: press STOP once more.";
     return now.latched;
   }

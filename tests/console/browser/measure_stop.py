@@ -69,6 +69,8 @@ class Clicks:
         """Swing, stop, and note how soon."""
         rig, page = self._rig, self._page
         if self.states:
+            if self.states[-1] != "stopped":
+                rig.stop_until_confirmed()
             rig.reset()
         if self._way == "after a reload":
             page.reload()

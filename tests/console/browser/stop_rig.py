@@ -113,7 +113,7 @@ class StopRig:
             "OPENBLAS_NUM_THREADS": "1",
         }
         self.simulator = self._node("sim.sim_node", image_width=160, image_height=120)
-        self.motion = self._node("tool_nodes.nodes.motion_node", use_sim_time="true", approval="auto")
+        self.start_motion_node()
         self.stop_server = self._served([sys.executable, "-m", "console.stop_server"])
         if self._with_pages:
             serving = Path(__file__).with_name("serving.py")
@@ -149,6 +149,10 @@ class StopRig:
         self._stack.callback(end)
         return process
 
+    def start_motion_node(self) -> None:
+        """Start the motion node, perhaps anew."""
+        self.motion = self._node("tool_nodes.nodes.motion_node", use_sim_time="true", approval="auto")
+
     def start_stop_server(self) -> None:
         """Start the stop server anew."""
         self.stop_server = self._served([sys.executable, "-m", "console.stop_server"])
@@ -165,6 +169,7 @@ class StopRig:
         action = "joint_trajectory_controller/follow_joint_trajectory"
         self._arm = ActionClient(node, FollowJointTrajectory, action, callback_group=group)
         self._reset = node.create_client(Trigger, "reset_stop", callback_group=group)
+        self._stop = node.create_client(Trigger, "stop", callback_group=group)
         executor = MultiThreadedExecutor(2, context=context)
         executor.add_node(node)
 
@@ -191,11 +196,20 @@ class StopRig:
         self._q = dict(zip(message.name, message.position, strict=True))
         self.samples.append(Measured(time.monotonic(), max(abs(speeds[name]) for name in JOINTS)))
 
+    def stop_until_confirmed(self) -> None:
+        """Stop again where the last stop was not confirmed: only then a reset is accepted."""
+        until(lambda: self._trigger(self._stop).success, "a stop that is confirmed")
+
     def reset(self) -> None:
         """Allow motions again, as `toolhand stop --reset` does."""
-        future = self._reset.call_async(Trigger.Request())
-        until(future.done, "the reset")
-        assert future.result().success, future.result().message
+        answer = self._trigger(self._reset)
+        assert answer.success, answer.message
+
+    @staticmethod
+    def _trigger(client: Any) -> Any:
+        future = client.call_async(Trigger.Request())
+        until(future.done, "an answer")
+        return future.result()
 
     def swing(self) -> None:
         """Begin to turn the first joint, and wait until it moves."""
