@@ -151,3 +151,12 @@ def test_parameter_files_are_those_of_ros(file: Path) -> None:
     for node, entry in nodes.items():
         assert isinstance(node, str)
         assert set(entry) == {"ros__parameters"}
+
+
+@pytest.mark.parametrize("name", ["sim.launch.yaml", "kinova.launch.yaml", "isaac.launch.yaml"])
+def test_a_console_comes_with_the_graph_that_asks_for_it(name: str) -> None:
+    file = ROOT / "launch" / name
+    without = {process.label for process in read_plan(file, {}).processes}
+    asked = read_plan(file, {"console": "true", "runs_dir": "my runs"}).processes
+    (console,) = [process for process in asked if process.label not in without]
+    assert console.command[-3:] == ("toolhand.console", "--runs-dir", "my runs")
