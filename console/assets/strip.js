@@ -172,6 +172,36 @@
     setTimeout(() => { if (hint === message) { hint = ""; show(); } }, 6000);
   });
 
+  // -- the way out of the page -------------------------------------------------------------------
+
+  // A page that is left for one that does not come has no button any more: NiceGUI reloads by itself where its server
+  // hangs, and a server that is just started anew refuses. So the next page is only asked for once its server answers.
+  let leaving = null, mayLeave = false;
+  async function leaveOnceAnswered(address, again) {
+    const mine = (leaving = {});
+    for (;;) {
+      const answers = await fetch("/safety/strip.js", { method: "HEAD", cache: "no-store", signal: AbortSignal.timeout(5000) })
+        .then((response) => response.ok, () => false);
+      if (leaving !== mine) return; // another page is wanted now
+      if (answers) break;
+      hint = "The pages do not answer, and are loaded once they do. The stop button works meanwhile.";
+      show();
+      await new Promise((resolve) => setTimeout(resolve, BEAT_MS));
+    }
+    hint = "";
+    mayLeave = true;
+    setTimeout(() => { mayLeave = false; }, SILENT_MS);
+    if (again) location.reload();
+    else location.assign(address);
+  }
+  window.navigation?.addEventListener("navigate", (event) => {
+    const to = event.destination;
+    if (mayLeave || !event.cancelable || event.navigationType === "traverse" || to.sameDocument) return;
+    if (event.formData || event.downloadRequest !== null || new URL(to.url).origin !== location.origin) return;
+    event.preventDefault();
+    leaveOnceAnswered(to.url, event.navigationType === "reload");
+  });
+
   // -- the heartbeat ---------------------------------------------------------------------------
 
   // An answer stands until the robot says something else: a reset, or a stop that was confirmed after all.

@@ -192,6 +192,24 @@ def test_the_pages_may_hang(rig: StopRig, pages: str, open_page: OpenPage) -> No
     rig.reset()
 
 
+def test_a_page_is_only_left_for_one_that_comes(rig: StopRig, pages: str, open_page: OpenPage) -> None:
+    page = open_page(pages)
+    state_is(page, "ready")
+    rig.pages.send_signal(signal.SIGSTOP)
+    try:
+        page.evaluate("document.documentElement.dataset.old = '1'; setTimeout(() => location.reload(), 0)")
+        page.get_by_text("The pages do not answer").wait_for()
+        press_stop(page)
+        until(lambda: page.evaluate("toolhandSafety.record.stops.at(-1)?.state") == "stopped", "a stop")
+        assert page.evaluate("document.documentElement.dataset.old") == "1"
+    finally:
+        rig.pages.send_signal(signal.SIGCONT)
+    page.locator("html:not([data-old])").wait_for()
+    state_is(page, "stopped")
+    page.get_by_role("link", name="Toolhand", exact=True).click()
+    state_is(page, "stopped")
+
+
 def test_a_motion_node_that_hangs_leaves_it_unconfirmed_and_one_that_is_gone_unreachable(
     rig: StopRig, pages: str, open_page: OpenPage
 ) -> None:
