@@ -129,6 +129,21 @@ def test_a_stop_before_and_after_a_graph_is_there(stopper: RosStopper) -> None:
         until(lambda: not stopper.state().reachable)
 
 
+def test_a_stop_needs_no_router_once_both_sides_know_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    with start_router() as router:
+        monkeypatch.setenv("RCLPY_ZENOH_ROUTER", router.endpoint)
+        monkeypatch.setenv("ROS_DOMAIN_ID", str(1 + os.getpid() % 200))
+        stopper, robot = RosStopper(answer_s=2.0), MotionNodeDouble()
+        stopper.start()
+        until(lambda: stopper.state().reachable)
+    try:  # the router has ended
+        assert called(stopper.stop).state is StopOutcome.STOPPED
+        assert called(stopper.reset).state is StopOutcome.RESET
+    finally:
+        stopper.close()
+        robot.close()
+
+
 def test_stops_at_once_are_each_answered_and_none_waits_for_another(stopper: RosStopper) -> None:
     robot = MotionNodeDouble()
     try:
