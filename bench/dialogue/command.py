@@ -29,7 +29,7 @@ from bench.grasp.records import RunFolder, resumed
 from bench.stats import format_report, machine, publish, rate_row, timing_row
 from training.pool.parallel import run_jobs
 
-SaidSource = Literal["", "tuned", "unseen"]
+SaidSource = Literal["", "tuned", "unseen", "fresh"]
 _CONVERSATIONS = 40
 """Conversations where no number is named: of every second kind one, in minutes."""
 _WRONG = ("false success", "guessed at a tie", "wrong answer", "moved unasked")
@@ -55,7 +55,8 @@ def bench_dialogue(
     Args:
         n: Conversations, 40 where left out; with `--said` so many of the sentences, all where left out.
         first_seed: Seed of the first conversation, which decides its first kind too.
-        said: Sentences that were written by hand instead, each said once: `tuned` may be worked on, `unseen` not.
+        said: Sentences that were written by hand instead, each said once: `tuned` was there while the reader was made,
+            `unseen` and `fresh` were measured before the kinds that failed were repaired.
         undo: Deeds instead that are taken back, of each kind in turn; measured is how far off the thing stands.
         over: Say each conversation twice instead, in process and over `mcp` or `ros`: what comes of it is the same.
         out: Folder for what came of each conversation; the same command goes on after a break.

@@ -114,7 +114,8 @@ class TalkedTo:
 
     def begin(self, robot: RobotMemory | None = None, operator: OperatorMemory | None = None) -> None:
         """Begin a dialogue, with these memories where there are some."""
-        self.dialogue = Dialogue(self._carry_out, robot, operator)
+        # The world's clock goes back with the world: a question is not older because other answers were tried before.
+        self.dialogue = Dialogue(self._carry_out, robot, operator, clock=lambda: self.station.world.time)
 
     def _carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
         toolbox = self.station.toolbox if policy is None else self.station.new_toolbox(SUITES)

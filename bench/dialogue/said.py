@@ -1,6 +1,7 @@
-"""Sentences of operators, written by hand before their reader, each with what an able person would do with it.
+"""Sentences of operators, written by hand, each with what an able person would do with it.
 
-`tuned.yaml` may be worked on; `unseen.yaml` is only measured. A line is `sentence => meaning`; equal meanings are
+`tuned.yaml` was there while the reader was made, `unseen.yaml` was only measured until the kinds that failed were
+repaired, `fresh.yaml` was written after that reader and measured once before its kinds were repaired. A line is `sentence => meaning`; equal meanings are
 joined by " or ". What a person would refuse or ask stands beside what she would do.
 
 | meaning | what is right |
@@ -69,7 +70,7 @@ from sim.tasks.regions import TABLE_REGIONS, TableRegion
 from sim.tasks.task import Task
 from tool_nodes.results import ToolError, invalid
 
-SaidHalf = Literal["tuned", "unseen"]
+SaidHalf = Literal["tuned", "unseen", "fresh"]
 _FOLDER = Path(__file__).parent
 _KINDS = "hold|swap|stack|groups|open|closed|park|look|point|handover|little|ask|refuse|cannot|answer|quiet"
 _OR = re.compile(rf" or (?=(?:(?:{_KINDS})\b|[\w|]+ @ ))")
