@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from agent_node.dialogue.acts import Act, Deed, FollowUp, QuestionAct, SmallTalk
+from agent_node.dialogue.acts import Act, Deed, FollowUp, GroupAct, QuestionAct, Refused, SmallTalk
 from agent_node.dialogue.clauses import parses, with_place, with_reference, with_thing
 from agent_node.dialogue.memory import Choice, OpenQuestion, at_point
-from agent_node.dialogue.wordings import is_place, is_thing, number_of
+from agent_node.dialogue.wordings import is_place, is_thing, number_of, without_hesitation
 from agent_node.episode import Episode
 from agent_node.policies.scripted.answers import another_command, choose
 from agent_node.policies.scripted.commands import parse_command
@@ -67,7 +67,7 @@ def question_of(
     if asked is None or len(found) < 2:
         return OpenQuestion(episode.answer, command, asked_s)
     named = f"{asked[1]}{asked[2] or ''}"
-    listed = [f"{k}. {shown(each.words)} at {at_point(each.point)}" for k, each in enumerate(found, 1) if each.point]
+    listed = [f"{k}. {shown(each.words)}" for k, each in enumerate(found, 1)]
     text = f"Which {named} do you mean: {', '.join(listed[:-1])} or {listed[-1]}?"
     text += f' Answer such as "{shown(found[0].words)}" or "number 2".'
     return OpenQuestion(text, command, asked_s, named, tuple(found))
@@ -111,6 +111,13 @@ def answered(
         last: The question that was answered before, and `chosen`, the index of the candidate that was chosen then.
     """
     act = acts[0] if len(acts) == 1 else None
+    if question.candidates and words.lower().strip(" .!") == "right":
+        act = None  # the side, and no consent
+    if isinstance(act, Refused):
+        return _again(question, words)
+    if isinstance(act, GroupAct) and act.form == "without_verb":
+        act = None  # "the one next to the bowl" says which
+    words = without_hesitation(words) or words
     if isinstance(act, FollowUp) and act.kind in ("neither", "stop", "no_to_it"):
         return Answered(ended=True)
     if isinstance(act, QuestionAct | SmallTalk):
@@ -132,6 +139,8 @@ def _of_things(question: OpenQuestion, words: str, act: Act | None, last: OpenQu
         if same and chosen >= 0:
             return _chosen(question, 1 - chosen)
         return _again(question, words)
+    if isinstance(act, FollowUp) and act.kind == "any_one":
+        return _chosen(question, 0)
     if isinstance(act, FollowUp) and act.kind not in ("choice", "not_that"):
         return _again(question, words)
     said = act.words if isinstance(act, FollowUp) and act.kind == "not_that" else words

@@ -23,7 +23,7 @@ from agent_node.dialogue.acts import (
 )
 from agent_node.dialogue.answering import answered
 from agent_node.dialogue.clauses import parses
-from agent_node.dialogue.doing import CarryOut, Check, Doer, TurnSoFar
+from agent_node.dialogue.doing import CarryOut, Check, Doer, TurnSoFar, no_plan
 from agent_node.dialogue.follow_ups import WHERE_IT_WAS
 from agent_node.dialogue.learning import without_point
 from agent_node.dialogue.memory import ANSWER_WITHIN_S, OpenQuestion, OperatorMemory, RobotMemory
@@ -31,6 +31,7 @@ from agent_node.dialogue.memory_file import MemoryFile
 from agent_node.dialogue.naming import resolved
 from agent_node.dialogue.pointing import answer_at, bound
 from agent_node.dialogue.reading import read
+from agent_node.dialogue.telling import without_points
 from agent_node.episode import Episode
 from agent_node.pointed import PointedPoint
 from agent_node.policies.scripted.commands import parse_command
@@ -94,7 +95,8 @@ class Dialogue:
     ) -> None:
         self.robot = RobotMemory() if robot is None else robot
         self.operator = OperatorMemory() if operator is None else operator
-        self._tell, self._stopped, self._check = tell, stopped, check
+        self._tell: Callable[[str], None] = lambda line: tell(without_points(line))
+        self._stopped, self._check = stopped, check
         self._kept, self._clock = tuple(kept), clock
         self._speaking = threading.Lock()
         self._pausing = threading.Event()
@@ -120,7 +122,7 @@ class Dialogue:
             with self._kept_up():
                 self._hear_pointing(words, pointed, turn)
             operator = self.operator
-            answer = " ".join(part for part in turn.answers if part).strip()
+            answer = without_points(" ".join(part for part in turn.answers if part).strip())
             return DialogueTurn(
                 answer,
                 not turn.failed,
@@ -236,7 +238,7 @@ class Dialogue:
     def _follow(self, act: Act, said: str, turn: TurnSoFar) -> None:
         """Carry out an utterance of one act."""
         if isinstance(act, FollowUp) and act.kind in ("go_on", "skip"):
-            self._go_on(act.kind, turn)
+            self._go_on(act, turn)
             return
         if isinstance(act, FollowUp) and act.kind in ("stop", "wait", "neither", "no_to_it"):
             self._step(said, turn, planned=False)
@@ -265,7 +267,7 @@ class Dialogue:
         acts = [part.act for part in read(step)]
         if len(acts) != 1 or not isinstance(acts[0], Deed):
             return None, held if all(isinstance(act, QuestionAct | SmallTalk) for act in acts) else ""
-        text = WHERE_IT_WAS.sub("on the table", self._doer.seen(step))
+        text = WHERE_IT_WAS.sub("on the table", self._doer.seen(acts[0].text))
         text = text if self._check(text) is None else resolved(text, "thing")
         problem = self._check(text)
         if problem is not None or parses(text) is not None:
@@ -338,10 +340,10 @@ class Dialogue:
     def _drop_plan(self) -> None:
         self.operator.done, self.operator.left, self.operator.stopped_because = [], [], ""
 
-    def _go_on(self, kind: str, turn: TurnSoFar) -> None:
-        operator = self.operator
+    def _go_on(self, act: FollowUp, turn: TurnSoFar) -> None:
+        operator, kind = self.operator, act.kind
         if not operator.left:
-            turn.fail(ErrorCode.INVALID_ARGUMENT, "There is no plan that I could go on with.")
+            turn.fail(ErrorCode.INVALID_ARGUMENT, no_plan(act.words))
             return
         steps = operator.left[1:] if kind == "skip" else list(operator.left)
         if not steps:
@@ -380,7 +382,7 @@ def _goes_on(acts: Sequence[Act]) -> bool:
 def _only_answers(act: Act, words: str) -> bool:
     """Whether an utterance means something only as an answer."""
     if isinstance(act, FollowUp):
-        return act.kind in ("choice", "other_one", "yes_to_it", "no_to_it", "neither")
+        return act.kind in ("choice", "other_one", "yes_to_it", "no_to_it", "neither", "any_one")
     return isinstance(act, Deed) and parses(words) is not None and len(words.split()) <= _SHORT_ANSWER
 
 

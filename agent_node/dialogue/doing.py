@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent_node.dialogue.acts import (
     Act,
@@ -29,7 +29,7 @@ from agent_node.dialogue.questions import question_policy
 from agent_node.dialogue.sequences import steps_of
 from agent_node.dialogue.skills import skill_policy
 from agent_node.dialogue.sorting import CHECK
-from agent_node.dialogue.wordings import is_place, table
+from agent_node.dialogue.wordings import is_place, joints, table
 from agent_node.episode import Episode
 from agent_node.policies.scripted.commands import parse_command
 from agent_node.policies.scripted.points import the
@@ -63,7 +63,9 @@ _HIDDEN = frozenset(
     }
 )
 """Codes of what a hand over the table may bring about."""
-_A_BIT = re.compile(r"^(?:just )?(?:(?:a|another) (?:little )?(?:bit|little|lot)|slightly|much|even|then|and) ")
+_A_BIT = re.compile(
+    r"^(?:just )?(?:(?:a|another) (?:little )?(?:bit|little|lot|tad|touch)|slightly|much|even|then|and) (?:more )?"
+)
 """What may stand before a place that is said alone."""
 
 
@@ -90,6 +92,11 @@ class TurnSoFar:
         self.failed = True
 
 
+def no_plan(words: str) -> str:
+    """The refusal to go on where no plan is left."""
+    return f'There is no plan that I could go on with: nothing is left to "{words}".'
+
+
 class Doer:
     """Carries out single acts.
 
@@ -110,6 +117,7 @@ class Doer:
         self._run, self._robot, self._operator, self._check = run, robot, operator, check
         self._protocol, self._clock = protocol, clock
         self._follow_ups = FollowUps(robot, operator, clock)
+        self._offers = False
 
     def act(self, act: Act, said: str, turn: TurnSoFar) -> list[str] | None:
         """Carry out one act.
@@ -150,6 +158,8 @@ class Doer:
                 else:
                     named = self._last_thing() if thing in ("it", "that", "them") else thing
                     self._fixed(said, skill_policy(SkillAct(name, named, slowly), self._robot, self._protocol), turn)
+                    # What is held out is let go of there.
+                    self._offers = name == "hand_over" and not turn.failed and self._robot.held is not None
             case Deed(text):
                 self._deed(text, turn)
         return None
@@ -161,6 +171,9 @@ class Doer:
             turn.episodes.append(self._run(said, LookPolicy(phrases, self._protocol), ""))
             return found(turn.episodes[-1])
 
+        if self._last_thing() and {"it", "that", "them"} & set(act.place.split()):
+            named = the(self._last_thing())
+            act = replace(act, place=re.sub(r"\b(?:it|that|them)\b", named, act.place, count=1))
         steps = steps_of(act, look)
         if not steps:
             turn.answers.append("Things of one colour stand together.")
@@ -182,9 +195,14 @@ class Doer:
     def _is_deed(self, act: SkillAct, said: str) -> bool:
         """Whether words of a skill are a plain command here: "give me the can" picks it up, where it is not held."""
         held = self._robot.held
+        words = set(said.lower().rstrip(".!").split())
+        if act.name not in ("open_gripper", "hand_over", "lift_a_little"):
+            return False
+        if act.name == "open_gripper" and (self._offers or not words & {"let", "release"}):
+            return False
         if act.name == "hand_over" and held is not None:
             return bool(act.thing) and without_point(parse_noun_phrase(act.thing).plain) != held.thing
-        little = {"little", "bit", "slightly", "higher"}.intersection(said.lower().rstrip(".!").split())
+        little = {"little", "bit", "slightly", "higher", "touch", "tad"} & words
         if little or (act.name != "open_gripper" and held is not None):
             return False
         if act.name != "open_gripper" and not (act.thing or self._last_thing()):
@@ -208,7 +226,7 @@ class Doer:
             self._deed(command, turn, taking_back=act.kind == "undo" or not act.words)
             return None
         if act.kind in ("go_on", "skip"):
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "There is no plan that I could go on with.")
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, no_plan(act.words))
         meant = self._follow_ups.meant(act)
         if isinstance(meant, str):
             turn.answers.append(meant)
@@ -289,7 +307,9 @@ class Doer:
 
     def _with_verb(self, said: str) -> str:
         """A place alone goes on with the last thing: "a bit further left" is where to put it."""
-        words = said.strip().rstrip(".!").lower().removeprefix("now ")
+        words = said.strip().rstrip(".!").lower()
+        while words.split(" ", 1)[0].rstrip(",") in (*joints()["leads"], "no", "nope"):
+            words = words.partition(" ")[2]
         if not (self._robot.held or self._operator.last_thing) or parses(said) is None:
             return said
         start = _A_BIT.sub("", words).split()

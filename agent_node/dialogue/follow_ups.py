@@ -11,6 +11,7 @@ from agent_node.dialogue.clauses import parses, with_thing
 from agent_node.dialogue.learning import without_point
 from agent_node.dialogue.memory import OperatorMemory, RobotMemory, at_point
 from agent_node.dialogue.undoing import last_deed, mark_undone, put_back, taken_back
+from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.points import the
 from tool_nodes.language.phrases import parse_noun_phrase
 from tool_nodes.results import ErrorCode, ToolError
@@ -20,6 +21,13 @@ WHERE_IT_WAS = re.compile(
     re.IGNORECASE,
 )
 """A place that only the memory knows, at the end of a command."""
+_OPPOSITE = {
+    "left_of": "to the right of",
+    "right_of": "to the left of",
+    "in_front_of": "behind",
+    "behind": "in front of",
+}
+"""The other side of each side of a thing."""
 
 
 class FollowUps:
@@ -83,7 +91,13 @@ class FollowUps:
         operator = self._operator
         match act.kind:
             case "again":
-                return [self._last_said()]
+                return [self._last_said(act.words)]
+            case "undo_all":
+                return self._all_undone()
+            case "swap_them":
+                return [self._swapped()]
+            case "other_side":
+                return [self._other_side()]
             case "same_with":
                 return [self._same_with(act.words)]
             case "not_that":
@@ -100,9 +114,11 @@ class FollowUps:
             case "neither" | "no_to_it":
                 operator.left, operator.done, operator.stopped_because = [], [], ""
                 return "All right, I leave it."
-            case "yes_to_it" | "choice":
+            case "yes_to_it" | "choice" | "any_one":
                 raise ToolError(
-                    ErrorCode.NOT_UNDERSTOOD, "I have asked nothing that this could answer.", "Say the whole command."
+                    ErrorCode.NOT_UNDERSTOOD,
+                    f'I have asked nothing that "{act.words}" could answer.',
+                    "Say the whole command.",
                 )
             case "robots_left":
                 operator.whose_left = "robot"
@@ -112,13 +128,51 @@ class FollowUps:
                 return "From now on left and right are those of the camera's picture."
         raise ToolError(ErrorCode.NOT_UNDERSTOOD, "I do not know what that goes on with.", "Say the whole command.")
 
-    def _last_said(self) -> str:
+    def _last_said(self, words: str) -> str:
         if not self._operator.last_said:
-            raise ToolError(ErrorCode.NOT_UNDERSTOOD, "There is no command before that I could do again.")
+            raise ToolError(ErrorCode.NOT_UNDERSTOOD, f'There is no command before "{words}" that it could go on with.')
         return self._operator.last_said
 
+    def _last_placed(self, words: str) -> Command:
+        """The last command, where it puts one thing to one other. Raises ToolError NOT_UNDERSTOOD elsewhere."""
+        last = self._last_said(words)
+        command = parse_command(last) if parses(last) is None else None
+        if command is None or command.target is None or command.action != "place":
+            raise ToolError(
+                ErrorCode.NOT_UNDERSTOOD,
+                f'I do not know what "{words}" means after "{last}".',
+                "Say the whole command.",
+            )
+        return command
+
+    def _swapped(self) -> str:
+        command = self._last_placed("swap them")
+        if command.target is None or len(command.references) != 1:
+            raise ToolError(ErrorCode.NOT_UNDERSTOOD, 'I do not know which two "swap them" means: name them.')
+        return f"swap {the(without_point(command.target.plain))} and {the(without_point(command.references[0].plain))}"
+
+    def _other_side(self) -> str:
+        command = self._last_placed("the other side")
+        opposite = _OPPOSITE.get(command.relation or "") if command.form is None else None
+        if opposite is None or len(command.references) != 1:
+            raise ToolError(
+                ErrorCode.NOT_UNDERSTOOD, 'I do not know which side "the other side" is: say it by its name.'
+            )
+        thing = self.last_thing() or (command.target.plain if command.target else "")
+        return f"put {the(thing)} {opposite} {the(command.references[0].plain)}"
+
+    def _all_undone(self) -> list[str]:
+        """ "Undo" as often as something was done."""
+        taken_back(self._robot)  # raises where nothing can be
+        rest = RobotMemory(list(self._robot.deeds))
+        steps = []
+        while last_deed(rest) is not None:
+            mark_undone(rest)
+            steps.append("undo")
+        return steps
+
     def _same_with(self, words: str) -> str:
-        last = self._last_said()
+        last = self._last_said(words)
         named = with_thing(last, the(words.removeprefix("the ")))
         if not named:
             raise ToolError(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from agent_node.calls import ToolCall
 from agent_node.dialogue.acts import QuestionAct
+from agent_node.dialogue.comparing import Comparing
 from agent_node.dialogue.fixed_calls import FixedCalls
 from agent_node.dialogue.measured import SeenBox, read_box
 from agent_node.dialogue.memory import DoneDeed, RobotMemory
@@ -105,7 +106,7 @@ class QuestionPolicy(FixedCalls):
         return _Answering(self._act, self._memory).script()
 
 
-class _Answering:
+class _Answering(Comparing):
     """The script of one question."""
 
     def __init__(self, act: QuestionAct, memory: RobotMemory) -> None:
@@ -126,6 +127,11 @@ class _Answering:
             "apart": self._apart,
             "holding": self._holding,
             "reach": self._reach,
+            "most": self._most,
+            "more": self._more,
+            "what_stands": self._what_stands,
+            "empty": self._empty,
+            "colour": self._colour,
         }
         kind = self._act.kind
         if kind in scripts:
@@ -235,11 +241,9 @@ class _Answering:
         points = yield from self._points(thing)
         where = yield from self._told_places(points)
         if len(points) == 1:
-            x, y = points[0]
             raise Done(
                 "I see it.",
-                f"{the(bare(thing)).capitalize()} is {where}, at ({x:.3f}, {y:.3f}) of my picture; I know its place to "
-                f"about {_APART_CM:.0f} cm.",
+                f"{the(bare(thing)).capitalize()} is {where}; I know its place to about {_APART_CM:.0f} cm.",
             )
         raise Done("I see several.", f"{counted(len(points), bare(thing)).capitalize()}: {where}.")
 
@@ -264,6 +268,8 @@ class _Answering:
             where = yield from self._told_places(response.points)
             number = "" if len(response.points) == 1 else f"{counted(len(response.points), bare(thing))}: "
             raise Done("I see it.", f"Yes: {number}{where}.")
+        if response.error is ErrorCode.NOT_RECOGNISED:
+            raise Done("I know no such thing.", f"No, none that I would know: {response.text.rstrip('.')}.")
         if response.error is not ErrorCode.OBJECT_NOT_FOUND:
             raise Done("I cannot tell.", f"{response.error}: {response.text}")
         if self._hand and bare(thing) == self._hand:
@@ -290,11 +296,14 @@ class _Answering:
 
     def _nearest_to_thing(self) -> Script:
         yield from self._look()
-        thing = self._thing()
+        thing = self._thing(len(self._act.things) - 1)
         points = yield from self._points(thing)
         self._require_one(points, thing)
         found = yield from self._named()
         others = [(name, at) for name, at in found if not near(at, points[0])]
+        if len(self._act.things) > 1:
+            kind = yield from self._points(self._thing())
+            others = [each for each in others if any(near(each[1], point) for point in kind)]
         boxes = yield from self._boxes([points[0], *(at for _, at in others)])
         own, rest = boxes[0], boxes[1:]
         if own is None:

@@ -7,14 +7,23 @@ the policy as they are; where it has none for them either, the policy refuses wi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent_node.dialogue.acts import Act, Deed, FollowUp, GroupAct, QuestionAct, Refused, SkillAct, SmallTalk, Unsure
-from agent_node.dialogue.clauses import SpokenClause, carry_verb_on, clauses_of, corrected, join_deeds, parses
+from agent_node.dialogue.clauses import (
+    SpokenClause,
+    carry_verb_on,
+    clause_of,
+    clauses_of,
+    corrected,
+    join_deeds,
+    parses,
+)
 from agent_node.dialogue.languages import answer_in_its_language
 from agent_node.dialogue.memory import POINTED
-from agent_node.dialogue.wordings import WordingMatch, is_thing, joints, matches, table
-from agent_node.policies.scripted.commands import MAX_COMMAND
+from agent_node.dialogue.wordings import WordingMatch, is_thing, joints, matches, names_products, table
+from agent_node.policies.scripted.commands import MAX_COMMAND, parse_command
+from agent_node.policies.scripted.points import the
 from agent_node.policies.scripted.verbs import VERBS, strip_politeness
 from tool_nodes.language.traced import Token, Traced
 from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, tokenize, words_only
@@ -53,8 +62,16 @@ def read(text: str) -> list[Read]:
         foreign = answer_in_its_language(plain, words)
         return [Read(Refused(ErrorCode.NOT_UNDERSTOOD, foreign or "I have heard no words."), plain)]
     whole = read_clause(SpokenClause(tuple(tokens), plain))
-    if whole is None or isinstance(whole, QuestionAct):  # "can you pick up the can?" asks politely
-        whole = Deed(plain) if parses(plain) is None else whole
+    if whole is None or isinstance(whole, QuestionAct | GroupAct):
+        several = _several_placings(plain, tokens) if whole is None or _may_be_several(whole) else []
+        if len(several) > 1:
+            return several
+    if (whole is None or isinstance(whole, QuestionAct) or _says_no_verb(whole)) and parses(plain) is None:
+        # "Can you pick up the can?" asks politely; "the can behind the box, please" may say which can or where to.
+        if isinstance(whole, GroupAct) and parse_command(plain).action == "pick":
+            whole = replace(whole, things=(*whole.things, "which"))
+        else:
+            whole = Deed(plain)
     if whole is not None:
         return [Read(whole, plain)]
     if foreign := answer_in_its_language(plain, words):
@@ -78,7 +95,64 @@ def read(text: str) -> list[Read]:
     refused = next((part for part in acts if isinstance(part.act, Refused)), None)
     if refused is not None:
         return [refused]
-    return acts if len(acts) > 1 else [Read(Deed(plain), plain)]
+    if len(acts) > 1 and isinstance(acts[0].act, FollowUp) and acts[0].act.kind in ("no_to_it", "yes_to_it"):
+        acts = acts[1:]  # "no, put it back" says what to do instead
+    if len(acts) > 1 or not isinstance(acts[0].act, Deed):
+        return acts
+    return [_unanswered(plain, tokens) or Read(Deed(plain), plain)]
+
+
+def _several_placings(plain: str, tokens: Sequence[Token]) -> list[Read]:
+    """ "Put the lemon in the bowl, the pear in the bin", with a verb or without any, in its parts; else nothing."""
+    if tokens[0] in VERBS:
+        several = carry_verb_on(plain)
+        return [Read(Deed(said), said) for said in several] if len(several) > 1 else []
+    for i in range(2, len(tokens) - 2):
+        if tokens[i] in (",", "and"):
+            first, second = (_placing(clause_of(plain, part)) for part in (tokens[:i], tokens[i + 1 :]))
+            if first is not None and second is not None:
+                return [first, second]
+    return []
+
+
+def _placing(clause: SpokenClause) -> Read | None:
+    """A thing and its place without a verb; None for other words."""
+    words = _signs_as_commas(clause.tokens)
+    if len(words) < 3 or words[0] in VERBS:
+        return None
+    act = read_clause(clause)
+    if act is not None and _says_no_verb(act):
+        return Read(act, clause.said)
+    bare = act is None and parses(clause.said) is None and parse_command(clause.said).action == "place"
+    return Read(Deed(clause.said), clause.said) if bare else None
+
+
+def _may_be_several(act: Act) -> bool:
+    return isinstance(act, GroupAct) and act.form in ("several", "without_verb")
+
+
+def _says_no_verb(act: Act) -> bool:
+    return isinstance(act, GroupAct) and act.form == "without_verb"
+
+
+def _unanswered(plain: str, tokens: Sequence[Token]) -> Read | None:
+    """The refusal of a question that no table knows; None for another sentence, and for what the policy reads."""
+    first, after = tokens[0], tokens[1] if len(tokens) > 1 else ""
+    asks = first in ("what", "where", "which", "who", "whose", "why", "how", "when") and after not in ("about", "if")
+    asks = asks or (first in ("is", "are", "was", "were", "did", "does", "has") and len(tokens) > 2)
+    if not asks or parses(plain) is None:
+        return None
+    sentence = f'I have no answer to "{plain.rstrip(" ?.!")[:_QUOTED]}". {QUESTIONS_ANSWERED}'
+    return Read(Refused(ErrorCode.NOT_UNDERSTOOD, sentence), plain)
+
+
+_QUOTED = 120
+"""Longest question that is quoted [characters]; more than that is cut."""
+QUESTIONS_ANSWERED = (
+    "I can say what I see, how many there are, where a thing is, how big it is, what is next to it or in it, which is "
+    "nearest or largest, what I hold, whether I can reach it and what I have done."
+)
+"""What can be asked, for the refusal of another question."""
 
 
 def _read_or_deed(clause: SpokenClause, later: bool) -> Read:
@@ -107,24 +181,38 @@ def _carried_on(part: Read) -> list[Read]:
 def read_clause(clause: SpokenClause) -> Act | None:
     """What a table makes of a clause; None where none knows all of its words."""
     for words in _forms(clause.tokens):
-        found = matches(words)
-        if found:
-            return _act(found[0], clause)
+        for match in matches(words):
+            act = _act(match, clause)
+            if act is not None:
+                return act
     return None
 
 
 def _in_other_words(found: WordingMatch) -> Act:
-    """What a command stands for that is said in a way of its own."""
+    """What a command stands for that is said in a way of its own; "it" is the thing that is said before it."""
     command = table("deeds")[found.wording.entry].command
+    thing = found.get("thing")
     for slot, words in found.slots:
-        command = command.replace(f"{{{slot}}}", words, 1)
+        told = _about(thing, words) if slot == "words" and thing else words
+        command = command.replace(f"{{{slot}}}", told, 1)
     parts = read(command)
     return parts[0].act if len(parts) == 1 else Deed(command)
 
 
+def _about(thing: str, words: str) -> str:
+    """Words in which the first "it" is a thing: "put the can in the bin" for "put it in the bin"."""
+    said = words.split()
+    at = next((k for k, word in enumerate(said) if word in ("it", "that", "them")), None)
+    return words if at is None else " ".join([*said[:at], *the(thing.removeprefix("the ")).split(), *said[at + 1 :]])
+
+
 def _forms(tokens: Sequence[Token]) -> list[list[str]]:
     """The words of a clause as they are, without politeness, and without words of manner."""
+    hesitates = joints()["hesitates"]
+    tokens = [token for token in tokens if token not in hesitates]
     said = _signs_as_commas(tokens)
+    while len(said) > 1 and said[-1] in ("please", ","):
+        said.pop()
     stripped, _ = strip_politeness(Traced.join(list(tokens)))
     polite = _signs_as_commas(stripped.split())
     calm = [word for word in polite if word not in _MANNER]
@@ -144,16 +232,31 @@ def _signs_as_commas(tokens: Sequence[str]) -> list[str]:
     return [word for i, word in enumerate(words) if word != "," or words[i - 1] != ","]
 
 
-def _act(found: WordingMatch, clause: SpokenClause) -> Act:
+def _is_plain(thing: str, found: WordingMatch) -> bool:
+    """Whether a thing and its place are said without a doubt: with an article, or after words that wish for it."""
+    first, *rest = thing.split()
+    wished = found.literal > 1 or first in DETERMINERS or names_products(thing)
+    joined = any(word in DETERMINERS or word in VERBS or word in ("is", "are", "was", "has") for word in rest)
+    named = thing.split()[-1] not in ("one", "ones") and not _AMOUNTS.intersection(rest[:2])
+    return wished and named and not joined and first not in VERBS and "," not in found.get("place")
+
+
+_AMOUNTS = frozenset({"bit", "little", "tad", "touch", "lot", "few", "couple"})
+"""Words after "a" that begin no thing."""
+
+
+def _act(found: WordingMatch, clause: SpokenClause) -> Act | None:
     name, kind = found.wording.entry, found.wording.table
     things = found.all("thing")
     match kind:
         case "questions":
-            return QuestionAct(name, things, clause.said)
+            return QuestionAct(name, things or found.all("place"), clause.said)
         case "skills":
             return SkillAct(name, next(iter(things), ""), bool(_SLOW.intersection(clause.tokens)))
         case "groups":
             named = [words for slot, words in found.slots if slot in ("thing", "things", "plural", "count")]
+            if name == "without_verb" and not _is_plain(named[0], found):
+                return None
             return GroupAct(name, tuple(named), found.get("place"))
         case "smalltalk":
             return SmallTalk(name)
@@ -163,6 +266,8 @@ def _act(found: WordingMatch, clause: SpokenClause) -> Act:
             entry = table("limits")[name]
             return Refused(ErrorCode(entry.code or ErrorCode.NOT_UNDERSTOOD), entry.answer.format(said=clause.said))
     words = next(reversed(things), "") or found.get("number") or found.get("words")
+    if name in ("go_on", "again", "other_one", "any_one", "yes_to_it", "skip"):
+        words = clause.said
     if name == "choice":
         words = " ".join(_signs_as_commas(clause.tokens))
     if (

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from agent_node.dialogue.acts import GroupAct
 from agent_node.dialogue.clauses import parses
 from agent_node.dialogue.looking import FREE_TABLE
-from agent_node.dialogue.memory import at_point
+from agent_node.dialogue.memory import POINTED, at_point
 from agent_node.dialogue.sorting import FindThings, check_sorted, sorting
 from agent_node.dialogue.wordings import listed_things, number_of
 from agent_node.policies.scripted.commands import parse_command
@@ -24,6 +24,10 @@ _BINS = ("bin", "basket", "bowl")
 """Containers into which a table is cleared where no place is said, the first that is there."""
 MOST_STEPS = 12
 """Most steps of a plan [-]: as many things as stand on the table of the fullest scenes that come along."""
+
+
+_TOGETHER = ("next to each other", "beside each other", "next to one another", "beside one another")
+"""Places of things that go to the first of them."""
 
 
 def steps_of(act: GroupAct, look: FindThings) -> list[str]:
@@ -42,6 +46,7 @@ def steps_of(act: GroupAct, look: FindThings) -> list[str]:
         "sort": _sort,
         "sorted": _check_sorted,
         "several": _several,
+        "without_verb": _without_verb,
     }.get(act.form, _group)
     steps = form(act, look)
     if len(steps) > MOST_STEPS:
@@ -64,10 +69,19 @@ def _group(act: GroupAct, look: FindThings) -> list[str]:
         words, excluded = (act.things[0], act.things[1]) if len(act.things) > 1 else (_ALL, act.things[0])
     excluded = _plain(excluded) if excluded else ""
     name = _one_of(words)
+    if act.place.endswith(_TOGETHER):
+        alike = look([name])[name]
+        if len(alike) < 2:
+            raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f'I see {len(alike)} that are called "{words}", not two.')
+        first, *rest = alike
+        return [f"put the {name} at {at_point(at)} next to the {name} at {at_point(first)}" for at in rest]
     targets = _references(act.place)
     inside = _inside(act.place, name)
-    asked = [name, *([excluded] if excluded else []), *targets, *inside]
+    shaped = f"{name} {_ALL}" if " " not in name and name != _ALL else name  # "everything round"
+    asked = [name, shaped, *([excluded] if excluded else []), *targets, *inside]
     points = look(list(dict.fromkeys(asked)))
+    if not points[name] and act.form == "all":
+        name = shaped
     left_out = [*targets, *inside, *([excluded] if excluded else [])]
     if excluded and not points[excluded]:
         raise _none_here(excluded)
@@ -90,6 +104,33 @@ def _group(act: GroupAct, look: FindThings) -> list[str]:
 
 def _several(act: GroupAct, look: FindThings) -> list[str]:
     return [f"put {_the(each)} {act.place}" for each in _listed(act)]
+
+
+def _without_verb(act: GroupAct, look: FindThings) -> list[str]:
+    """ "The can in the bin" is where to put it, unless a can stands there already, which it may describe.
+
+    A second word for the thing, "which", says that the policy takes it for the description of what to pick up.
+
+    Raises:
+        ToolError: AMBIGUOUS where it may describe a thing.
+    """
+    words, place = act.things[0], act.place
+    put = f"put {_the(words)} {place}"
+    if POINTED.search(place):
+        return [put]
+    described = parse_noun_phrase(f"{words} {place}")
+    if described.unread or not (described.relation or described.selectors):
+        return [put]
+    points = look([described.text])
+    if not points[described.text]:
+        return [put]
+    if len(act.things) > 1:
+        return [f"pick up {_the(words)} {place}"]
+    raise ToolError(
+        ErrorCode.AMBIGUOUS,
+        f'I cannot tell whether "{words} {place}" says which one is meant, as one is there, or where to put it.',
+        'Say "pick up" or "put" before it.',
+    )
 
 
 def _swap(act: GroupAct, look: FindThings) -> list[str]:

@@ -15,6 +15,10 @@ _BACK, _FRONT = 0.35, 0.6
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _SEEN = re.compile(r"I see: ([^;]*)")
 _SEVERAL = re.compile(rf"({'|'.join(_NUMBERS[2:])}|\d+) (.+)")
+_POINT = re.compile(
+    r"(?P<comma>,)?(?P<verb> (?:is|stands|stood))? at \((?P<x>[01]?\.\d+|[01]), (?P<y>[01]?\.\d+|[01])\)"
+)
+"""A normalized point of a picture in a sentence."""
 _MORE = re.compile(r"and \d+ more|nothing on the table")
 
 
@@ -42,6 +46,18 @@ def side_words(point: PicturePoint) -> str:
     across = "on the left" if x < _LEFT else "on the right" if x > _RIGHT else "in the middle"
     along = " at the back" if y < _BACK else " at the front" if y > _FRONT else ""
     return across + along
+
+
+def without_points(text: str) -> str:
+    """A sentence for an operator with the side in the place of each point: "the can (on the left)"."""
+
+    def told(at: re.Match[str]) -> str:
+        if at["comma"]:
+            return ""
+        side = side_words((float(at["x"]), float(at["y"])))
+        return f"{at['verb']} {side}" if at["verb"] else f" ({side})"
+
+    return _POINT.sub(told, text)
 
 
 def sides(found: Sequence[tuple[str, PicturePoint]]) -> str:

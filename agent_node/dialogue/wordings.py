@@ -277,6 +277,8 @@ def _fits(slot: str, words: Sequence[str]) -> bool:
         return is_place(words)
     if slot == "plural":
         return is_several(text.replace(" ,", ""))
+    if slot == "things" and set(words) & set(joints()["hesitates"]):
+        return False
     parts = listed_things(text) if slot == "things" else [text.replace(" ,", "")]
     if slot == "things" and (
         len(parts) < 2 or any(parse_noun_phrase(part).relation for part in parts if is_thing(part))
@@ -330,6 +332,17 @@ def _names_in_plural() -> frozenset[str]:
     return frozenset(name.split()[-1] for name in names)
 
 
+def names_products(text: str) -> bool:
+    """Whether every word is one of the names of products."""
+    return all(word in _words_of_names() for word in text.split())
+
+
+@functools.cache
+def _words_of_names() -> frozenset[str]:
+    names = (text for item in load_catalogue().values() for text in (item.name, *item.synonyms))
+    return frozenset(word for name in names for word in name.split())
+
+
 def listed_things(text: str) -> list[str]:
     """The parts of "the honey , the soup and the tea"; commas and "and" part them."""
     return [part.strip() for part in re.split(r"\band\b| , ", f"{text} ") if part.strip()]
@@ -342,6 +355,11 @@ def number_of(text: str) -> int | None:
     if text in ("one", "both", "couple", "pair"):
         return 1 if text == "one" else None
     return NUMBERS.get(text) or (ORDINALS[text] if ORDINALS.get(text, 0) > 0 else None)
+
+
+def without_hesitation(text: str) -> str:
+    """Words without "um" and "er", which mean nothing."""
+    return re.sub(rf"\b(?:{'|'.join(joints()['hesitates'])})\b[ ,.]*", "", text, flags=re.IGNORECASE)
 
 
 _TOO_MANY = 100

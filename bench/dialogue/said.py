@@ -1,8 +1,9 @@
 """Sentences of operators, written by hand, each with what an able person would do with it.
 
 `tuned.yaml` was there while the reader was made, `unseen.yaml` was only measured until the kinds that failed were
-repaired, `fresh.yaml` was written after that reader and measured once before its kinds were repaired. A line is `sentence => meaning`; equal meanings are
-joined by " or ". What a person would refuse or ask stands beside what she would do.
+repaired, `fresh.yaml` was written after that reader and measured once before its kinds were repaired. A line is
+`sentence => meaning`; equal meanings are joined by " or ". What a person would refuse or ask stands
+beside what she would do.
 
 | meaning | what is right |
 |---|---|

@@ -31,6 +31,7 @@ _CONTRACTIONS = (
     (r"\b(i|you|we|they)'ll\b", r"\1 will"),
     (r"\b(i|you|we|they)'ve\b", r"\1 have"),
     (r"\b(that|it|there|what|where|who|which|how|one|object|thing|item)'s\b", r"\1 is"),
+    (r"\b(\w+)'s (?=(?:gone|been|not|too|in (?:the|my|your) way|got|empty|rotten|finished)\b)", r"\1 is "),
     (r"\bi'?m\b", "i am"),
     (r"\blet'?s\b", "let us"),
 )

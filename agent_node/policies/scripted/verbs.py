@@ -31,6 +31,7 @@ _UNSUPPORTED = """
     dump fling chuck hurl balance assemble build connect plug drag knock tip tilt jump fly explain help sit peel slice
     shove send lean list name discard dispose hover attach glue serve prepare pretend simulate sweep wrap lend
 """
+_DOUBLE = re.compile(r"(\w)\1")
 _IRREGULAR = {
     "took": "take",
     "taken": "take",
@@ -98,11 +99,11 @@ _NICE = r"(?:nice|great|good|lovely|perfect|helpful|awesome|wonderful|fantastic|
 _MAIN_VERB = r"(?:please|you|pick|put|take|grab|place|move|get|lift|find|fetch|bring|set|drop)"
 _TASK = r"(?:the |your |my |this |new |next |current )?(?:task|job|goal|mission|request|command|order|instruction)s?"
 _OPENERS = re.compile(
-    r"^(?:(?:hey|hi|hello|ok|okay|alright|all right|well|so|now|then|and|yes|yeah|good morning|dear|robot|toolhand"
-    r"|kinova|arm|(?:thanks|thank you)(?: (?:a (?:lot|million|bunch)|so much|very much))?|(?:alexa|siri|google)"
-    r"|(?:good|great|nice|excellent|well) (?:job|work|done)|i (?:have )?changed my mind|no(?= ,)"
+    r"^(?:(?:hey|hi|hello|ok|okay|alright|all right|well(?! done)|so|now|then|and|yes|yeah|good morning|dear|robot"
+    r"|toolhand|kinova|arm|(?:thanks|thank you)(?: (?:a (?:lot|million|bunch)|so much|very much))?"
+    r"|(?:alexa|siri|google)|(?:good|great|nice|excellent|well) (?:job|work|done)|i (?:have )?changed my mind|no(?= ,)"
     r"|(?:great|nice|perfect|excellent|super)(?= [,.!])|firstly|finally|maybe|perhaps|listen|buddy|sir|yo|sorry"
-    rf"|(?:first|next|all|right|cool)(?= (?:,|{_MAIN_VERB}\b))|excuse me|actually"
+    rf"|(?:first|next|all|right|cool|like)(?= (?:,|{_MAIN_VERB}\b))|excuse me|actually"
     r"|basically|my (?:dear |good )?(?:robot|friend|arm)|mate|dude|friend|assistant|[,.!?])(?= )"
     rf"|(?:it|that) would be (?:\w+ )?{_NICE},? if (?:you|we)(?: (?:could|would|can))?"
     r"|(?:i|we) would be (?:very |so )?(?:glad|happy|grateful)(?: ,)? if you(?: (?:could|would|can))?"
@@ -120,7 +121,10 @@ _OPENERS = re.compile(
     r"|(?:i|we) (?:will|should|shall|can|could)(?= (?!not\b)\w)|like(?= ,)"
     r"|you(?= (?!are |is |were |was |did |do |have |had |know )\w)|to(?= (?!the |a |my |your |this |that |me )\w))"
 )
-_CARE = r"(?:carefully|gently|slowly|quickly|softly|safely|neatly|immediately|firmly|swiftly)"
+_CARE = (
+    r"(?:(?:very |so |really |quite |nice and )?"
+    r"(?:carefully|gently|slowly|quickly|softly|safely|neatly|immediately|firmly|swiftly))"
+)
 _ASIDES = re.compile(
     rf"\b(?:{_CARE}(?:(?: ,)? (?:and|but|yet)(?: also)? {_CARE})+"
     r"|please|kindly|be (?:very |really )?careful(?: with (?:it|that|this))?"
@@ -239,6 +243,8 @@ def _verb_at(tokens: Sequence[str], i: int) -> tuple[str, VerbClass] | None:
     if i == 0:
         if known is None and len(token) >= 3 and following:
             near = {VERBS[form] for form in VERBS if len(form) >= 4 and is_slip(token, form)}
+            # "Putt", "gett": a short verb with a letter twice.
+            near = near or {VERBS[form] for form in (_DOUBLE.sub(r"\1", token),) if form in VERBS}
             supported = sorted(verb for verb in near if verb[1] != "unsupported")
             same_class = len({verb[1] for verb in near}) == 1
             known = supported[0] if supported and same_class else None

@@ -65,7 +65,7 @@ def test_an_answer_becomes_the_whole_command(answer: str, command: str) -> None:
     talk = dialogue(robot)
     asked = talk.say("pick up the can")
     assert asked.error_code is ErrorCode.AMBIGUOUS
-    assert "1. the left one at (0.210, 0.530) or 2. the right one at (0.480, 0.420)?" in asked.answer
+    assert "1. the left one or 2. the right one?" in asked.answer
     assert asked.question is not None
     turn = talk.say(answer)
     assert robot.said[1:] in (
@@ -243,7 +243,7 @@ def test_whose_left_it_is_may_be_said_once() -> None:
     assert robot.said == ["pick up the rightmost can"]
     assert turn.answer.startswith('In the camera\'s picture that is "pick up the rightmost can".')
     asked = talk.say("put it next to the can")
-    assert "1. the right one at (0.210, 0.530) or 2. the left one at (0.480, 0.420)" in asked.answer
+    assert "1. the right one or 2. the left one?" in asked.answer
 
 
 def test_a_plan_that_would_grasp_with_a_full_hand_moves_nothing() -> None:

@@ -30,7 +30,7 @@ def acts(text: str) -> list[object]:
         "unless I stop you, put the pear in the bowl",
         "pretend to put the apple in the bin",
         "if you can, put the lemon in the bowl and if not the pear",
-        "the can behind the box",
+        "juggle the can behind the box",
         "put one of the ketchups in the bin",
     ],
 )

@@ -91,7 +91,7 @@ def test_things_of_a_colour_go_together_and_are_looked_at_afterwards() -> None:
     assert math.dist(spot, (0.7, 0.5)) < math.dist(spot, (0.3, 0.5))
     # The picture after it is the same as before: the robot may not say that they are sorted.
     assert turn.error_code is ErrorCode.EXECUTION_FAILED
-    assert "the red object at (0.200, 0.500) is nearer to another colour" in turn.answer
+    assert "the red object (on the left) is nearer to another colour" in turn.answer
 
 
 def test_what_stands_together_already_is_left_alone() -> None:

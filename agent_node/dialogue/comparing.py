@@ -1,0 +1,211 @@
+"""Answers to questions that compare things or ask what stands at a place: largest, taller, left of, colour, empty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from agent_node.dialogue.acts import QuestionAct
+from agent_node.dialogue.measured import SeenBox
+from agent_node.dialogue.telling import bare, counted, joined, side_words
+from agent_node.policies.scripted.points import near, the
+from agent_node.policies.scripted.steps import Done, Script, ScriptPart
+from agent_node.policies.scripted.transcript import PicturePoint, Response
+from tool_nodes.language.words import tokenize, word_set
+from tool_nodes.results import ErrorCode
+
+_ALIKE_SIZE_M = 0.01
+"""Heights and sides that differ by less are called the same [m]: a measured height errs by up to about 0.8 cm."""
+_ALIKE_BULK = 0.25
+"""Bulks (products of the three sides) that differ by a smaller share are called the same [-]: a side that is 5 cm long
+errs by up to 1.6 cm."""
+_ALIKE_X = 0.02
+"""Places in the picture that differ by less are equally far left [-]: some 2 cm on the table."""
+_MOST_COMPARED = 4
+"""Things of one name that are measured [-]; it is rare that more are alike."""
+_COLOURS = ("red", "orange", "yellow", "green", "lime", "blue", "turquoise", "purple", "pink", "brown", "tan", "black")
+_MORE_COLOURS = ("white", "grey", "transparent")
+
+Measured = tuple[str, PicturePoint, SeenBox]
+"""A thing's name, its point and the box about it."""
+
+
+def _bulk(thing: Measured) -> float:
+    return float(thing[2].extent.prod())
+
+
+def _height(thing: Measured) -> float:
+    return float(thing[2].extent[2])
+
+
+def _length(thing: Measured) -> float:
+    return float(thing[2].extent[0])
+
+
+def _width(thing: Measured) -> float:
+    return float(thing[2].extent[1])
+
+
+def _across(thing: Measured) -> float:
+    return thing[1][0]
+
+
+_WEIGHT = word_set("heaviest heavier lightest lighter")
+_MEASURES: Mapping[str, tuple[Callable[[Measured], float], int]] = {
+    **dict.fromkeys(("biggest", "bigger", "largest", "larger"), (_bulk, 1)),
+    **dict.fromkeys(("smallest", "smaller"), (_bulk, -1)),
+    **dict.fromkeys(("tallest", "taller", "highest", "higher"), (_height, 1)),
+    **dict.fromkeys(("shortest", "shorter", "lowest", "lower"), (_height, -1)),
+    **dict.fromkeys(("longest", "longer"), (_length, 1)),
+    **dict.fromkeys(("widest", "wider", "thickest", "thicker"), (_width, 1)),
+    **dict.fromkeys(("narrowest", "narrower", "thinnest", "thinner"), (_width, -1)),
+    **dict.fromkeys(("leftmost", "left"), (_across, -1)),
+    **dict.fromkeys(("rightmost", "right"), (_across, 1)),
+}
+"""What a word compares, and whether the most or the least of it is meant."""
+
+
+class Comparing:
+    """Answers of `questions.QuestionPolicy` that compare things or tell what stands at a place."""
+
+    _act: QuestionAct
+    _look: Callable[[], Script]
+    _named: Callable[[], ScriptPart[list[tuple[str, PicturePoint]]]]
+    _points: Callable[[str], ScriptPart[tuple[PicturePoint, ...]]]
+    _boxes: Callable[[Sequence[PicturePoint]], ScriptPart[list[SeenBox | None]]]
+    _all: Callable[[Sequence[str]], ScriptPart[list[Response]]]
+    _require_one: Callable[[Sequence[PicturePoint], str], None]
+
+    def _word(self) -> str:
+        """The word of the question that compares."""
+        said = [str(token) for token in tokenize(self._act.said)]
+        word = next((each for each in said if each in _MEASURES or each in _WEIGHT), "largest")
+        if word in _WEIGHT:
+            raise Done(
+                "I cannot weigh.",
+                f'{ErrorCode.NOT_UNDERSTOOD}: I cannot tell what is "{word}": I see sizes and no weights. Ask which is '
+                '"larger" or "the largest".',
+            )
+        return word
+
+    def _measured(self, found: Sequence[tuple[str, PicturePoint]]) -> ScriptPart[list[Measured]]:
+        boxes = yield from self._boxes([at for _, at in found])
+        return [(name, at, box) for (name, at), box in zip(found, boxes, strict=True) if box is not None]
+
+    def _most(self) -> Script:
+        word = self._word()
+        yield from self._look()
+        found = yield from self._named()
+        if self._act.things:
+            points = yield from self._points(self._act.things[0])
+            found = [each for each in found if any(near(each[1], point) for point in points)]
+        things = yield from self._measured(found)
+        if not things:
+            raise Done("I cannot measure them.", f"{ErrorCode.NO_DEPTH}: I see nothing here that I can measure.")
+        first, alike = _first(things, word)
+        if alike:
+            raise Done("I have measured.", f"I see two that I cannot tell apart by that, {_alike(first, alike, word)}.")
+        raise Done(
+            "I have measured.", f"The {first[0]} is {_the_most(word)}, {side_words(first[1])}{_size(first, word)}."
+        )
+
+    def _more(self) -> Script:
+        word = self._word()
+        yield from self._look()
+        groups: list[list[Measured]] = []
+        for thing in self._act.things[:2]:
+            points = yield from self._points(thing)
+            groups.append((yield from self._measured([(bare(thing), at) for at in points[:_MOST_COMPARED]])))
+        if not all(groups):
+            raise Done("I cannot measure them.", f"{ErrorCode.NO_DEPTH}: I see both, but cannot measure them.")
+        measure, sign = _MEASURES[word]
+        # Where several have the name, what is said holds for every one of them.
+        least = [min(group, key=lambda thing: sign * measure(thing)) for group in groups]
+        most = [max(group, key=lambda thing: sign * measure(thing)) for group in groups]
+        sure = [k for k in (0, 1) if _first([least[k], most[1 - k]], word) == (least[k], [])]
+        if not sure:
+            alike = f"{_size(least[0], word)} and{_size(least[1], word).lstrip(',')}".lstrip(", ")
+            raise Done("I have measured.", f"No: I cannot tell them apart by that: {alike}.")
+        [k] = sure
+        yes = "" if " or " in f" {self._act.said} " else "Yes: " if k == 0 else "No: "
+        size, other = _size(least[k], word), _size(most[1 - k], word)
+        told = f"{yes}the {least[k][0]} is {_rather(word)}{size}"
+        told += f"; the {most[1 - k][0]} is{other.lstrip(',')}." if other else "."
+        raise Done("I have measured.", f"{told[0].upper()}{told[1:]}")
+
+    def _what_stands(self) -> Script:
+        place = self._act.things[0]
+        yield from self._look()
+        [response] = yield from self._all([f"things {place}"])
+        if not response.ok and response.error is not ErrorCode.OBJECT_NOT_FOUND:
+            raise Done("I cannot tell.", f"{response.error}: {response.text}")
+        asks = self._act.said.lower().startswith("is ")
+        names = []
+        if response.points:
+            found = yield from self._named()
+            names = [name for name, at in found if any(near(at, point) for point in response.points)]
+        if not names:
+            raise Done("I see nothing there.", f"{'No: ' if asks else ''}I see nothing {place}.")
+        told = [f"the {name}" if names.count(name) == 1 else counted(names.count(name), name) for name in _once(names)]
+        raise Done("I have looked.", f"{'Yes: ' if asks else ''}I see {joined(told)} {place}.")
+
+    def _empty(self) -> Script:
+        thing = self._act.things[0]
+        yield from self._look()
+        points = yield from self._points(thing)
+        self._require_one(points, thing)
+        [response] = yield from self._all([f"things in {the(bare(thing))}"])
+        full = not {"full", "occupied"}.isdisjoint(tokenize(self._act.said))
+        names = []
+        if response.points:
+            found = yield from self._named()
+            names = [n for n, at in found if any(near(at, point) for point in response.points) and n != bare(thing)]
+        if not names:
+            raise Done("It is empty.", f"{'No' if full else 'Yes'}: I see nothing in {the(bare(thing))}.")
+        told = joined([f"the {name}" for name in _once(names)])
+        raise Done("Something is in it.", f"{'Yes' if full else 'No'}: I see {told} in {the(bare(thing))}.")
+
+    def _colour(self) -> Script:
+        thing = self._act.things[0]
+        yield from self._look()
+        points = yield from self._points(thing)
+        self._require_one(points, thing)
+        asked = [f"{colour} {bare(thing)}" for colour in (*_COLOURS, *_MORE_COLOURS)]
+        responses = yield from self._all(asked)
+        colours = [phrase.split()[0] for phrase, each in zip(asked, responses, strict=True) if each.ok and each.points]
+        if not colours:
+            raise Done("I cannot tell.", f"I see {the(bare(thing))}, but cannot name its colour.")
+        raise Done("I have looked.", f"{the(bare(thing)).capitalize()} is {joined(colours)}.")
+
+
+def _first(things: Sequence[Measured], word: str) -> tuple[Measured, list[Measured]]:
+    """The thing that is most of it, and those that cannot be told from it."""
+    measure, sign = _MEASURES[word]
+    first, *rest = sorted(things, key=lambda thing: -sign * measure(thing))
+    best = measure(first)
+    margin = _ALIKE_BULK * best if measure is _bulk else _ALIKE_X if measure is _across else _ALIKE_SIZE_M
+    return first, [thing for thing in rest if abs(measure(thing) - best) < margin]
+
+
+def _alike(first: Measured, alike: Sequence[Measured], word: str) -> str:
+    return f"the {joined([first[0], *(each[0] for each in alike)])}{_size(first, word)}"
+
+
+def _size(thing: Measured, word: str) -> str:
+    measure, _ = _MEASURES[word]
+    if measure is _across:
+        return ""
+    if measure is _bulk:
+        return f", {thing[2].told}"
+    return f", about {100 * measure(thing):.0f} cm"
+
+
+def _the_most(word: str) -> str:
+    return f"furthest {word}" if word in ("left", "right") else word if word.endswith("most") else f"the {word}"
+
+
+def _rather(word: str) -> str:
+    return f"further {word}" if word in ("left", "right") else word
+
+
+def _once(names: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(names))
