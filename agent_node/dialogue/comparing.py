@@ -25,32 +25,32 @@ _MOST_COMPARED = 4
 _COLOURS = ("red", "orange", "yellow", "green", "lime", "blue", "turquoise", "purple", "pink", "brown", "tan", "black")
 _MORE_COLOURS = ("white", "grey", "transparent")
 
-Measured = tuple[str, PicturePoint, SeenBox]
+MeasuredThing = tuple[str, PicturePoint, SeenBox]
 """A thing's name, its point and the box about it."""
 
 
-def _bulk(thing: Measured) -> float:
+def _bulk(thing: MeasuredThing) -> float:
     return float(thing[2].extent.prod())
 
 
-def _height(thing: Measured) -> float:
+def _height(thing: MeasuredThing) -> float:
     return float(thing[2].extent[2])
 
 
-def _length(thing: Measured) -> float:
+def _length(thing: MeasuredThing) -> float:
     return float(thing[2].extent[0])
 
 
-def _width(thing: Measured) -> float:
+def _width(thing: MeasuredThing) -> float:
     return float(thing[2].extent[1])
 
 
-def _across(thing: Measured) -> float:
+def _across(thing: MeasuredThing) -> float:
     return thing[1][0]
 
 
 _WEIGHT = word_set("heaviest heavier lightest lighter")
-_MEASURES: Mapping[str, tuple[Callable[[Measured], float], int]] = {
+_MEASURES: Mapping[str, tuple[Callable[[MeasuredThing], float], int]] = {
     **dict.fromkeys(("biggest", "bigger", "largest", "larger"), (_bulk, 1)),
     **dict.fromkeys(("smallest", "smaller"), (_bulk, -1)),
     **dict.fromkeys(("tallest", "taller", "highest", "higher"), (_height, 1)),
@@ -87,7 +87,7 @@ class Comparing:
             )
         return word
 
-    def _measured(self, found: Sequence[tuple[str, PicturePoint]]) -> ScriptPart[list[Measured]]:
+    def _measured(self, found: Sequence[tuple[str, PicturePoint]]) -> ScriptPart[list[MeasuredThing]]:
         boxes = yield from self._boxes([at for _, at in found])
         return [(name, at, box) for (name, at), box in zip(found, boxes, strict=True) if box is not None]
 
@@ -111,7 +111,7 @@ class Comparing:
     def _more(self) -> Script:
         word = self._word()
         yield from self._look()
-        groups: list[list[Measured]] = []
+        groups: list[list[MeasuredThing]] = []
         for thing in self._act.things[:2]:
             points = yield from self._points(thing)
             groups.append((yield from self._measured([(bare(thing), at) for at in points[:_MOST_COMPARED]])))
@@ -177,7 +177,7 @@ class Comparing:
         raise Done("I have looked.", f"{the(bare(thing)).capitalize()} is {joined(colours)}.")
 
 
-def _first(things: Sequence[Measured], word: str) -> tuple[Measured, list[Measured]]:
+def _first(things: Sequence[MeasuredThing], word: str) -> tuple[MeasuredThing, list[MeasuredThing]]:
     """The thing that is most of it, and those that cannot be told from it."""
     measure, sign = _MEASURES[word]
     first, *rest = sorted(things, key=lambda thing: -sign * measure(thing))
@@ -186,11 +186,11 @@ def _first(things: Sequence[Measured], word: str) -> tuple[Measured, list[Measur
     return first, [thing for thing in rest if abs(measure(thing) - best) < margin]
 
 
-def _alike(first: Measured, alike: Sequence[Measured], word: str) -> str:
+def _alike(first: MeasuredThing, alike: Sequence[MeasuredThing], word: str) -> str:
     return f"the {joined([first[0], *(each[0] for each in alike)])}{_size(first, word)}"
 
 
-def _size(thing: Measured, word: str) -> str:
+def _size(thing: MeasuredThing, word: str) -> str:
     measure, _ = _MEASURES[word]
     if measure is _across:
         return ""

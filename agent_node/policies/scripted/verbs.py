@@ -100,6 +100,8 @@ _MAIN_VERB = r"(?:please|you|pick|put|take|grab|place|move|get|lift|find|fetch|b
 _TASK = r"(?:the |your |my |this |new |next |current )?(?:task|job|goal|mission|request|command|order|instruction)s?"
 _OPENERS = re.compile(
     r"^(?:(?:hey|hi|hello|ok|okay|alright|all right|well(?! done)|so|now|then|and|yes|yeah|good morning|dear|robot"
+    r"|(?:careful|oops|whoops|nearly|almost(?: there)?|not quite|wrong|(?:that|this|it) (?:is|was) wrong|so close"
+    r"|(?:(?:that|this|it) is )?(?:a bit )?too (?:close|near|far|high|low)(?: away)?)(?= ,)"
     r"|toolhand|kinova|arm|(?:thanks|thank you)(?: (?:a (?:lot|million|bunch)|so much|very much))?"
     r"|(?:alexa|siri|google)|(?:good|great|nice|excellent|well) (?:job|work|done)|i (?:have )?changed my mind|no(?= ,)"
     r"|(?:great|nice|perfect|excellent|super)(?= [,.!])|firstly|finally|maybe|perhaps|listen|buddy|sir|yo|sorry"
