@@ -137,6 +137,10 @@ BENCHMARKS = {
         "bench.serving.command:bench_serving",
         "Call tools in process, as actors, in batches, by a blocking loop and over HTTP; print what that takes.",
     ),
+    "clicking": CliCommand(
+        "bench.clicking:bench_clicking",
+        'Click one of two things that are alike and say "pick up this one": how often that one is meant.',
+    ),
     "calibration": CliCommand(
         "bench.calibration.command:bench_calibration",
         "Calibrate a simulated camera with known truth: error, stated deviation, refusals, and picks by the result.",
