@@ -55,10 +55,10 @@ CANDIDATES = (
 
 
 def picture(number: int = 0) -> np.ndarray:
-    """A picture (H, W, 3) with a grid of 80 px, which differs with its number."""
+    """A picture (H, W, 3) with a grid of 40 px, which differs with its number."""
     rows, columns = np.mgrid[: SIZE[1], : SIZE[0]]
     shades = np.stack([columns * 255 // SIZE[0], rows * 255 // SIZE[1], np.full_like(rows, 96)], axis=-1)
-    shades[(rows % 80 == 0) | (columns % 80 == 0)] = 240
+    shades[(rows % 40 == 0) | (columns % 40 == 0)] = 240
     shades[10:20, 10 + number % 600 : 20 + number % 600] = (255, 40, 40)
     return shades.astype(np.uint8)
 
