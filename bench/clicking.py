@@ -168,7 +168,7 @@ def bench_clicking(
     jobs: int = 1,
     as_json: AsJson = False,
 ) -> int:
-    """Click one of two things that are alike and say "pick up this one": how often that one is meant. Nothing moves.
+    """Click one of two things that are alike and say "pick up this one": how often that one is meant.
 
     Args:
         n: Scenes with two things that are alike, a click each.
