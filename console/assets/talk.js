@@ -21,7 +21,7 @@ export default {
         <div v-if="!state.reachable && state.sentence" class="notice bad" role="status" data-testid="graph-sentence">{{ state.sentence }}</div>
         <ol class="chat-log" ref="log" tabindex="0" aria-live="polite" data-testid="log" @scroll="scrolled">
           <li v-if="!entries.length" class="chat-empty">Say what to do, such as “pick up the red box”. Or click a thing in the picture and say “pick up this one”; click a second place and say “put it here”.</li>
-          <li v-for="e in shown" :key="e.number" class="entry" :class="e.kind" :data-testid="'entry-' + e.kind" :data-number="e.number">
+          <li v-for="e in shown" :key="e.number" v-memo="[e.number]" class="entry" :class="e.kind" :data-testid="'entry-' + e.kind" :data-number="e.number">
             <span class="entry-who">{{ names[e.kind] ?? e.kind }}</span>
             <div class="entry-body">
               <details v-if="e.kind === 'call'"><summary>{{ e.text }}</summary><pre>{{ e.detail }}</pre></details>
@@ -101,7 +101,7 @@ export default {
     gone(event) { event.target.replaceWith(document.createTextNode("not kept any more; it is in the report")); },
     hear(entries, state) {
       const newest = this.entries.length ? this.entries[this.entries.length - 1].number : 0;
-      this.entries.push(...entries.filter((e) => e.number > newest));
+      this.entries.push(...entries.filter((e) => e.number > newest).map(Object.freeze));
       if (this.entries.length > MOST_SHOWN) this.entries.splice(0, this.entries.length - MOST_SHOWN);
       if (state) this.state = state;
       this.error = "";

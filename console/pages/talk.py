@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.responses import Response
-from nicegui import background_tasks, ui
+from nicegui import Client, background_tasks, ui
 from nicegui.events import GenericEventArguments
 
 from agent_node.events import OperatorAnswer
@@ -27,6 +28,8 @@ from tool_nodes.results import ToolError, invalid
 COMPONENT = Path(__file__).parents[1] / "assets" / "talk.js"
 _TOGETHER_S = 0.02
 """Changes within this time are sent together [s]; far below what is noticed."""
+_SHOWN_S = 3.0
+"""A page that has not shown what it was sent for so long is not waited for [s]."""
 _LOOK_S = 1.0
 """How often it is looked whether the robot can be reached [s]."""
 _HOST = socket.gethostname()[:60]
@@ -89,7 +92,7 @@ class TalkView(ui.element, component=COMPONENT):  # type: ignore[call-arg]
             loop.call_soon_threadsafe(self.changed.set)
 
         close = self._hub.listen(changed)
-        following = background_tasks.create(self._follow(), name="talk")
+        following = background_tasks.create(self._follow(ui.context.client), name="talk")
 
         def end() -> None:
             close()
@@ -97,21 +100,25 @@ class TalkView(ui.element, component=COMPONENT):  # type: ignore[call-arg]
 
         ui.context.client.on_delete(end)
 
-    async def _follow(self) -> None:
-        """Send what is new, as soon as it is."""
+    async def _follow(self, client: Client) -> None:
+        """Send what is new, as soon as it is and the page has shown what came before: a slow page gets more at once."""
+        await client.connected()
         while True:
             await self.changed.wait()
             self.changed.clear()
-            self._push()
+            with contextlib.suppress(
+                TimeoutError
+            ):  # it has lost its connection, and gets what was sent when it is back
+                await self._push()
             await asyncio.sleep(_TOGETHER_S)
 
-    def _push(self) -> None:
+    async def _push(self) -> None:
         entries, state = self._hub.entries(self._shown), self._state_now()
         if not entries and state == self._state:
             return
         self._shown = entries[-1].number if entries else self._shown
         self._state = state
-        self.run_method("hear", [asdict(entry) for entry in entries], state)
+        await self.run_method("hear", [asdict(entry) for entry in entries], state, timeout=_SHOWN_S)
 
     def _state_now(self) -> dict[str, Any]:
         hub, graph, question = self._hub, self._hub.robot.state(), self._hub.question
