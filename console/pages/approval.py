@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from nicegui import events, run, ui
@@ -15,6 +16,13 @@ from tool_nodes.motion.approval import MotionRequest
 
 LOOK_S = 0.1
 """How often a page looks whether another motion waits [s]: a tenth of a second is not noticed."""
+
+HOLD_S = 1.5
+"""How long the card of an answered motion stays [s]: what a double click hits next would else be the camera picture."""
+
+ARM_S = 0.6
+"""A card that has just appeared takes no approval for so long [s]: longer than a double click, which was meant for the
+motion before. The style sheet keeps the mouse off its buttons for the same time."""
 
 _KEY_STEP = 0.01
 """By how much an arrow key moves the point, as a share of the picture; with Shift ten times as far."""
@@ -51,6 +59,7 @@ class _Card:
         self._hub: Hub = page.hub
         self._shown: ApprovalCard | None = None
         self._operates = False
+        self._answered_s = self._appeared_s = 0.0
         self._pointing = False
         self._point = (0.5, 0.5)
         self._left: ui.label | None = None
@@ -58,13 +67,17 @@ class _Card:
 
     def look(self) -> None:
         """Draw anew what has changed since the last look."""
-        card, operates = self._approvals.card, self._page.seat.operates
+        card, operates, now_s = self._approvals.card, self._page.seat.operates, time.monotonic()
+        if card.answer:
+            self._answered_s = now_s
+        elif card.motion is None and now_s - self._answered_s < HOLD_S:
+            return
         if card is not self._shown or operates is not self._operates:
             self._operates = operates
             before = None if self._shown is None else self._shown.motion
             self._shown = card
             if before is None or card.motion is None or before.request.hash != card.motion.request.hash:
-                self._pointing = False
+                self._pointing, self._appeared_s = False, now_s
             self._draw(card)
         if self._left is not None:
             self._left.set_text(f"{self._approvals.left_s():.0f} s left")
@@ -170,6 +183,8 @@ class _Card:
 
     async def _answer(self, request: MotionRequest, approve: bool, reason: str) -> str:
         """Answer the motion that this card shows."""
+        if approve and time.monotonic() - self._appeared_s < ARM_S:
+            return "This motion has just appeared; look at it first."
         refusal = await run.io_bound(self._approvals.answer, self._page.seat.name, request.hash, approve, reason)
         with self._place:  # the button that was pressed may be gone
             if refusal:

@@ -48,7 +48,9 @@ def card(page: Any, other_than: str = "") -> str:
         title = found.get_attribute("title") if found.count() else ""
         return title if title and title != other_than else ""
 
-    return str(until(read))
+    found_hash = str(until(read))
+    time.sleep(0.8)  # until a card that has just appeared takes an answer
+    return found_hash
 
 
 def save(page: Any, name: str) -> None:
