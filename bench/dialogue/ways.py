@@ -17,6 +17,7 @@ from bench.dialogue.conversation import TalkedTo
 from sim.station import Station
 from tool_nodes import plain_json
 from tool_nodes.files import read_file
+from tool_nodes.results import ToolError
 
 if TYPE_CHECKING:
     from agent_node.ros.operator import Operator
@@ -56,7 +57,10 @@ class InProcess:
 
     def say(self, words: str) -> Told:
         """See `Speaker`."""
-        turn = self._robot.dialogue.say(words)
+        try:
+            turn = self._robot.dialogue.say(words)
+        except ToolError as error:  # a command that cannot begin; a client is told so
+            return Told(error.message, error.code, ())
         return Told(turn.answer, turn.error_code or "", tuple(episode.task for episode in turn.episodes))
 
 
