@@ -152,6 +152,7 @@ class SpokenTrials:
             file.unlink()
         self._link.call(ResetSimulation, "/reset_simulation", ResetSimulation.Request())
         set_seed(self._link, "motion", self._seed)  # it holds nothing then
+        time.sleep(WATCH_S)  # the newest picture is one of this world then
 
     def operator(self, ask: Ask = nobody, listener: Listener = ignore) -> Operator:
         """Somebody new, in a session of their own."""
