@@ -20,7 +20,7 @@ from toolhand_interfaces.msg import ToolStatus
 
 from agent_node.conversation_settings import TURN_BUDGET
 from agent_node.dialogue.acts import FollowUp
-from agent_node.dialogue.clauses import parses
+from agent_node.dialogue.clauses import parse_problem
 from agent_node.dialogue.conversing import say_and_ask
 from agent_node.dialogue.dialogue import Dialogue
 from agent_node.dialogue.memory import OperatorMemory, RobotMemory
@@ -257,7 +257,7 @@ class CommandNode(Node):
             operator,
             tell=lambda line: self._now.tell(line),
             stopped=lambda: self._now.stopped(),
-            check=lambda sentence: parses(sentence) if self._now.mode == SCRIPTED else None,
+            check=lambda sentence: parse_problem(sentence) if self._now.mode == SCRIPTED else None,
             kept=kept,
             protocol=self._setup.protocol,
         )

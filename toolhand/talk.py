@@ -13,7 +13,7 @@ from agent_node.console.narration import Narrator
 from agent_node.console.options import Unprefixed
 from agent_node.console.terminal import Interrupt, plain, tell
 from agent_node.dialogue.acts import Deed, FollowUp, Refused
-from agent_node.dialogue.clauses import parses
+from agent_node.dialogue.clauses import parse_problem
 from agent_node.dialogue.dialogue import Dialogue, DialogueTurn
 from agent_node.dialogue.memory import ANSWER_WITHIN_S, OperatorMemory, RobotMemory
 from agent_node.dialogue.memory_file import FOLDER, MemoryFile
@@ -126,7 +126,7 @@ class _Talk:
             operator,
             tell=lambda line: narrator.line(plain(line)),
             stopped=lambda: self._session.interrupt.is_hit(),
-            check=parses if command.policy == "scripted" else lambda text: None,
+            check=parse_problem if command.policy == "scripted" else lambda text: None,
             kept=kept,
             protocol=self._session.protocol,
         )

@@ -180,13 +180,13 @@ def about(question: OpenQuestion, index: int) -> str:
         for words, named in ways
         for each in (_named(question, plain, words), f"pick up {named}" * (picks and bool(named)))
     ]
-    commands = [each for each in commands if each and parses(each) is None]
+    commands = [each for each in commands if each and parses(each)]
     commands = [each for each in commands if _picks(each) or not _picks(question.command)]
     return commands[0] if commands else ""
 
 
 def _picks(command: str) -> bool:
-    return parses(command) is None and parse_command(command).action == "pick"
+    return parses(command) and parse_command(command).action == "pick"
 
 
 def _named(question: OpenQuestion, plain: str, words: str) -> str:

@@ -13,7 +13,7 @@ from agent_node.policies.scripted.reading import OBJECT, PLACE, REFERENCE
 from agent_node.policies.scripted.verbs import PRONOUNS, VERBS
 from tool_nodes.language.traced import Token, origin, spoken_words
 from tool_nodes.language.words import DETERMINERS, tokenize
-from tool_nodes.results import ToolError
+from tool_nodes.results import ErrorCode, ToolError
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,24 @@ class SpokenClause:
     said: str
 
 
-@functools.lru_cache(maxsize=256)
-def parses(text: str) -> ToolError | None:
+def parse_problem(text: str) -> ToolError | None:
     """Why the scripted policy cannot read a text as one command; None where it can."""
+    problem = _problem(text)
+    return None if problem is None else ToolError(*problem)
+
+
+def parses(text: str) -> bool:
+    """Whether the scripted policy can read a text as one command."""
+    return _problem(text) is None
+
+
+@functools.lru_cache(maxsize=256)
+def _problem(text: str) -> tuple[ErrorCode, str, str] | None:
+    """Code, message and hint: an error that is kept would keep, by its traceback, the robot of whoever said it."""
     try:
         parse_command(text)
     except ToolError as error:
-        return error
+        return error.code, error.message, error.hint
     return None
 
 
@@ -107,7 +118,7 @@ def join_deeds(parts: Sequence[tuple[str, bool]]) -> list[str]:
     for said, deed in parts:
         if deed and joined and joined[-1][1]:
             both = f"{joined[-1][0]} and {said}"
-            if parses(both) is None and _speaks_of_it(said):
+            if parses(both) and _speaks_of_it(said):
                 joined[-1] = (both, True)
                 continue
         joined.append((said, deed))
@@ -128,9 +139,9 @@ def carry_verb_on(said: str) -> list[str]:
             continue
         first, second = clause_of(said, tokens[:i]).said, clause_of(said, tokens[i + 1 :]).said
         verb = clause_of(said, tokens[:1]).said
-        if parses(first) is None and _places(first):
+        if parses(first) and _places(first):
             rest = carry_verb_on(f"{verb} {second}")
-            if all(parses(part) is None for part in rest):
+            if all(parses(part) for part in rest):
                 return [first, *rest]
     return [said]
 
@@ -153,16 +164,16 @@ def corrected(text: str, tokens: Sequence[Token]) -> str | tuple[str, ...] | Non
     before, after = clause_of(text, tokens[:at]).said, clause_of(text, tokens[end:])
     if corrected_again := corrected(before, tokenize(before)):
         before = corrected_again if isinstance(corrected_again, str) else before
-    if after.tokens[0] in VERBS and VERBS[after.tokens[0]][0] == after.tokens[0] and parses(after.said) is None:
+    if after.tokens[0] in VERBS and VERBS[after.tokens[0]][0] == after.tokens[0] and parses(after.said):
         return after.said
-    if parses(before) is not None:
+    if not parses(before):
         return None
     command = parse_command(before)
     words = [str(token) for token in after.tokens if token[0] not in ",.?!"]
     if is_thing(" ".join(words)):
         meant = [_with(command, OBJECT, after.said)]
         meant += [_with(command, REFERENCE, after.said)] if len(command.references) == 1 else []
-        meant = [each for each in meant if each and parses(each) is None]
+        meant = [each for each in meant if each and parses(each)]
         return tuple(meant) if len(meant) > 1 else meant[0] if meant else None
     return (with_place(before, after.said) or None) if is_place(words) else None
 
@@ -225,12 +236,12 @@ def _closed(text: str) -> str:
 
 def with_thing(text: str, words: str) -> str:
     """A command with another thing; empty where the command names none, or cannot be read."""
-    return "" if parses(text) is not None else _with(parse_command(text), OBJECT, words)
+    return "" if not parses(text) else _with(parse_command(text), OBJECT, words)
 
 
 def with_reference(text: str, plain: str, words: str) -> str:
     """A command in which the reference that a phrase names is called by other words; empty where that is not one."""
-    if parses(text) is not None:
+    if not parses(text):
         return ""
     command = parse_command(text)
     if len(command.references) == 1:
@@ -245,9 +256,9 @@ def with_reference(text: str, plain: str, words: str) -> str:
 
 def with_place(text: str, words: str) -> str:
     """A command that places, at another place; empty where it does not place, or cannot be read with that."""
-    if parses(text) is not None:
+    if not parses(text):
         return ""
     command = parse_command(text)
     kept = [said for role, said in command.reading if role not in (PLACE, REFERENCE)]
     again = f"{_closed(' '.join(kept))} {words}"
-    return again if command.action == "place" and parses(again) is None else ""
+    return again if command.action == "place" and parses(again) else ""

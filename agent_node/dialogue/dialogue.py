@@ -22,7 +22,7 @@ from agent_node.dialogue.acts import (
     SmallTalk,
 )
 from agent_node.dialogue.answering import answered
-from agent_node.dialogue.clauses import parses
+from agent_node.dialogue.clauses import parse_problem, parses
 from agent_node.dialogue.doing import CarryOut, Check, Doer, TurnSoFar, no_plan
 from agent_node.dialogue.follow_ups import WHERE_IT_WAS
 from agent_node.dialogue.learning import without_point
@@ -88,7 +88,7 @@ class Dialogue:
         *,
         tell: Callable[[str], None] = lambda line: None,
         stopped: Callable[[], bool] = lambda: False,
-        check: Check = parses,
+        check: Check = parse_problem,
         kept: Sequence[MemoryFile] = (),
         protocol: Protocol | None = None,
         clock: Callable[[], float] = time.time,
@@ -270,7 +270,7 @@ class Dialogue:
         text = WHERE_IT_WAS.sub("on the table", self._doer.seen(acts[0].text))
         text = text if self._check(text) is None else resolved(text, "thing")
         problem = self._check(text)
-        if problem is not None or parses(text) is not None:
+        if problem is not None or not parses(text):
             return problem, ""
         command = parse_command(text)
         if command.target is not None and held and held != "thing" and without_point(command.target.plain) != held:
@@ -383,7 +383,7 @@ def _only_answers(act: Act, words: str) -> bool:
     """Whether an utterance means something only as an answer."""
     if isinstance(act, FollowUp):
         return act.kind in ("choice", "other_one", "yes_to_it", "no_to_it", "neither", "any_one")
-    return isinstance(act, Deed) and parses(words) is not None and len(words.split()) <= _SHORT_ANSWER
+    return isinstance(act, Deed) and not parses(words) and len(words.split()) <= _SHORT_ANSWER
 
 
 _SHORT_ANSWER = 5

@@ -208,7 +208,7 @@ class Doer:
         if act.name != "open_gripper" and not (act.thing or self._last_thing()):
             return False
         text = resolved(said, self._last_thing(), held is not None)
-        return self._check(text) is None and parses(text) is None
+        return self._check(text) is None and parses(text)
 
     def _fixed(self, said: str, policy: Policy, turn: TurnSoFar) -> None:
         """Have a fixed policy carry out a question or a skill."""
@@ -278,7 +278,7 @@ class Doer:
         the operator has to be asked, and that moves nothing.
         """
         robot = self._robot
-        if robot.over_table and parses(text) is None and (robot.held is not None or self._is_clear(text, turn)):
+        if robot.over_table and parses(text) and (robot.held is not None or self._is_clear(text, turn)):
             self._go_home(turn)
         episode = self._run(text, None, robot.text())
         turn.episodes.append(episode)
@@ -310,11 +310,11 @@ class Doer:
         words = said.strip().rstrip(".!").lower()
         while words.split(" ", 1)[0].rstrip(",") in (*joints()["leads"], "no", "nope"):
             words = words.partition(" ")[2]
-        if not (self._robot.held or self._operator.last_thing) or parses(said) is None:
+        if not (self._robot.held or self._operator.last_thing) or parses(said):
             return said
         start = _A_BIT.sub("", words).split()
         put = f"put it {words}"
-        return put if is_place([*start, ""]) and parses(put) is None else said
+        return put if is_place([*start, ""]) and parses(put) else said
 
     def _spot_in(self, text: str) -> Spot | None:
         """Where the thing stood that a command puts back: the newest spot that it names by its point."""

@@ -51,7 +51,7 @@ class FollowUps:
         after = None if deed is None or deed.after is None else deed.after.point
         point = after or (seen[0] if len(seen) == 1 else None)
         pointed = "" if point is None else f"{thing} at {at_point(point)}"
-        return pointed if pointed and parses(f"pick up the {pointed}") is None else thing
+        return pointed if pointed and parses(f"pick up the {pointed}") else thing
 
     def placed_where(self, text: str) -> str:
         """A command with the spot in the place of "where the bowl was"; the same where it says no such thing.
@@ -136,7 +136,7 @@ class FollowUps:
     def _last_placed(self, words: str) -> Command:
         """The last command, where it puts one thing to one other. Raises ToolError NOT_UNDERSTOOD elsewhere."""
         last = self._last_said(words)
-        command = parse_command(last) if parses(last) is None else None
+        command = parse_command(last) if parses(last) else None
         if command is None or command.target is None or command.action != "place":
             raise ToolError(
                 ErrorCode.NOT_UNDERSTOOD,

@@ -73,7 +73,7 @@ def learn(robot: RobotMemory, said: str, episode: Episode, now_s: float, undone:
 
 def note_failure(robot: RobotMemory, said: str, code: str, now_s: float) -> None:
     """Note that a command has come to nothing, so that the robot can say why; what it holds it still holds."""
-    picks = parses(said) is None and parse_command(said).action == "pick"
+    picks = parses(said) and parse_command(said).action == "pick"
     robot.note(
         DoneDeed(said, "pick" if picks else "place", named_thing(said), success=False, error_code=code, time_s=now_s)
     )
@@ -81,7 +81,7 @@ def note_failure(robot: RobotMemory, said: str, code: str, now_s: float) -> None
 
 def named_thing(said: str) -> str:
     """The plain name of the thing that a command is about, e.g. "lemon"; empty where it names none."""
-    if parses(said) is not None:
+    if not parses(said):
         return ""
     command = parse_command(said)
     thing = command.target or command.held_as

@@ -53,18 +53,18 @@ def resolved(text: str, thing: str, holds: bool = False) -> str:
     """
     if not thing:
         return text
-    if parses(text) is None:
+    if parses(text):
         command = parse_command(text)
         needs = command.action == "place" and command.target is None and command.held_as is None and not holds
         if not needs or command.relation == "anywhere":
             return text
     named = _without_pronoun(text, thing)
-    return named if named != text and parses(named) is None else text
+    return named if named != text and parses(named) else text
 
 
 def named_again(text: str, thing: str) -> str:
     """A command that is to be said again, with the plain name of its thing in the place of "it"."""
-    return resolved(text, thing) if parses(text) is None else text
+    return resolved(text, thing) if parses(text) else text
 
 
 def _without_pronoun(text: str, thing: str) -> str:

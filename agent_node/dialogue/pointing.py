@@ -150,7 +150,7 @@ def _in_a_noun(word: str) -> bool:
 
 def _named(text: str, point: tuple[float, float]) -> str:
     """A command to pick something up, with the point at its thing; empty for other sentences."""
-    if parses(text) is not None:
+    if not parses(text):
         return ""
     command = parse_command(text)
     if command.action != "pick" or command.target is None or command.target.point is not None:

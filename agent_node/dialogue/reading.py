@@ -54,7 +54,7 @@ def read(text: str) -> list[Read]:
     if len(plain) > MAX_COMMAND:
         sentence = f"A command may have at most {MAX_COMMAND:,} characters, got {len(plain):,}."
         return [Read(Refused(ErrorCode.NOT_UNDERSTOOD, sentence), "")]
-    if POINTED.search(plain) and parses(plain) is None:
+    if POINTED.search(plain) and parses(plain):
         return [Read(Deed(plain), plain)]  # a single command as plans and undoing make it
     tokens = tokenize(plain)
     words = words_only(tokens)
@@ -66,7 +66,7 @@ def read(text: str) -> list[Read]:
         several = _several_placings(plain, tokens) if whole is None or _may_be_several(whole) else []
         if len(several) > 1:
             return several
-    if (whole is None or isinstance(whole, QuestionAct) or _says_no_verb(whole)) and parses(plain) is None:
+    if (whole is None or isinstance(whole, QuestionAct) or _says_no_verb(whole)) and parses(plain):
         # "Can you pick up the can?" asks politely; "the can behind the box, please" may say which can or where to.
         if isinstance(whole, GroupAct) and parse_command(plain).action == "pick":
             whole = replace(whole, things=(*whole.things, "which"))
@@ -123,7 +123,7 @@ def _placing(clause: SpokenClause) -> Read | None:
     act = read_clause(clause)
     if act is not None and _says_no_verb(act):
         return Read(act, clause.said)
-    bare = act is None and parses(clause.said) is None and parse_command(clause.said).action == "place"
+    bare = act is None and parses(clause.said) and parse_command(clause.said).action == "place"
     return Read(Deed(clause.said), clause.said) if bare else None
 
 
@@ -140,7 +140,7 @@ def _unanswered(plain: str, tokens: Sequence[Token]) -> Read | None:
     first, after = tokens[0], tokens[1] if len(tokens) > 1 else ""
     asks = first in ("what", "where", "which", "who", "whose", "why", "how", "when") and after not in ("about", "if")
     asks = asks or (first in ("is", "are", "was", "were", "did", "does", "has") and len(tokens) > 2)
-    if not asks or parses(plain) is None:
+    if not asks or parses(plain):
         return None
     sentence = f'I have no answer to "{plain.rstrip(" ?.!")[:_QUOTED]}". {QUESTIONS_ANSWERED}'
     return Read(Refused(ErrorCode.NOT_UNDERSTOOD, sentence), plain)
@@ -166,14 +166,14 @@ def _read_or_deed(clause: SpokenClause, later: bool) -> Read:
 def _asks(part: Read, clause: SpokenClause) -> bool:
     """Whether a clause asks for something by itself, with a verb or by a wording of a table."""
     first = clause.tokens[0] if clause.tokens else ""
-    asks = not isinstance(part.act, Deed) or parses(part.said) is None
+    asks = not isinstance(part.act, Deed) or parses(part.said)
     orders = first not in FUNCTION_WORDS and clause.tokens[1:2] and clause.tokens[1] in DETERMINERS
     return bool(asks or orders or first in VERBS or first in joints()["begins a question"])
 
 
 def _carried_on(part: Read) -> list[Read]:
     """ "Put the lemon in the bowl and the pear in the bin" as two deeds; others as they are."""
-    if not isinstance(part.act, Deed) or parses(part.said) is None:
+    if not isinstance(part.act, Deed) or parses(part.said):
         return [part]
     return [Read(Deed(said), said) for said in carry_verb_on(part.said)]
 

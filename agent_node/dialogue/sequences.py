@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 from agent_node.dialogue.acts import GroupAct
-from agent_node.dialogue.clauses import parses
 from agent_node.dialogue.looking import FREE_TABLE
 from agent_node.dialogue.memory import POINTED, at_point
 from agent_node.dialogue.sorting import FindThings, check_sorted, sorting
@@ -231,11 +230,7 @@ def _references(place: str) -> list[str]:
     Raises:
         ToolError: As the grammar refuses the place.
     """
-    text = f"put it {place}"
-    problem = parses(text)
-    if problem is not None:
-        raise problem
-    return list(dict.fromkeys(reference.text for reference in parse_command(text).references))
+    return list(dict.fromkeys(reference.text for reference in parse_command(f"put it {place}").references))
 
 
 def _inside(place: str, name: str) -> list[str]:
