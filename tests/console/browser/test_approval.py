@@ -161,7 +161,7 @@ def test_an_observer_sees_the_motion_and_has_no_button(fresh: Served, open_page:
     assert observer.evaluate("document.documentElement.scrollWidth") <= 360
     save(observer, "approval_360")
     operator.get_by_test_id("approval-slider").locator("[tabindex]").first.focus()
-    operator.keyboard.press("End")
+    operator.keyboard.press("ArrowRight")
     until(lambda: "step 2" in operator.get_by_test_id("approval-where").inner_text() or None)
     click(operator, "approval-approve")
     until(lambda: fresh.asked("ran"))
