@@ -60,7 +60,7 @@ class ClickRecord:
         share: Share of the mask that shows it.
         asked: The robot asked instead.
         error_code: Code of what ended the command before it would have moved.
-        answer: What it said.
+        answer: Answer of the robot.
     """
 
     seed: int

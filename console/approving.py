@@ -182,7 +182,7 @@ class MotionTimeline:
         request: The motion.
 
     Attributes:
-        duration_s: Of all legs together [s].
+        duration_s: Duration of all legs together [s].
     """
 
     def __init__(self, request: MotionRequest) -> None:

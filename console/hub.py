@@ -54,8 +54,8 @@ class TranscriptEntry:
         number: From 1, in order, without gaps.
         kind: "said", "told", "command", "thought", "call", "result", "picture", "note", "refusal", "question",
             "answer", "ended" or "page", which is a sentence of the console itself.
-        text: What is shown: always text, never markup.
-        detail: What is shown when the entry is unfolded, e.g. the arguments of a call; empty for none.
+        text: Line as it is shown: always text, never markup.
+        detail: Text shown when the entry is unfolded, e.g. the arguments of a call; empty for none.
         code: Code of the error; empty for none.
         at_s: When it was noted, seconds since the epoch.
         run_dirs: Folders of the reports of what has ended.

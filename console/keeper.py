@@ -41,7 +41,7 @@ class _Child:
     """One process, in a session of its own: Ctrl-C is for the command, which ends it.
 
     Args:
-        name: What it is, as a sentence begins.
+        name: Its name, as a sentence begins.
         module: Module that is run.
         settings: Handed over through its input, which ends with this process.
     """

@@ -36,7 +36,7 @@ class Login:
     """Knows the token and makes and checks cookies.
 
     Args:
-        token: What a browser has to give; empty where none is asked for.
+        token: Token that a browser has to give; empty where none is asked for.
         secure: Cookies are for TLS only.
         clock: Wall-clock time, which goes on over restarts [s].
     """

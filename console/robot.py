@@ -29,7 +29,7 @@ class GraphState:
 
     Attributes:
         reachable: The agent's node is there.
-        sentence: What is missing, and what to do; empty where nothing is.
+        sentence: Missing part, and what to do; empty where nothing is.
     """
 
     reachable: bool
@@ -43,7 +43,7 @@ class SpokenWords:
     Attributes:
         text: The sentence.
         session: Name of the dialogue that it goes on with.
-        pointed: What was pointed at while it was said, in order.
+        pointed: Points given while it was said, in order.
     """
 
     text: str

@@ -116,7 +116,7 @@ class RobotScene:
         approvals: Has the motion that waits.
 
     Attributes:
-        secret: What `SECRET_HEADER` has to hold.
+        secret: Value that `SECRET_HEADER` has to have.
     """
 
     def __init__(self, robot: Robot, approvals: Approvals) -> None:

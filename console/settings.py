@@ -47,7 +47,7 @@ class ConsoleSettings:
         login: Token that a browser has to give once; empty on loopback only.
         certificate: Certificate file of TLS; None without TLS, on loopback only.
         key: Key file of TLS.
-        secret: What the two processes of a console know and nobody else, in hexadecimal; made by chance.
+        secret: Secret of the two processes of a console, in hexadecimal; made by chance.
     """
 
     host: str = "127.0.0.1"

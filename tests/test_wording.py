@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("tool_nodes", "sim", "agent_node", "training", "bench", "toolhand", "ros2_ws/src/rclpy_zenoh/rclpy_zenoh")
+OURS = ("tool_nodes", "sim", "agent_node", "training", "bench", "console", "toolhand")
+ROOMS = (*OURS, "ros2_ws/src/rclpy_zenoh/rclpy_zenoh")
 FRAGMENT = re.compile(r"    ([\w*, ]+): (?:Of|As|Whose|What)\b")
 """The line of an argument or attribute whose description leans on its name."""
 

@@ -39,7 +39,7 @@ def report_of(run: str, runs_dir: Path) -> Path:
     """The report of a run.
 
     Args:
-        run, runs_dir: As for `open_run`.
+        run, runs_dir: Run and folder of runs, see `open_run`.
 
     Raises:
         ToolError: INVALID_ARGUMENT where there is no such run, or it has no report.

@@ -58,7 +58,7 @@ def bound(text: str, pointed: Sequence[PointedPoint]) -> str:
 
     Args:
         text: Sentence of the operator.
-        pointed: What was pointed at while it was said, in order.
+        pointed: Points given while it was said, in order.
 
     Raises:
         ToolError: AMBIGUOUS with one question where words and points are not as many; INVALID_ARGUMENT for too many

@@ -35,8 +35,8 @@ class Compared:
         seed: Seed of the conversation.
         kind: Kind of utterance.
         words: Utterance of the operator.
-        here: What came of it in process.
-        there: What came of it the other way.
+        here: Outcome in process.
+        there: Outcome the other way.
         apart_m: How far apart the thing stands afterwards that stands worst [m].
     """
 

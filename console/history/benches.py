@@ -76,7 +76,7 @@ class BenchSummary:
 
     Attributes:
         file: Its name.
-        problem: What is wrong with it, one sentence; all else is empty then.
+        problem: Fault of the file, one sentence; all else is empty then.
         bench, arguments, began, version, wall_s, exit_status, machine, out: Fields of `BenchResult`.
         rates: Rows of all tables.
         failures: Number of failures that the document names.

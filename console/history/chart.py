@@ -26,7 +26,7 @@ def chart(title: str, curves: Sequence[tuple[str, CurvePoints]], counter: str) -
     """Some curves over one counter.
 
     Args:
-        title: What is drawn, for readers of the screen.
+        title: Name of the drawing, for readers of the screen.
         curves: (name, finite points) each; those without points are left out.
         counter: Name of the x axis.
 

@@ -39,7 +39,7 @@ class TurnCall:
 
     Attributes:
         name: Name of the tool.
-        arguments: As they were written: a mapping, unless the policy wrote something else.
+        arguments: Arguments as they were written: a mapping, unless the policy wrote something else.
         result: Text of the result, or of the refusal; empty where the recording ends before.
         code: Error code; empty where there is none.
     """
@@ -78,7 +78,7 @@ class AlignedTurns:
 
     Attributes:
         left, right: A turn of each run.
-        difference: What differs, one sentence; empty where nothing does.
+        difference: Difference, one sentence; empty where nothing does.
     """
 
     left: RunTurn | None
@@ -94,7 +94,7 @@ class Comparison:
         first_difference: One sentence; what is the same where nothing differs.
         same: Nothing differs.
         rows: At most MOST_TURNS turns of each.
-        problems: What is wrong with the recordings.
+        problems: Faults of the recordings.
     """
 
     first_difference: str

@@ -67,7 +67,7 @@ class TrainingLog:
         counter: Name of the number that curves are drawn over.
         curves: By name.
         rows: Number of lines that were read.
-        problem: What is wrong with the log, one sentence; empty where nothing is.
+        problem: Fault of the log, one sentence; empty where nothing is.
     """
 
     counter: str

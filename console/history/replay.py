@@ -109,7 +109,7 @@ class RunReplay:
         path: The run.mcap, or the folder that has one.
 
     Attributes:
-        problem: What is wrong with the file, one sentence; empty where it is whole.
+        problem: Fault of the file, one sentence; empty where it is whole.
         pictures: In the order of their times.
         begin_s, end_s: First and last time [s].
 

@@ -58,7 +58,7 @@ class RolloutEntry:
         terms: The reward's terms.
         done: The simulator found everything that was asked for.
         ended: Error code; empty where it ended with an answer.
-        answer: What the policy answered.
+        answer: Answer of the policy.
         turns, calls: How many there were.
         messages: The whole conversation.
     """
@@ -82,7 +82,7 @@ class RolloutGroup:
     Attributes:
         name: Name of its file without the suffix, e.g. "00012".
         rollouts: In order.
-        problem: What cannot be read of it, one sentence; empty where all could.
+        problem: Part that cannot be read, one sentence; empty where all could.
     """
 
     name: str

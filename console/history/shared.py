@@ -25,7 +25,7 @@ class SharedHistory:
 
     Attributes:
         settings: Settings of the console.
-        runs, benches: What its folders hold.
+        runs, benches: Contents of its folders.
         rerun: The run that is carried out again.
     """
 

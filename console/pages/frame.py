@@ -53,7 +53,7 @@ def page_frame(title: str, page: PageContext, host: str) -> Iterator[None]:
 
     Args:
         title: Name of the page, as in the table of routes.
-        page: What the page is built from.
+        page: Settings, state and seat of the page.
         host: Header Host of the request, which the guard has checked.
     """
     ui.page_title(f"{title} - Toolhand")

@@ -39,7 +39,7 @@ def talk_page(page: PageContext) -> None:
     """Fill the page.
 
     Args:
-        page: What the page is built from.
+        page: Settings, state and seat of the page.
     """
     view = TalkView(page)
     with view:
@@ -69,7 +69,7 @@ class TalkView(ui.element, component=COMPONENT):  # type: ignore[call-arg]
     """The conversation of one page, which follows the hub.
 
     Args:
-        page: What the page is built from.
+        page: Settings, state and seat of the page.
 
     Attributes:
         changed: Is set, in the page's loop, when there may be something new.

@@ -41,7 +41,7 @@ def request_message(request: MotionRequest, plan_id: str, deadline_s: float, hea
     """A toolhand_interfaces/msg/MotionRequest without its proof.
 
     Args:
-        request: What is asked.
+        request: Motion that waits for an answer.
         plan_id: Plan of the goal that asks.
         deadline_s: Time until the question is withdrawn [s].
         header: Time of the question, and the frame of the end pose.

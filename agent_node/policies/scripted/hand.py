@@ -88,7 +88,7 @@ def left_in_hand(wrong: bool, lost: bool, named: bool, name: str) -> str:
         wrong: It is another thing than was meant.
         lost: It has slipped out.
         named: It is known what it is.
-        name: What it is called.
+        name: Its name in answers.
     """
     if wrong:
         return f"the gripper still holds what it lifted ({TO_EMPTY_IT})"
