@@ -18,7 +18,8 @@ LOOK_S = 0.1
 """How often a page looks whether another motion waits [s]: a tenth of a second is not noticed."""
 
 HOLD_S = 1.5
-"""How long the card of an answered motion stays [s]: what a double click hits next would else be the camera picture."""
+"""How long the card of a motion stays that does not wait any more [s]: the second click of a double click would
+else hit the camera picture, which moves to its place."""
 
 ARM_S = 0.6
 """A card that has just appeared takes no approval for so long [s]: longer than a double click, which was meant for the
@@ -59,7 +60,7 @@ class _Card:
         self._hub: Hub = page.hub
         self._shown: ApprovalCard | None = None
         self._operates = False
-        self._answered_s = self._appeared_s = 0.0
+        self._gone_s = self._appeared_s = 0.0
         self._pointing = False
         self._point = (0.5, 0.5)
         self._left: ui.label | None = None
@@ -68,10 +69,11 @@ class _Card:
     def look(self) -> None:
         """Draw anew what has changed since the last look."""
         card, operates, now_s = self._approvals.card, self._page.seat.operates, time.monotonic()
-        if card.answer:
-            self._answered_s = now_s
-        elif card.motion is None and now_s - self._answered_s < HOLD_S:
-            return
+        if card.motion is None and self._shown is not None and self._shown.motion is not None:
+            self._gone_s = self._gone_s or now_s
+            if now_s - self._gone_s < HOLD_S:
+                return
+        self._gone_s = 0.0
         if card is not self._shown or operates is not self._operates:
             self._operates = operates
             before = None if self._shown is None else self._shown.motion
