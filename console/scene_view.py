@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hmac
+import importlib
 import io
 import secrets
 import threading
@@ -88,8 +89,7 @@ def _asked_for(secret: str) -> Iterator[None]:
 
     viser 1.1 has neither a list of origins nor a hook for requests, so that its call of `serve` gets one here.
     """
-    import websockets.asyncio.server as module
-
+    module: Any = importlib.import_module("websockets.asyncio.server")
     serve = module.serve
 
     def guarded(*args: Any, process_request: Any = None, **options: Any) -> Any:
@@ -101,11 +101,11 @@ def _asked_for(secret: str) -> Iterator[None]:
 
         return serve(*args, process_request=first, **options)
 
-    module.serve = guarded  # type: ignore[assignment, misc]
+    module.serve = guarded
     try:
         yield
     finally:
-        module.serve = serve  # type: ignore[misc]
+        module.serve = serve
 
 
 class RobotScene:

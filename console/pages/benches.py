@@ -10,6 +10,7 @@ from console.history.benches import MOST_FAILURES, BenchSummary, compared, galle
 from console.history.shared import SharedHistory, history_of
 from console.pages import parts
 from console.pages.frame import PageContext
+from console.pages.routes import address
 from tool_nodes.results import ToolError
 
 COLUMNS = 4
@@ -71,7 +72,7 @@ def _compare(results: Sequence[BenchSummary]) -> None:
 
 
 def _of(result: BenchSummary) -> str:
-    return parts.address("/benchmarks", result.file)
+    return address("/benchmarks", result.file)
 
 
 def bench_page(page: PageContext) -> None:
@@ -131,7 +132,7 @@ def _draw_gallery(history: SharedHistory, result: BenchSummary, first: int) -> N
         for path in found[first : first + _MOST_PICTURES]:
             with ui.element("figure"):
                 picture = ui.element("img")
-                source = parts.address("/history/benches", result.file, "pictures", path.name)
+                source = address("/history/benches", result.file, "pictures", path.name)
                 picture.props.update({"src": source, "alt": path.name[:100], "loading": "lazy"})
                 parts.words(path.stem[:100], "muted", "figcaption")
     parts.pages(_of(result), first, _MOST_PICTURES, len(found))

@@ -9,6 +9,7 @@ from console.history.replay import as_json
 from console.history.shared import history_of
 from console.pages import parts
 from console.pages.frame import PageContext
+from console.pages.routes import address
 
 MOST_SHOWN = 100
 """Turns that are drawn: four times a usual budget."""
@@ -42,7 +43,7 @@ def _draw(found: Comparison, one: str, other: str) -> None:
     with ui.element("ol").classes("turns").props('data-testid="turns"'):
         with ui.element("li").classes("turn-pair heads"):
             for label, name in (("A", one), ("B", other)):
-                parts.link(f"{label}: {name}", parts.address("/runs", name))
+                parts.link(f"{label}: {name}", address("/runs", name))
         for row in found.rows[:MOST_SHOWN]:
             _pair(row)
     if len(found.rows) > MOST_SHOWN:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
-from urllib.parse import quote, urlencode
 
 from nicegui import run, ui
 
 from console.pages.frame import PageContext
+from console.pages.routes import address
 from tool_nodes.results import ToolError
 
 Found = TypeVar("Found")
@@ -29,13 +29,6 @@ def asked(name: str) -> str:
 def asked_all(name: str) -> list[str]:
     """All values of a parameter of the page's address."""
     return [value[:2000] for value in ui.context.client.request.query_params.getlist(name)][:20]
-
-
-def address(path: str, *parts: str, **query: str) -> str:
-    """An address of this console: names in it are quoted, and empty parameters left out."""
-    named = "/".join([path, *(quote(part, safe="") for part in parts)])
-    kept = {name: value for name, value in query.items() if value}
-    return f"{named}?{urlencode(kept)}" if kept else named
 
 
 def say(text: str, kind: str = "", testid: str = "") -> ui.label:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import quote, urlencode
 
 
 @dataclass(frozen=True)
@@ -33,3 +34,10 @@ ROUTES = (
     Route("/training/rollouts", "Training", "console.pages.training:rollouts_page", listed=False),
 )
 """The pages in the order of the header."""
+
+
+def address(path: str, *parts: str, **query: str) -> str:
+    """An address of this console: names in it are quoted, and empty parameters left out."""
+    named = "/".join([path, *(quote(part, safe="") for part in parts)])
+    kept = {name: value for name, value in query.items() if value}
+    return f"{named}?{urlencode(kept)}" if kept else named

@@ -17,6 +17,7 @@ from console.history.shared import SharedHistory, history_of
 from console.history_routes import REPORT_FILE
 from console.pages import parts
 from console.pages.frame import PageContext
+from console.pages.routes import address
 from tool_nodes.results import ToolError
 
 STEPS_OF_A_PAGE = 100
@@ -226,7 +227,7 @@ class _Run:
         self._no_picture.set_visibility(bool(problem))
         self._no_picture.set_text(problem)
         if not problem and moment.picture is not None:
-            self._picture.props["src"] = parts.address("/history/runs", self._name, "pictures", str(moment.picture))
+            self._picture.props["src"] = address("/history/runs", self._name, "pictures", str(moment.picture))
 
     def _draw_report(self) -> None:
         with ui.element("details").classes("panel"):
@@ -238,7 +239,7 @@ class _Run:
             frame.props.update(
                 {"sandbox": "", "title": "Report of the run", "loading": "lazy", "data-testid": "report"}
             )
-            frame.props["src"] = parts.address("/history/runs", self._name, "report")
+            frame.props["src"] = address("/history/runs", self._name, "report")
 
 
 def _degrees(at: float) -> str:

@@ -9,6 +9,7 @@ from console.history.runs import PAGE_RUNS, RunPage, RunSearch, end_of
 from console.history.shared import history_of
 from console.pages import parts
 from console.pages.frame import PageContext
+from console.pages.routes import address
 
 _CHIPS = {"done": "chip good", "failed": "chip bad", "unfinished": "chip warn"}
 _FIELDS = ("text", "end", "code", "policy", "since", "until")
@@ -26,7 +27,7 @@ def runs_page(page: PageContext) -> None:
     with ui.element("nav").classes("chips").props('aria-label="Quick filters"'):
         for end, text in (("", "All"), ("failed", "Failed"), ("done", "Done"), ("unfinished", "Unfinished")):
             chosen = " chosen" if end == asked["end"] else ""
-            parts.link(text, parts.address("/runs", end=end), f"button small{chosen}", f"only-{end or 'all'}")
+            parts.link(text, address("/runs", end=end), f"button small{chosen}", f"only-{end or 'all'}")
 
     def read() -> RunPage:
         search = RunSearch.of_texts(**asked)
@@ -69,7 +70,7 @@ def _row(entry: RunEntry) -> None:
         tick.props.update({"type": "checkbox", "name": "run", "value": entry.id, "aria-label": f"Compare {entry.id}"})
         parts.words(entry.error_code[:40] if end == "failed" and entry.error_code else end, _CHIPS[end])
         said = entry.task if entry.task is not None else (entry.problem or "")
-        parts.link(said[:300] or entry.id, parts.address("/runs", entry.id), "run-task", "run-link")
+        parts.link(said[:300] or entry.id, address("/runs", entry.id), "run-task", "run-link")
         parts.words(entry.began[:16].replace("T", " "), "muted mono")
         about = [f"{entry.turns} turns" if entry.turns is not None else "", entry.policy or ""]
         about.append("" if entry.wall_s is None else f"{entry.wall_s:.1f} s")

@@ -12,6 +12,7 @@ from console.history.curves import TrainingFolder, TrainingLog, find_trainings, 
 from console.history.rollouts import GROUPS_OF_A_PAGE, RolloutEntry, RolloutGroup, group_names, read_group
 from console.pages import parts
 from console.pages.frame import PageContext
+from console.pages.routes import address
 from tool_nodes.results import ToolError
 
 MOST_OVERLAID = 6
@@ -72,7 +73,7 @@ def _draw(
                 parts.submit("Draw", "draw")
             for folder in found:
                 if folder.kind == "rollouts":
-                    target = parts.address("/training/rollouts", folder=folder.name)
+                    target = address("/training/rollouts", folder=folder.name)
                     parts.link(f"rollouts: {folder.name}", target, "rollouts-link", "rollouts-link")
         with ui.element("section").classes("charts"):
             with ui.element("ul").classes("legend").props('data-testid="legend"'):
@@ -132,7 +133,7 @@ def rollouts_page(page: PageContext) -> None:
             if each.problem:
                 parts.say(each.problem, "warn", "problem")
         if group:
-            parts.link("All groups", parts.address("/training/rollouts", folder=name), "button small")
+            parts.link("All groups", address("/training/rollouts", folder=name), "button small")
             for rollout in groups[0].rollouts:
                 _draw_rollout(name, rollout)
             return
@@ -149,7 +150,7 @@ def _draw_group(folder: str, group: RolloutGroup) -> None:
     with ui.element("li").classes("run"):
         done = sum(rollout.done for rollout in group.rollouts)
         parts.words(f"{done} of {len(group.rollouts)} done", f"chip {'good' if done else 'bad'}")
-        target = parts.address("/training/rollouts", folder=folder, group=group.name)
+        target = address("/training/rollouts", folder=folder, group=group.name)
         parts.link(group.text[:300] or group.name, target, "run-task", "group-link")
         parts.words(group.name, "muted mono")
         spread = f"reward {min(rewards):.3g} to {max(rewards):.3g}, mean {sum(rewards) / len(rewards):.3g}"
@@ -172,7 +173,7 @@ def _draw_rollout(folder: str, rollout: RolloutEntry) -> None:
                     parts.words(shown, "step-text", "p")
                     if message.picture:
                         picture = ui.element("img")
-                        source = parts.address("/history/rollouts/pictures", message.picture, folder=folder)
+                        source = address("/history/rollouts/pictures", message.picture, folder=folder)
                         picture.props.update({"src": source, "alt": "Picture of the message", "loading": "lazy"})
             if len(rollout.messages) > _MOST_MESSAGES:
                 parts.say(f"The first {_MOST_MESSAGES} of {len(rollout.messages)} messages are shown.")

@@ -27,7 +27,7 @@ from console.history.rollouts import read_group
 from console.history.runs import RunIndex, RunSearch
 from console.history.shared import SharedHistory
 from console.history_routes import add_history_routes
-from console.pages import parts
+from console.pages.routes import address
 from console.settings import ConsoleSettings
 from tests.console.history.test_benches import keep
 from tests.console.history.test_trainings import collected, logged
@@ -220,7 +220,7 @@ def test_hostile_names_of_run_folders_are_listed_as_text_and_linked_as_one_part(
     page = RunIndex(runs).page(RunSearch.of_texts(code=SCRIPT))
     assert page.found == 4
     for entry in page.entries:
-        target = parts.address("/runs", entry.id)
+        target = address("/runs", entry.id)
         assert not set(target) & set('<>"?#& ')
         assert target.count("/") == 2
 
@@ -328,7 +328,7 @@ def test_hostile_messages_of_rollouts_stay_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [SCRIPT, "javascript:alert(1)", "//evil.example", "\\\\evil", "a\nb", "é"])
 def test_addresses_of_links_stay_on_this_console(text: str) -> None:
-    target = parts.address("/runs", text, words=text)
+    target = address("/runs", text, words=text)
     assert target.startswith("/runs/")
     assert target.isascii()
     assert not set(target) & set("<>\"'\\\n ")

@@ -10,10 +10,6 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-
-pytest.importorskip("viser")
-pytest.importorskip("yourdfpy")
-
 import websockets.sync.client
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
