@@ -123,10 +123,10 @@ def until(true: Callable[[], Any]) -> Any:
     return found
 
 
-def sent(port: int, *parts: bytes) -> bytes:
-    """All that comes back until the other side closes, or nothing has come for a second."""
+def sent(port: int, *parts: bytes, silence_s: float = 1.0) -> bytes:
+    """All that comes back until the other side closes, or nothing has come for so long [s]."""
     with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as connection:
-        connection.settimeout(1.0)
+        connection.settimeout(silence_s)
         answer = b""
         with contextlib.suppress(TimeoutError, ConnectionError):
             for part in parts:

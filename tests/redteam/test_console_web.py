@@ -253,7 +253,11 @@ def test_a_flood_of_stops_is_answered_each(site: Site) -> None:
     names, before = Names(site), site.counted
     stop = request("POST /api/stop HTTP/1.1", names.host, names.origin, EMPTY)
     answers: list[bytes] = []
-    threads = [threading.Thread(target=lambda: answers.append(sent(site.settings.stop_port, stop))) for _ in range(60)]
+
+    def press() -> None:
+        answers.append(sent(site.settings.stop_port, stop, silence_s=PATIENCE_S))
+
+    threads = [threading.Thread(target=press) for _ in range(60)]
     for thread in threads:
         thread.start()
     for thread in threads:
