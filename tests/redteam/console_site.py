@@ -83,14 +83,14 @@ class Site:
 
 
 @contextlib.contextmanager
-def site_of(**settings: Any) -> Iterator[Site]:
+def site_of(strangers: int = 16, **settings: Any) -> Iterator[Site]:
     site = Site(ConsoleSettings(port=free_port(), stop_port=free_port(), **settings))
     login = Login(site.settings.login, secure=False)
     pages = SafetyRoutes(site.pages, site.seats, Tickets(site.settings.secret))
     limits = Limits(message_bytes=4096, messages_per_s=1.0, burst=50)
     servers = []
     for port in site.ports:
-        door = Door(strangers=16, header_s=DEADLINE_S, body_s=DEADLINE_S)
+        door = Door(strangers=strangers, header_s=DEADLINE_S, body_s=DEADLINE_S)
         app = (
             stop_app(site.settings, site.robot, door)
             if port == site.settings.stop_port
