@@ -139,6 +139,9 @@ def _of_things(question: OpenQuestion, words: str, act: Act | None, last: OpenQu
         if same and chosen >= 0:
             return _chosen(question, 1 - chosen)
         return _again(question, words)
+    if (denied := _denied(words)) and len(points) == 2:
+        excluded = choose(denied, parse_noun_phrase(plain), points)
+        return _chosen(question, 1 - excluded) if isinstance(excluded, int) else _again(question, words)
     if isinstance(act, FollowUp) and act.kind == "any_one":
         return _chosen(question, 0)
     if isinstance(act, FollowUp) and act.kind not in ("choice", "not_that"):
@@ -157,6 +160,14 @@ def _of_things(question: OpenQuestion, words: str, act: Act | None, last: OpenQu
     commands = [_named(question, plain, f"the {phrase}") for phrase in meant]
     commands = [command for command in commands if command]
     return Answered(tuple(commands)) if commands else _again(question, words)
+
+
+def _denied(words: str) -> str:
+    """What "not the left one" denies; empty for other words, and where a thing is said instead."""
+    said = " ".join(str(word) for word in tokenize(words)).strip(" ,.!?")
+    lead = next((each for each in ("not ", "anything but ", "any but ") if said.startswith(each)), "")
+    denied = said.removeprefix(lead)
+    return denied if lead and "," not in denied and is_thing(denied) else ""
 
 
 def _chosen(question: OpenQuestion, index: int) -> Answered:

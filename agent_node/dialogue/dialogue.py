@@ -265,6 +265,9 @@ class Dialogue:
     def _problem(self, step: str, held: str) -> tuple[ToolError | None, str]:
         """Why a step of a plan cannot be done, as far as that is known before; and what is held after it."""
         acts = [part.act for part in read(step)]
+        if held and len(acts) == 1 and isinstance(acts[0], FollowUp) and acts[0].kind == "same_with":
+            hint = "Say where to put it first."
+            return ToolError(ErrorCode.ALREADY_HOLDING, f"the gripper would still hold the {held}.", hint), held
         if len(acts) != 1 or not isinstance(acts[0], Deed):
             return None, held if all(isinstance(act, QuestionAct | SmallTalk) for act in acts) else ""
         text = WHERE_IT_WAS.sub("on the table", self._doer.seen(acts[0].text))

@@ -68,7 +68,11 @@ def read(text: str) -> list[Read]:
             return several
     if (whole is None or isinstance(whole, QuestionAct) or _says_no_verb(whole)) and parses(plain):
         # "Can you pick up the can?" asks politely; "the can behind the box, please" may say which can or where to.
-        if isinstance(whole, GroupAct) and parse_command(plain).action == "pick":
+        command = parse_command(plain)
+        unheld = command.action == "place" and command.target is None and command.held_as is None
+        if isinstance(whole, QuestionAct) and whole.kind == "reach" and unheld:
+            return [Read(whole, plain)]  # "can you get to the can?"
+        if isinstance(whole, GroupAct) and command.action == "pick":
             whole = replace(whole, things=(*whole.things, "which"))
         else:
             whole = Deed(plain)
@@ -188,13 +192,15 @@ def read_clause(clause: SpokenClause) -> Act | None:
     return None
 
 
-def _in_other_words(found: WordingMatch) -> Act:
+def _in_other_words(found: WordingMatch) -> Act | None:
     """What a command stands for that is said in a way of its own; "it" is the thing that is said before it."""
     command = table("deeds")[found.wording.entry].command
     thing = found.get("thing")
     for slot, words in found.slots:
         told = _about(thing, words) if slot == "words" and thing else words
         command = command.replace(f"{{{slot}}}", told, 1)
+    if found.wording.entry == "nudged" and not parses(command):
+        return None  # "nudge the can 5 cm to the left" says how far
     parts = read(command)
     return parts[0].act if len(parts) == 1 else Deed(command)
 
@@ -268,6 +274,8 @@ def _act(found: WordingMatch, clause: SpokenClause) -> Act | None:
     words = next(reversed(things), "") or found.get("number") or found.get("words")
     if name in ("go_on", "again", "other_one", "any_one", "yes_to_it", "skip"):
         words = clause.said
+    if name == "not_that" and words in ("one", "ones"):
+        return FollowUp("not_that_one", clause.said)  # "not the left one"
     if name == "choice":
         words = " ".join(_signs_as_commas(clause.tokens))
     if (

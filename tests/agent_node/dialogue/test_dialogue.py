@@ -317,3 +317,18 @@ def test_jaws_that_have_opened_hold_nothing(opening_m: float, held: bool) -> Non
     skill = record("robot.hand_over", {"skill": {"name": "hand_over", "opening_m": opening_m}})
     learn(memory, "hand it to me", episode_of("hand it to me", [skill]), 2.0)
     assert (memory.held is not None) is held
+
+
+def test_a_candidate_that_is_denied_is_not_taken() -> None:
+    robot = TextRobot(endings=[WHICH])
+    talk = dialogue(robot)
+    talk.say("pick up the can")
+    talk.say("not the left one")
+    assert robot.said[1] in ("pick up the can at (0.480, 0.420)", "pick up the right can")
+
+
+def test_a_second_pick_in_a_plan_is_refused_before_the_first_moves() -> None:
+    robot = TextRobot()
+    turn = dialogue(robot).say("pick up the jam and then the banana")
+    assert turn.error_code is ErrorCode.ALREADY_HOLDING
+    assert robot.said == []
