@@ -23,6 +23,7 @@ import numpy as np
 from console.approving import Approvals, MotionTimeline
 from console.layers import box_corners
 from console.robot import Close, JointPositions, Robot, WaitingMotion
+from tool_nodes.extras import install_extra
 from tool_nodes.geometry import backproject, invert, quat_wxyz_from_matrix, transform
 from tool_nodes.perception.obstacles import fit_obstacles
 from tool_nodes.results import ToolError, unavailable
@@ -151,7 +152,8 @@ class RobotScene:
         try:
             import viser
         except ImportError as error:
-            raise unavailable("The 3D view needs viser and yourdfpy.", "pip install 'toolhand[console]'") from error
+            hint = f"Install it with: {install_extra('console')}"
+            raise unavailable("The 3D view needs viser and yourdfpy.", hint) from error
         with _asked_for(self.secret):
             server = viser.ViserServer("127.0.0.1", 0, verbose=False)
         server.gui.configure_theme(show_logo=False, show_share_button=False)

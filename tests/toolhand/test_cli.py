@@ -273,8 +273,8 @@ WRONG = [
     (("runs", "gone"), "Cannot list the runs in gone"),
     (
         ("fly",),
-        "The commands are run, talk, dialogue, runs, replay, view, scene, tools, call, mock, mcp, approve, calibrate, "
-        "doctor, completion, rollouts, robot, data, bench, train, engines, serve, up, stop, ros.",
+        "The commands are run, talk, dialogue, runs, open, replay, view, scene, tools, call, mock, mcp, approve, "
+        "console, calibrate, doctor, completion, rollouts, robot, data, bench, train, engines, serve, up, stop, ros.",
     ),
 ]
 

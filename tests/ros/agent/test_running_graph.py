@@ -20,7 +20,7 @@ from tool_nodes.ros.link import RosLink
 from toolhand import cli
 
 ROOT = Path(__file__).parents[3]
-NONSENSE = "what a lovely day"
+NONSENSE = "a lovely day"
 """Refused by the agent before anything is looked at."""
 
 

@@ -155,7 +155,7 @@ def test_a_graph_that_runs_is_used_as_it_is(
     for name, value in graph.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
-    command = RunCommand("what a lovely day", scene=DefaultText("3"), animation=False, transport="ros")
+    command = RunCommand("a lovely day", scene=DefaultText("3"), animation=False, transport="ros")
     about = {"scene": "3", "seed": 5, "approval": "dry-run", "version": version()}
     known = run_over_ros(command, Hearing(Heard()), about, Interrupt())
     assert "as it was started: scene example, robot gen3, perception sim, seed 0" in capsys.readouterr().err
@@ -166,7 +166,7 @@ def test_a_graph_that_runs_is_used_as_it_is(
     told = json.loads((run_dir / "result.json").read_text())
     for result in (known, told):
         assert {key: result[key] for key in ABOUT} == ABOUT
-        assert result["command"] == ("toolhand up sim lockstep:=true\ntoolhand run 'what a lovely day' --transport ros")
+        assert result["command"] == ("toolhand up sim lockstep:=true\ntoolhand run 'a lovely day' --transport ros")
         assert result["judged_against"]["source"] == "the robot's own reading of the sentence, not independent"
     report = (run_dir / "report.html").read_text()
     for words in ("To repeat it", "toolhand up sim", "What was understood", "not independent"):

@@ -40,8 +40,12 @@ def measured(router: RouterProcess) -> dict[str, Rounds]:
 
 
 def growth(rounds: Rounds) -> float:
-    """Bytes that each cycle left, by the median of the rounds: a leak is in each, a table that zenoh doubles in one."""
-    return median(after[0] - before[0] for before, after in pairwise(rounds)) / CYCLES
+    """Bytes that each cycle left: a leak is in each round and in all together.
+
+    A table that zenoh doubles is in one of them, and what comes and goes by chance is not left at the end.
+    """
+    left = [after[0] - before[0] for before, after in pairwise(rounds)]
+    return min(median(left), sum(left) / len(left)) / CYCLES
 
 
 @pytest.mark.parametrize(
@@ -49,7 +53,8 @@ def growth(rounds: Rounds) -> float:
     [
         pytest.param([0, 9_000, 18_000, 27_000], 90, id="a leak"),
         pytest.param([0, -100, 49_400, 49_300], -1, id="a table that grew once"),
-        pytest.param([90_000, 0, 0, 0], 0, id="caches that were filled"),
+        pytest.param([90_000, 0, 0, 0], -300, id="caches that were filled"),
+        pytest.param([0, 29_400, 2_700, 9_000], 30, id="what comes and goes"),
     ],
 )
 def test_growth_is_what_every_round_leaves(heap: list[int], left: float) -> None:
