@@ -236,7 +236,7 @@ def _closed(text: str) -> str:
 
 def with_thing(text: str, words: str) -> str:
     """A command with another thing; empty where the command names none, or cannot be read."""
-    return "" if not parses(text) else _with(parse_command(text), OBJECT, words)
+    return _with(parse_command(text), OBJECT, words) if parses(text) else ""
 
 
 def with_reference(text: str, plain: str, words: str) -> str:

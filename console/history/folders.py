@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from tool_nodes.results import invalid
@@ -23,24 +24,20 @@ def folder_in(root: Path, name: str, what: str = "run") -> Path:
     Raises:
         ToolError: INVALID_ARGUMENT for a path, a link that leads out of `root`, and what is not there.
     """
-    shown = f"{what} {name[:_SHOWN]!r}"
-    if not _is_name(name):
-        raise invalid(f"The {shown} is no name of a folder.")
-    path = root / name
-    if not path.is_dir():
-        raise invalid(f"There is no {shown} in {root.name} any more, or there never was.")
-    if not is_inside(path, root):
-        raise invalid(f"The {shown} lies outside of {root.name}, and is not shown.")
-    return path
+    return _found_in(root, name, what, "folder", Path.is_dir)
 
 
 def file_in(root: Path, name: str, what: str) -> Path:
     """A regular file that lies directly in a folder; arguments and errors as of `folder_in`."""
+    return _found_in(root, name, what, "file", Path.is_file)
+
+
+def _found_in(root: Path, name: str, what: str, kind: str, is_there: Callable[[Path], bool]) -> Path:
     shown = f"{what} {name[:_SHOWN]!r}"
     if not _is_name(name):
-        raise invalid(f"The {shown} is no name of a file.")
+        raise invalid(f"The {shown} is no name of a {kind}.")
     path = root / name
-    if not path.is_file():
+    if not is_there(path):
         raise invalid(f"There is no {shown} in {root.name} any more, or there never was.")
     if not is_inside(path, root):
         raise invalid(f"The {shown} lies outside of {root.name}, and is not shown.")
