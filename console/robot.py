@@ -174,9 +174,6 @@ class Robot(Protocol):
     def note_point(self, pointed: PointedPoint) -> None:
         """Remember how the scene around a point looks now, just after somebody has pointed at it. Returns at once."""
 
-    def changed_at(self, pointed: PointedPoint) -> bool:
-        """Whether the scene around a noted point is another one now; False also where that cannot be known."""
-
     def attend(self, present: bool) -> None:
         """Say whether an operator's page is open: without one nothing of a command is listened to. Returns at once."""
 

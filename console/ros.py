@@ -30,7 +30,7 @@ from console.robot import (
 from console.ros_approve import MotionDesk
 from console.ros_watch import Watching
 from tool_nodes.motion.approval import Decision
-from tool_nodes.results import ErrorCode, ToolError, unavailable
+from tool_nodes.results import ToolError, unavailable
 from tool_nodes.ros.client import router
 from tool_nodes.ros.link import RosLink
 from tool_nodes.types import Frame
@@ -152,11 +152,6 @@ class GraphRobot:
         if graph is not None:
             threading.Thread(target=graph.points.note, args=(pointed,), daemon=True).start()
 
-    def changed_at(self, pointed: PointedPoint) -> bool:
-        """See `Robot`."""
-        graph = self._graph
-        return graph is not None and graph.points.changed(pointed)
-
     def close(self) -> None:
         """See `Robot`."""
         self._closed.set()
@@ -221,7 +216,7 @@ class GraphRobot:
     def _linked(self) -> _Graph:
         """The graph. Raises ToolError UNAVAILABLE where there is none."""
         if self._graph is None:
-            raise ToolError(ErrorCode.UNAVAILABLE, self._state.sentence)
+            raise unavailable(self._state.sentence)
         return self._graph
 
     def _listen(self, wanted: _Wanted) -> None:

@@ -92,7 +92,6 @@ class FakeRobot:
         decisions: Decisions on motions, in order.
         listening: How many listen to each stream.
         waiting: The motion that waits for approval.
-        moved: The scene counts as changed since it was pointed at.
         reachable: Its graph is there.
         asked: Requests for approval, in order.
         deadline_s: How long it waits for an answer to one.
@@ -103,7 +102,6 @@ class FakeRobot:
         self.decisions: list[Decision] = []
         self.listening: dict[str, int] = {}
         self.waiting: WaitingMotion | None = None
-        self.moved = False
         self.reachable = True
         self.asked: list[MotionRequest] = []
         self.deadline_s = 60.0
@@ -275,9 +273,6 @@ class FakeRobot:
 
     def note_point(self, pointed: PointedPoint) -> None:
         self._note("point", camera=pointed.camera, point=[*pointed.point], stamp_ns=pointed.stamp_ns)
-
-    def changed_at(self, pointed: PointedPoint) -> bool:
-        return self.moved
 
     def attend(self, present: bool) -> None:
         self._note("attend", present=present)
