@@ -108,7 +108,7 @@ class ConsoleKeeper:
             require_free(self._settings.host, port)
         # The stop server needs no token of approvals: it never has it.
         self._stop_server = _Child("The stop server", STOP_MODULE, replace(self._settings, approval_token=""))
-        self._pages = self._new_pages()
+        self._pages = _Child("The pages", PAGES_MODULE, self._settings)
         self._stop_server.wait_ready()
         self._pages.wait_ready()
 
@@ -126,7 +126,7 @@ class ConsoleKeeper:
             if ended is not None and time.monotonic() - self._pages.began_s >= AGAIN_S:
                 self._say(f"The pages have ended (exit status {ended}) and are started anew. The stop server answers.")
                 self._pages.end()
-                self._pages = self._new_pages()
+                self._pages = _Child("The pages", PAGES_MODULE, replace(self._settings, anew=True))
             time.sleep(_LOOK_S)
         self._say(f"The stop server has ended (exit status {status}), and so does the console.")
         return status
@@ -136,9 +136,6 @@ class ConsoleKeeper:
         for child in (self._pages, self._stop_server):
             if child is not None:
                 child.end()
-
-    def _new_pages(self) -> _Child:
-        return _Child("The pages", PAGES_MODULE, self._settings)
 
 
 def require_free(host: str, port: int) -> None:

@@ -12,6 +12,7 @@ import hmac
 import importlib
 import io
 import secrets
+import socket
 import threading
 import time
 import xml.etree.ElementTree as ET
@@ -34,6 +35,9 @@ SECRET_HEADER = "x-scene-secret"
 
 LOOK_S = 0.1
 """How often the scene follows the robot while somebody looks [s]."""
+
+ANSWER_S = 2.0
+"""viser has ended where its port does not take a connection for so long [s]; the system takes them, busy or not."""
 
 POINTS = 20_000
 """Points of the cloud at most [-]: 300 kB, and enough to see what stands on the table."""
@@ -131,8 +135,14 @@ class RobotScene:
 
     @property
     def port(self) -> int:
-        """Port of viser on this machine, which is started by the first call. Raises ToolError UNAVAILABLE."""
+        """Port of viser on this machine, which is started by the first call, and anew where it has ended since.
+
+        Raises:
+            ToolError: UNAVAILABLE where viser is not installed.
+        """
         with self._lock:
+            if self._server is not None and not _answers(int(self._server.get_port())):
+                self._server = None
             if self._server is None:
                 self._start()
             return int(self._server.get_port())
@@ -360,6 +370,15 @@ class _Arm:
             self.turn(timeline.at(float(time_s)).positions)
             points.append(self._where(found[0])[:3, 3])
         return np.array(points)
+
+
+def _answers(port: int) -> bool:
+    """Whether somebody listens on a port of this machine."""
+    try:
+        socket.create_connection(("127.0.0.1", port), ANSWER_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def _colour_of(mesh: Any) -> tuple[int, int, int, float]:

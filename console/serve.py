@@ -49,6 +49,12 @@ LOOK_S = 0.5
 GONE = "The operator's page is gone, so that what was carried out is cancelled."
 """What the transcript says when nobody operates any more while something is carried out."""
 
+ANEW = (
+    "The pages had ended and were started anew: what was carried out is cancelled, and what was said before is in the "
+    "reports of the runs."
+)
+"""What the transcript begins with where the pages before have ended by themselves."""
+
 
 def make_app(settings: ConsoleSettings, hub: Hub, seats: Seats) -> FastAPI:
     """The pages as an application, without the guard before them.
@@ -122,6 +128,8 @@ def serve(settings: ConsoleSettings, robot: Robot, ready: Callable[[], None] = l
         ready: Called once pages are answered.
     """
     hub, seats, door = Hub(robot), Seats(), new_door()
+    if settings.anew:
+        hub.note(ANEW)
     try:
         pages = SafetyRoutes(make_app(settings, hub, seats), seats, Tickets(settings.secret))
         login = Login(settings.login, secure=settings.certificate is not None)

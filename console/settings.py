@@ -48,6 +48,7 @@ class ConsoleSettings:
         certificate: Certificate file of TLS; None without TLS, on loopback only.
         key: Key file of TLS.
         secret: Secret of the two processes of a console, in hexadecimal; made by chance.
+        anew: The pages before have ended by themselves, and these take their place.
     """
 
     host: str = "127.0.0.1"
@@ -62,6 +63,7 @@ class ConsoleSettings:
     certificate: Path | None = None
     key: Path | None = None
     secret: str = field(default_factory=lambda: os.urandom(SECRET_BYTES).hex(), repr=False)
+    anew: bool = False
 
     def __post_init__(self) -> None:
         for name, port in (("--port", self.port), ("--stop-port", self.stop_port)):

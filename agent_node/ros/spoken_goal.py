@@ -201,6 +201,7 @@ class SpokenGoal:
                 write_atomically(run_dir / SAFETY_FILE, encode(as_text(lines)))
         for reason in missing.reasons:
             setup.node.get_logger().warning(reason)
+            self._send(CommandStep(note=f"The report is not whole: {reason}"))
         setup.node.get_logger().info(f"Ends: {episode.error_code or 'done'}: {episode.answer[:200]}")
         return episode
 

@@ -245,5 +245,5 @@ class _Card:
 def _button(text: str, kind: str, name: str, clicked: Any) -> None:
     button = ui.element("button").classes(f"button {kind}").props(f'type="button" data-testid="approval-{name}"')
     with button:
-        ui.html(text, sanitize=False, tag="span")
+        ui.label(text)
     button.on("click", clicked)

@@ -218,11 +218,12 @@ class _Run:
         step = None if moment.step is None else self._replay.step(moment.step)
         self._step.set_text("" if step is None else f"{step.kind} {step.title}: {step.text[:1000]}")
         problem = "" if moment.picture is not None else "No picture is recorded yet."
-        if moment.picture is not None:
-            try:
-                self._replay.picture(moment.picture)
-            except ToolError as error:
-                problem = error.message
+        try:  # as the browser will ask for the picture: the run may be gone, or another, since this page was drawn
+            replay = self._history.replay(self._name)
+            if moment.picture is not None:
+                replay.picture(moment.picture)
+        except ToolError as error:
+            problem = error.message.replace(f"{self._folder}/", "")
         self._picture.set_visibility(not problem)
         self._no_picture.set_visibility(bool(problem))
         self._no_picture.set_text(problem)

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from agent_node.calls import ToolCall
 from agent_node.events import (
     Ask,
     CallRefused,
+    CommandBegan,
     NoteAdded,
     OperatorQuestion,
     OperatorTold,
@@ -24,7 +26,7 @@ from agent_node.events import (
     ToolAnswered,
     ToolCalled,
 )
-from agent_node.pointed import PointedPoint
+from agent_node.pointed import LONGEST_LABEL, PointedPoint
 from console.robot import (
     CameraPicture,
     Close,
@@ -81,7 +83,10 @@ class _Desk:
 
 
 class FakeRobot:
-    """Does what the first word of a sentence says: "pick", "ask", "wait", "fail", "move", "flood", else only answers.
+    """Does what the first word of a sentence says: "pick", "ask", "wait", "fail", "move", "flood", "echo", "blind" or
+    "see".
+
+    After any other word it only answers.
 
     Args:
         log: File that gets a line of JSON for everything that was asked of it; None for none.
@@ -95,6 +100,7 @@ class FakeRobot:
         reachable: Its graph is there.
         asked: Requests for approval, in order.
         deadline_s: How long it waits for an answer to one.
+        blind: Its cameras send nothing.
     """
 
     def __init__(self, log: Path | None = None, rate_hz: float = 10.0) -> None:
@@ -105,6 +111,7 @@ class FakeRobot:
         self.reachable = True
         self.asked: list[MotionRequest] = []
         self.deadline_s = 60.0
+        self.blind = False
         self._moves = 0
         self._decision: Decision | None = None
         self._hear_motion: list[Callable[[WaitingMotion | None], None]] = []
@@ -144,11 +151,30 @@ class FakeRobot:
                 return SpokenOutcome(f"Nothing like that is here: {said.text}", False, ErrorCode.OBJECT_NOT_FOUND)
             case "move" | "not":
                 return self._move(said)
+            case "echo":
+                return self._echo(said.text.partition(" ")[2], hear, ask)
+            case "blind" | "see":
+                self.blind = first == "blind"
             case "flood":
                 for k in range(200):
                     hear(Thought(f"thought {k} at {time.time():.6f}"))
                     time.sleep(0.02)
         return SpokenOutcome(f"I have heard: {said.text}", True)
+
+    def _echo(self, words: str, hear: Callable[[Heard], None], ask: Ask) -> SpokenOutcome:
+        """Some words wherever a policy, a tool or the name of a thing may have them."""
+        call = ToolCall(words, {words: words})
+        hear(OperatorTold(words))
+        hear(CommandBegan(words))
+        hear(Thought(words))
+        hear(ToolCalled(call))
+        hear(ToolAnswered(CallRecord(words, {words: words}, ToolResult(text=words), 0, 0.0, 0.2)))
+        hear(ShownPicture(words, jpeg()))
+        hear(CallRefused(call, ErrorCode.SCENE_CHANGED, words))
+        hear(NoteAdded(words))
+        label = words[:LONGEST_LABEL]
+        ask(OperatorQuestion(words, candidates=tuple(replace(each, label=label) for each in CANDIDATES)))
+        return SpokenOutcome(words, False, ErrorCode.OBJECT_NOT_FOUND, run_dirs=(words.replace("/", "_"),))
 
     def _carry_out(self, said: SpokenWords, hear: Callable[[Heard], None]) -> SpokenOutcome:
         hear(Thought("I look for it first."))
@@ -218,8 +244,8 @@ class FakeRobot:
 
     def pictures(self, camera: str, hear: Callable[[CameraPicture], None]) -> Close:
         def show(number: int) -> None:
-            now = time.time_ns()
-            hear(CameraPicture(camera, picture(number), now, time.monotonic()))
+            if not self.blind:
+                hear(CameraPicture(camera, picture(number), time.time_ns(), time.monotonic()))
 
         return self._stream(f"pictures/{camera}", show)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -87,6 +88,9 @@ def test_pages_come_back_and_the_console_ends_with_its_stop_server(
     until(lambda: kept.pids()["pages"] != first["pages"])
     assert kept.pids()["stop server"] == first["stop server"]
     assert alive(first["stop server"])
+    until(lambda: len((tmp_path / "log").read_text().splitlines()) == 3)
+    anew = [json.loads(line)["anew"] for line in (tmp_path / "log").read_text().splitlines()]
+    assert anew == [False, False, True], "the pages know that they take the place of others"
     os.kill(first["stop server"], signal.SIGKILL)
     watching.join(PATIENCE_S)
     assert statuses == [-signal.SIGKILL]

@@ -42,6 +42,7 @@ from tool_nodes.motion.approval import Decision, MotionRequest, make_request
 from tool_nodes.ros.messages import rgb_to_image
 from tool_nodes.ros.motion_requests import MAX_PICTURE_PX, request_message
 from tool_nodes.ros.proofs import Proofs
+from tool_nodes.types import Trajectory
 
 TOKEN = "the operator's own token"
 OTHER = make_request(a_motion(0.085, turned(0.3)), "other", KINEMATICS)
@@ -266,6 +267,78 @@ def test_a_request_that_is_not_what_it_says_is_not_shown_whoever_sent_it(change:
     assert shown == [None]
     assert "is not shown, and nothing is approved" in said[0]
     assert TOKEN not in said[0]
+
+
+CHANGES = 100
+"""Legs that are changed by chance [-]."""
+
+
+def _by_chance(message: Any, rng: np.random.Generator) -> str:
+    """Change one thing of what would run; what was changed."""
+    legs = message.legs
+    arms = [leg for leg in legs if leg.joint_names]
+    leg = arms[rng.integers(len(arms))]
+    what = str(rng.choice(["positions", "velocities", "times", "jaws", "joint", "order", "less", "twice", "end", "id"]))
+    match what:
+        case "positions" | "velocities" | "times":
+            values = getattr(leg, what)
+            at = int(rng.integers(1, len(values)))
+            values[at] = float(np.nextafter(values[at], rng.choice([-9.0, 9.0])))
+        case "jaws":
+            jaws = [each for each in legs if not each.joint_names]
+            jaws[rng.integers(len(jaws))].jaw_opening += float(rng.uniform(1e-9, 0.05))
+        case "joint":
+            leg.joint_names[0], leg.joint_names[1] = leg.joint_names[1], leg.joint_names[0]
+        case "order":
+            message.legs = [*legs[1:], legs[0]]
+        case "less":
+            message.legs = [each for each in legs if each is not leg]
+        case "twice":
+            message.legs = [*legs, leg]
+        case "end":
+            message.end_matrix[int(rng.choice([3, 7, 11]))] += float(rng.uniform(1e-9, 0.1))
+        case "id":
+            message.request_id += "'"
+    return what
+
+
+def test_of_a_hundred_motions_that_were_changed_by_chance_none_is_shown_or_approved() -> None:
+    graph, told, shown = Graph(), list[str](), list[Any]()
+    Requests(graph, Proofs(TOKEN), told.append, shown.append)  # type: ignore[arg-type]
+    rng, kinds = np.random.default_rng(0), set[str]()
+    for number in range(CHANGES):
+        request = make_request(a_motion(0.085, turned(rng.uniform(0.1, 0.6)), 0.0), f"name {number}", KINEMATICS)
+        message = a_message(request)
+        kinds.add(_by_chance(message, rng))
+        message.proof = Proofs(TOKEN).of_request(message)  # even whoever knows the token
+        graph.publish(message)
+    assert len(kinds) == 10
+    assert shown == [None] * CHANGES
+    assert len(told) == CHANGES
+
+    good = a_message()
+    good.proof = Proofs(TOKEN).of_request(good)
+    graph.publish(good)
+    assert shown[-1].request.is_true, "one that nobody changed is shown"
+
+
+def test_of_a_hundred_changed_legs_none_has_a_button_or_is_sent(cell: Cell) -> None:
+    motion, rng = cell.approvals.card.motion, np.random.default_rng(1)
+    assert motion is not None
+    arms = [k for k, step in enumerate(motion.request.steps) if isinstance(step, Trajectory)]
+    for _ in range(CHANGES):
+        steps, at = list(motion.request.steps), int(rng.choice(arms))
+        q = steps[at].q.copy()
+        q[rng.integers(len(q)), rng.integers(q.shape[1])] += rng.choice([1e-12, 1e-3, 1.0, -2 * np.pi])
+        steps[at] = replace(steps[at], q=q)
+        changed = replace(motion.request, steps=tuple(steps))
+        cell.robot.ask_approval(None)
+        cell.robot.ask_approval(WaitingMotion(changed, motion.expires_s))
+        assert not cell.approvals.card.may_be_answered
+        assert "not that of its legs" in cell.approvals.answer("operator", changed.hash, True)
+    assert cell.robot.decisions == []
+    cell.withdraw()
+    assert cell.ran() == 0
 
 
 def test_a_strangers_request_and_an_old_one_again_are_not_shown() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import html.parser
 import json
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+import console
 from agent_node.events import CommandEnded, Thought
 from agent_node.runs.mcap import RUN_FILE
 from agent_node.runs.mcap import ros_messages as ros
@@ -324,6 +327,23 @@ def test_hostile_messages_of_rollouts_stay_text(tmp_path: Path) -> None:
     (rollout,) = read_group(tmp_path, "00000").rollouts
     assert (rollout.text, rollout.answer) == (SCRIPT, SCRIPT)
     assert rollout.id == SCRIPT[:40]
+
+
+def test_no_page_has_a_way_to_make_markup_of_words() -> None:
+    room = Path(console.__file__).parent
+    ways = re.compile(
+        r"v-html|innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|\beval\("
+    )
+    for path in [*room.glob("assets/*.js"), *room.rglob("*.py")]:
+        assert not ways.search(path.read_text(encoding="utf-8")), path.name
+    made = [
+        ast.unparse(node.args[0])
+        for path in room.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("ui.html", "ui.markdown", "ui.add_body_html")
+    ]
+    own = ["safety_strip_html(page.settings, host, page.seat.name) + header_html(title)"]
+    assert sorted(made) == sorted(["swatch(index)", "chart(metric, curves, logs[0][1].counter)", *own]), "drawn by us"
 
 
 @pytest.mark.parametrize("text", [SCRIPT, "javascript:alert(1)", "//evil.example", "\\\\evil", "a\nb", "é"])

@@ -86,7 +86,7 @@ def serving(folder: Path, environment: dict[str, str] | None = None, **settings:
         process.stdin.flush()
         line = process.stdout.readline()
         assert line == "ready\n", (folder / "errors.txt").read_text(encoding="utf-8")
-        yield Served(f"http://127.0.0.1:{port}", process, log, chosen)
+        yield Served(chosen.address(port), process, log, chosen)
     finally:
         process.stdin.close()  # its input ends, and so does it
         try:

@@ -25,4 +25,5 @@ if __name__ == "__main__":
     for _ in range(int(os.environ.get("BUSY_THREADS", "0"))):
         threading.Thread(target=compute_for_ever, daemon=True).start()
     robot = FakeRobot(Path(sys.argv[1]), float(os.environ.get("FAKE_ROBOT_HZ", "10")))
+    robot.deadline_s = float(os.environ.get("FAKE_ROBOT_DEADLINE_S", robot.deadline_s))
     serve(ConsoleSettings.from_line(sys.stdin.readline()), robot, lambda: print("ready", flush=True))

@@ -18,7 +18,8 @@ from websockets.exceptions import InvalidStatus
 from console.approving import Approvals, MotionTimeline
 from console.robot import JointPositions, WaitingMotion
 from console.scene_routes import add_scene_routes
-from console.scene_view import LONGEST_URDF, SECRET_HEADER, RobotScene, _Drawn, safe_urdf
+from console.scene_view import LONGEST_URDF, SECRET_HEADER, RobotScene, _answers, _Drawn, safe_urdf
+from tests.console.browser.conftest import until
 from tests.console.fake_robot import FakeRobot
 from tests.console.test_approving import REQUEST, operators_only
 from tests.guarded import KINEMATICS, a_motion
@@ -99,6 +100,20 @@ async def first_message(app: Any) -> list[Any]:
     }
     await app(scope, receive, send)
     return sent
+
+
+def test_a_viser_that_has_ended_is_started_anew(view: RobotScene) -> None:
+    app = FastAPI()
+    add_scene_routes(app, view)
+    with TestClient(app) as client:
+        assert client.get("/scene/").status_code == 200
+        first = view.port
+        view._server.stop()
+        until(lambda: not _answers(first))
+        assert client.get("/scene/").status_code == 200
+        assert _answers(view.port)
+        sent = asyncio.run(first_message(app))
+        assert [message["type"] for message in sent[:2]] == ["websocket.accept", "websocket.send"]
 
 
 def test_without_viser_the_page_says_so() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agent_node.pointed import LONGEST_LABEL
 from tests.console.browser.conftest import Served, serving, until
 
 MARKUP = '<img src=x onerror="window.hit=1"><script>window.hit=1</script>{{constructor.constructor("window.hit=1")()}}'
@@ -54,6 +55,27 @@ def test_what_others_wrote_is_text_and_never_markup(fresh: Served, open_page: Ca
     page.get_by_test_id("entry-said").last.wait_for()
     assert page.evaluate("window.hit") is None
     assert page.locator("main script, main img[src=x]").count() == 0
+
+
+def test_words_of_policies_tools_and_things_are_text_and_never_markup(
+    fresh: Served, open_page: Callable[..., Any]
+) -> None:
+    page = open_page(fresh.url)
+    say(page, f"echo {MARKUP}")
+    page.get_by_test_id("question").wait_for()
+    assert page.get_by_test_id("question").locator("p").inner_text() == MARKUP
+    assert page.get_by_test_id("candidate-2").inner_text() == f"2 {MARKUP[:LONGEST_LABEL]}"
+    page.get_by_test_id("candidate-2").click()
+    page.get_by_test_id("entry-ended").wait_for()
+    for kind in ("told", "command", "thought", "result", "refusal", "note", "question", "ended"):
+        assert page.get_by_test_id(f"entry-{kind}").locator(".entry-text").inner_text() == MARKUP, kind
+    page.get_by_test_id("entry-call").locator("summary").click()
+    assert MARKUP in page.get_by_test_id("entry-call").locator("summary").inner_text()
+    for _ in range(2):
+        assert page.evaluate("window.hit") is None
+        assert page.locator("main script, main img[src=x]").count() == 0
+        page.reload()
+        page.get_by_test_id("entry-ended").wait_for()
 
 
 def test_a_question_is_answered_by_a_number_a_word_or_a_click(fresh: Served, open_page: Callable[..., Any]) -> None:
