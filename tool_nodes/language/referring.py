@@ -31,7 +31,7 @@ from tool_nodes.language.vocabulary import (
 )
 from tool_nodes.language.words import COLOURS, RELATIVE, SHADES, plural
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import FloatArray, ObjectView
+from tool_nodes.types import BoolArray, FloatArray, ObjectView
 
 __all__ = [
     "FreeSpaceRequest",
@@ -69,7 +69,13 @@ _SHOWN_NAMES = 10
 """Most things that are named where none is what was meant."""
 
 
-def refer(phrase: str, views: Sequence[ObjectView], nearest: bool = False, lexicon: Lexicon | None = None) -> list[int]:
+def refer(
+    phrase: str,
+    views: Sequence[ObjectView],
+    nearest: bool = False,
+    lexicon: Lexicon | None = None,
+    masks: Sequence[BoolArray] = (),
+) -> list[int]:
     """Indices of all things that a phrase means, best first.
 
     Several indices for a phrase in the singular mean that it is ambiguous.
@@ -79,6 +85,7 @@ def refer(phrase: str, views: Sequence[ObjectView], nearest: bool = False, lexic
         views: Things in view.
         nearest: "The thing left of the bowl" is the one that is clearly nearest to it, not everything on that side.
         lexicon: The words that the backend behind the views knows; those of the shipped catalogue where None.
+        masks: Visible pixels (H, W) of each view, by which "the can at (0.48, 0.42)" is found; empty where not known.
 
     Raises:
         ToolError: OBJECT_NOT_FOUND, naming what is seen; NOT_RECOGNISED where it cannot be said whether it is there:
@@ -86,7 +93,7 @@ def refer(phrase: str, views: Sequence[ObjectView], nearest: bool = False, lexic
             description could also fit one of several things that touch; NOT_UNDERSTOOD for an endless phrase or one
             that describes nothing.
     """
-    return _Reader(views, nearest, lexicon or catalogue_lexicon()).indices(parse_noun_phrase(phrase))
+    return _Reader(views, nearest, lexicon or catalogue_lexicon(), masks).indices(parse_noun_phrase(phrase))
 
 
 def select_points(
@@ -196,8 +203,11 @@ def _ratio(a: float, b: float) -> float:
 class _Reader:
     """Reads noun phrases about one set of views."""
 
-    def __init__(self, views: Sequence[ObjectView], nearest: bool, lexicon: Lexicon) -> None:
+    def __init__(
+        self, views: Sequence[ObjectView], nearest: bool, lexicon: Lexicon, masks: Sequence[BoolArray]
+    ) -> None:
         self._views = views
+        self._masks = dict(enumerate(masks))
         self._nearest = nearest
         self._lexicon = lexicon
         self._table = table_points([view.point for view in views]) if views else np.zeros((0, 2))
@@ -214,7 +224,7 @@ class _Reader:
         if not found:
             raise self._not_found(phrase)
         if phrase.point is not None:
-            return [found[at_point(phrase, [self._views[i].point for i in found])]]
+            return [found[at_point(phrase, [self._views[i].point for i in found], [self._masks.get(i) for i in found])]]
         found = self._preferred(phrase, matches, found)
         if not found:
             raise self._not_found(phrase)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from tool_nodes.language.referring import parse_free_space, parse_noun_phrase, refer
@@ -71,14 +71,12 @@ def candidates_by_words(frame: Frame, text: str, scene: ReadScene, lexicon: Lexi
     taken = scene.views
     missing: ToolError | None = None
     try:
-        found = refer(text, taken, lexicon=lexicon)
+        found = refer(text, taken, lexicon=lexicon, masks=scene.masks)
     except ToolError as error:
         if error.code is not ErrorCode.OBJECT_NOT_FOUND:
             raise
         missing, found = error, []
-    certainties = [
-        _certainty(text, taken, k, readings, k in found, lexicon) for k, readings in enumerate(scene.readings)
-    ]
+    certainties = [_certainty(text, scene, k, k in found, lexicon) for k in range(len(scene.readings))]
     unlikely = [k for k, certainty in enumerate(certainties) if certainty >= LEAST and k not in found]
     unlikely.sort(key=lambda k: -certainties[k])
     if missing is not None and not unlikely:
@@ -86,15 +84,14 @@ def candidates_by_words(frame: Frame, text: str, scene: ReadScene, lexicon: Lexi
     return [Candidate(taken[k].point, certainties[k]) for k in (*found, *unlikely)]
 
 
-def _certainty(
-    text: str, taken: Sequence[ObjectView], k: int, readings: Sequence[ReadView], found: bool, lexicon: Lexicon | None
-) -> float:
+def _certainty(text: str, scene: ReadScene, k: int, found: bool, lexicon: Lexicon | None) -> float:
     """Probability that thing k is what the text means."""
+    taken, readings = scene.views, scene.readings[k]
     total = readings[0].probability * word_fit(text, taken[k]) if found else 0.0
     for other in readings[1:]:
         views = [*taken[:k], other.view, *taken[k + 1 :]]
         try:
-            meant = k in refer(text, views, lexicon=lexicon)
+            meant = k in refer(text, views, lexicon=lexicon, masks=scene.masks)
         except ToolError:
             continue
         if meant:

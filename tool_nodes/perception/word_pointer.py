@@ -38,11 +38,11 @@ def point_by_words(
     if request is None and names_table(text):
         request = FreeSpaceRequest("anywhere")
     if request is None:
-        return [scene.views[k].point for k in refer(text, scene.views, lexicon=lexicon)]
+        return [scene.views[k].point for k in refer(text, scene.views, lexicon=lexicon, masks=scene.masks)]
     named = [(view.name, mask) for view, mask in zip(scene.views, scene.masks, strict=True)]
 
     def masks(phrase: str) -> list[BoolArray]:
-        return [scene.masks[k] for k in _meant(phrase, scene.views, lexicon)]
+        return [scene.masks[k] for k in _meant(phrase, scene, lexicon)]
 
     return [free_place(frame, request, masks, named)]
 
@@ -72,8 +72,8 @@ def names_table(text: str) -> bool:
     return phrase.setting == "table" and not (phrase.words or phrase.selectors or phrase.relation or phrase.excluded)
 
 
-def _meant(phrase: str, views: Sequence[ObjectView], lexicon: Lexicon | None) -> list[int]:
+def _meant(phrase: str, scene: SceneView, lexicon: Lexicon | None) -> list[int]:
     """All of a group, or the one that a phrase in the singular fits best."""
-    found = refer(phrase, views, lexicon=lexicon)
+    found = refer(phrase, scene.views, lexicon=lexicon, masks=scene.masks)
     group = parse_noun_phrase(phrase)
     return found if group.plural or group.count else found[:1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,3 +138,17 @@ def test_the_nearest_thing_to_a_point_is_meant_and_none_further_away() -> None:
     with pytest.raises(ToolError, match="nearest one is at") as caught:
         at_point(phrase, [(0.5 + AT_POINT + 0.01, 0.5)])
     assert caught.value.code is ErrorCode.OBJECT_NOT_FOUND
+
+
+def test_the_thing_whose_outline_holds_a_point_is_meant_before_one_whose_middle_is_nearer() -> None:
+    tall, small = np.zeros((480, 640), bool), np.zeros((480, 640), bool)
+    tall[100:360, 300:340] = True
+    small[330:350, 344:366] = True
+    middles = [(0.5, 230 / 480), (355 / 640, 340 / 480)]
+    foot, between, table = ((320.5 / 640, 350.5 / 480), (341.0 / 640, 340.5 / 480), (0.5, 400.5 / 480))
+    for point, meant in ((foot, 0), (between, 0), ((350.5 / 640, 340.5 / 480), 1)):
+        phrase = parse_noun_phrase(f"thing at ({point[0]:.4f}, {point[1]:.4f})")
+        assert at_point(phrase, middles, [tall, small]) == meant
+    assert at_point(parse_noun_phrase(f"thing at ({foot[0]:.4f}, {foot[1]:.4f})"), middles, [None, small]) == 1
+    with pytest.raises(ToolError, match="nearest one is at"):
+        at_point(parse_noun_phrase(f"thing at ({table[0]:.4f}, {table[1]:.4f})"), middles, [tall, small])

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from tool_nodes.geometry import pixel
 from tool_nodes.language.phrases import parse_noun_phrase
 from tool_nodes.language.place_phrases import parse_free_space
 from tool_nodes.language.places import FreeSpaceRequest
@@ -216,7 +217,7 @@ class LearnedPerception(PixelPerception):
         phrase = parse_noun_phrase(text)
         wanted = phrase.count or 1
         if points and phrase.point is not None:
-            return [points[at_point(phrase, points)]]
+            return [points[at_point(phrase, points, self._under(frame, points))]]
         if len(points) < wanted:
             raise _not_found(text, found, len(points), wanted)
         return points
@@ -230,7 +231,16 @@ class LearnedPerception(PixelPerception):
         if not found:
             raise _not_found(text, found, 0, 1)
         phrase = parse_noun_phrase(text)
-        return found if phrase.point is None else [found[at_point(phrase, [candidate.point for candidate in found])]]
+        if phrase.point is None:
+            return found
+        points = [candidate.point for candidate in found]
+        return [found[at_point(phrase, points, self._under(frame, points))]]
+
+    def _under(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[BoolArray | None]:
+        """The pixels (H, W) of the thing under each point; None where none is outlined."""
+        masks = [segmentation.mask for segmentation in self.masks(frame)]
+        pixels = [pixel(point, frame.size) for point in points]
+        return [next((mask for mask in masks if mask[v, u]), None) for u, v in pixels]
 
     def _free_space(self, frame: Frame, text: str) -> tuple[float, float] | None:
         """A free place by the rules, beside what the network points at; None for a phrase that means a thing."""
