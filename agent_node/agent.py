@@ -45,15 +45,17 @@ class Agent:
             answers=only_answers(policy),
         )
 
-    def run(self, task: str, pictures: Sequence[SessionImage] = (), memory: str = "") -> Episode:
+    def run(self, task: str, pictures: Sequence[SessionImage] = (), memory: str = "", caption: str = "") -> Episode:
         """Carry out one command, or answer a question about pictures. Never raises for what a policy or a tool does.
 
         Args:
             task: The operator's sentence.
             pictures: Pictures that the operator shows with it, images 0, 1 ... of the conversation.
             memory: Account of the commands before, in a few sentences.
+            caption: Sentence about the pictures.
         """
-        return converse(self._begin(task, pictures=pictures, memory=memory), self._policy, self._ask)
+        conversation = self._begin(task, pictures=pictures, memory=memory, caption=caption)
+        return converse(conversation, self._policy, self._ask)
 
 
 def converse(conversation: Conversation, policy: Policy, ask: Ask = nobody) -> Episode:

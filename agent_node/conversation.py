@@ -78,6 +78,7 @@ class Conversation:
         listener: Called with every event, in the thread that steps.
         pictures: Pictures that the operator shows with the sentence: the policy sees them before its words, and calls
             name them by the indices 0, 1 ...
+        caption: Sentence about those pictures, which the policy reads between them and the operator's words.
         asks: A question to the operator waits for its answer.
         memory: Account of the commands before, in a few sentences; the policy reads it after the operator's own.
         answers: An answer is all that is asked for: the command succeeds with one that admits no failure.
@@ -96,6 +97,7 @@ class Conversation:
         stopped: Callable[[], bool] = lambda: False,
         listener: Listener = ignore,
         pictures: Sequence[SessionImage] = (),
+        caption: str = "",
         asks: bool = False,
         memory: str = "",
         answers: bool = False,
@@ -112,7 +114,8 @@ class Conversation:
         asked = Message("user", protocol.user_prompt(task, memory), words=task)
         if pictures:
             last = len(pictures) - 1
-            asked = replace(asked, text=f"<image {last}>\n{asked.text}", image_index=last, picture=pictures[last].rgb)
+            shown = "\n".join(part for part in (f"<image {last}>", caption, asked.text) if part)
+            asked = replace(asked, text=shown, image_index=last, picture=pictures[last].rgb)
         messages.append(asked)
         speed = spoken_speed(task)
         share = 1.0 if speed is None else speed.share

@@ -95,6 +95,11 @@ def only_answers(policy: Policy) -> bool:
     return bool(getattr(policy, "only_answers", False))
 
 
+def sees_pictures(policy: Policy) -> bool:
+    """Whether a policy looks at the pictures of a conversation; one that does has `sees_pictures = True`."""
+    return bool(getattr(policy, "sees_pictures", False))
+
+
 class Policy(Protocol):
     """Decides the next turn from the conversation alone."""
 

@@ -211,10 +211,12 @@ def native_turns(conversation: Sequence[Message], protocol: Protocol, names: Too
 def _told(message: Message) -> NativeTurn:
     if message.role == "system":
         return NativeTurn("system", message.text)
+    # An operator's words stand with what is remembered; a tool's and the agent's own without the protocol's tags.
+    words = without_control(message.text if message.role == "user" else message.said)
     if message.picture is None:
-        return NativeTurn("user", without_control(message.said))
+        return NativeTurn("user", words)
     marker = f"<image {message.image_index}>"
-    return NativeTurn("user", without_control(message.words), shown=(marker, message.picture))
+    return NativeTurn("user", words.removeprefix(marker).lstrip("\n"), shown=(marker, message.picture))
 
 
 def _spoken(message: Message, protocol: Protocol, names: ToolNames, number: int) -> NativeTurn:

@@ -51,6 +51,7 @@ class ChatServer(ABC):
     """Parameters that some models refuse and that a turn can do without."""
     ANSWER: str
     """What the API calls an answer, for error messages."""
+    sees_pictures = True
 
     def __init__(
         self,

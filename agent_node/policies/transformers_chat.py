@@ -92,7 +92,7 @@ class TransformersChat:
             raise unavailable(f"The model {name!r} has no chat template.")
         self._new_cache = lambda: library.DynamicCache(config=model.config.get_text_config())
         self._image_token = getattr(config, "image_token_id", None)
-        self._sees = sees
+        self._sees = self.sees_pictures = sees
         self._longest = getattr(config.get_text_config(), "max_position_embeddings", None)
         given = model.generation_config.eos_token_id
         self._ends = {self._tokenizer.eos_token_id, *(given if isinstance(given, list) else [given])} - {None}

@@ -22,7 +22,7 @@ from agent_node.events import (
     ToolAnswered,
     ToolCalled,
 )
-from agent_node.policy import Message, Policy, Reply, only_answers, takes_answers
+from agent_node.policy import Message, Policy, Reply, only_answers, sees_pictures, takes_answers
 from agent_node.runs.folder import image_path
 from tool_nodes.toolbox.toolbox import CallRecord
 
@@ -41,7 +41,7 @@ class TurnProgress:
 
     Attributes:
         name: Name of the policy.
-        takes_answers, only_answers: See the functions of `agent_node.policy`.
+        takes_answers, only_answers, sees_pictures: See the functions of `agent_node.policy`.
         turn: Turn of the conversation, from 1; 0 before the first.
         published: Number of the last step that was published.
     """
@@ -52,6 +52,7 @@ class TurnProgress:
         self._command = command
         self.name = policy.name
         self.takes_answers, self.only_answers = takes_answers(policy), only_answers(policy)
+        self.sees_pictures = sees_pictures(policy)
         self.turn = 0
         self.published = published
 

@@ -25,10 +25,11 @@ from agent_node.agent import Agent
 from agent_node.conversation_settings import ConversationSettings
 from agent_node.dialogue.answering import choices_in
 from agent_node.dialogue.memory import OpenQuestion
+from agent_node.dialogue.pointed_picture import pointed_picture
 from agent_node.episode import Episode
 from agent_node.events import Ask, OperatorAnswer, nobody
 from agent_node.policies.options import PolicyOptions
-from agent_node.policy import Policy, takes_answers
+from agent_node.policy import Policy, sees_pictures, takes_answers
 from agent_node.protocol import Protocol
 from agent_node.ros.answers import AnswerDesk
 from agent_node.ros.joint_log import JointLog
@@ -41,7 +42,9 @@ from agent_node.runs.write import write_run
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines
+from tool_nodes.ros.remote import RemoteCamera
 from tool_nodes.stop_latch import StopWatch
+from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 
 OPERATOR_GONE_S = 1.0
@@ -182,7 +185,8 @@ class SpokenGoal:
                 if number > 1 or sentence != self._request.text:
                     progress.begin(sentence)
                 recorder = Recorder(sentence, setup.now, progress.hear)
-                episode = self._agent(progress, toolbox, recorder).run(sentence, memory=memory)
+                pictures, caption = self._pointed_picture(sentence, node) if sees_pictures(chosen) else ([], "")
+                episode = self._agent(progress, toolbox, recorder).run(sentence, pictures, memory, caption)
         except ToolError as error:  # nothing is left of a command that could not begin
             with contextlib.suppress(OSError):
                 run_dir.rmdir()
@@ -217,6 +221,15 @@ class SpokenGoal:
         """What was pointed at, as an entry of the result of a command; none where nothing was."""
         points = points_of(self._request.pointed)
         return {"pointed": [dataclasses.asdict(each) for each in points]} if points else {}
+
+    def _pointed_picture(self, sentence: str, node: Node) -> tuple[list[SessionImage], str]:
+        """See `pointed_picture`; nothing where the camera gives none: a look of the policy's own will say why."""
+        try:
+            points = points_of(self._request.pointed)
+            return pointed_picture(sentence, points, RemoteCamera(node, self._setup.deadlines).capture)
+        except ToolError as error:
+            self._setup.node.get_logger().warning(f"There is no picture of what was pointed at: {error}")
+            return [], ""
 
     @contextlib.contextmanager
     def _tools_node(self) -> Iterator[Node]:

@@ -6,19 +6,26 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
 from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.msg import PointedAt
+from toolhand_interfaces.srv import GetDepth
 from vision_msgs.msg import Point2D
 
 from agent_node.events import Event, OperatorAnswer, OperatorQuestion
 from agent_node.pointed import PointedPoint
+from agent_node.policy import Message, Reply
 from agent_node.ros.operator import Operator
 from agent_node.ros.pointing import candidates_of, point_message, points_of
-from tests.ros.agent.conftest import DOMAIN
+from tests.ros.agent.conftest import DOMAIN, Spun
 from tests.ros.agent.test_dialogues import Carrier, Quick
 from tool_nodes.ros.link import RosLink
+from tool_nodes.ros.messages import put_frame
 from tool_nodes.toolbox.toolbox import Toolbox
+from tool_nodes.types import Frame
 
 CHOICES = [("the left one", (0.2, 0.5)), ("the right one", (0.8, 0.5))]
 
@@ -67,6 +74,53 @@ def test_a_question_has_its_candidates_in_the_feedback_and_in_the_result(carrier
     assert ends.candidates == ()
     assert carrier.given[-1] == "pick up the can at (0.200, 0.500)"
     ends.close()
+
+
+class Seeing(Carrier):
+    """The policy, as one that looks at pictures."""
+
+    sees_pictures = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[Message] = []
+
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        if conversation[-1].role != "tool":
+            self.asked.append(conversation[1])
+        return super().respond(conversation)
+
+
+def test_a_policy_that_looks_at_pictures_is_shown_the_points(
+    agent: Callable[..., Any], contexts: Callable[[], Any], link: RosLink
+) -> None:
+    K = np.array([[100.0, 0.0, 63.5], [0.0, 100.0, 47.5], [0.0, 0.0, 1.0]])
+    frame = Frame(np.full((96, 128, 3), 120, np.uint8), np.ones((96, 128), np.float32), K, np.eye(4), 1.0)
+    camera = rclpy.create_node("camera", context=contexts())
+
+    def answer(request: Any, response: Any) -> Any:
+        put_frame(response, frame)
+        response.status.success = True
+        return response
+
+    camera.create_service(GetDepth, "get_depth", answer)
+    spun = Spun(camera, SingleThreadedExecutor(context=camera.context))
+    policy = Seeing()
+    agent(lambda *_: Toolbox([Quick()]), {"script": policy}, policy="script")
+    operator = Operator(link, lambda event: None, session="a")
+    try:
+        assert operator.carry_out("put this one here", (PointedPoint((0.25, 0.5)), PointedPoint((0.75, 0.5)))).success
+        assert operator.carry_out("pick up the lemon").success
+    finally:
+        operator.close()
+        spun.close()
+    pointed, plain = policy.asked
+    assert pointed.picture is not None
+    assert pointed.image_index == 0
+    assert "<image 0>" in pointed.text
+    assert "is marked: 1 at (0.250, 0.500), 2 at (0.750, 0.500)." in pointed.text
+    assert [pointed.picture[48, u].tolist() == [120] * 3 for u in (32, 96, 64)] == [False, False, True]
+    assert plain.picture is None
 
 
 def test_points_that_cannot_be_are_refused(carrier: Carrier, operator: Callable[[], Any]) -> None:
