@@ -9,6 +9,7 @@ import asyncio
 import io
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -23,6 +24,7 @@ from console.layers import LAYERS, layer_picture
 from console.robot import CameraPicture, Close, Robot
 from tool_nodes.camera_names import OPTICAL_FRAMES
 from tool_nodes.results import ToolError
+from tool_nodes.types import Frame
 
 LEASE_S = 3.0
 """A camera that no page has asked for in this time is listened to no more [s]: longer than a page needs between two
@@ -30,6 +32,10 @@ pictures on a slow line, and no longer than an operator may be silent."""
 
 WAIT_S = 5.0
 """Longest wait for a picture that a page has not seen [s]; then the page asks again."""
+
+MOST_SENT = 60
+"""Pictures that were sent and are kept for points in them [-]: 6 s of a page at 10 Hz, 2 MB; a page that shows an older
+one shows it grey."""
 
 QUALITY = 85
 """Quality of JPEG [-]: 30 kB for 640 x 480."""
@@ -57,7 +63,7 @@ class _Feed:
     asked_s: float
     close: Close | None = None
     newest: CameraPicture | None = None
-    encoded: tuple[int, bytes] = (0, b"")
+    encoded: tuple[CameraPicture | None, bytes] = (None, b"")
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -74,6 +80,7 @@ class PictureFeeds:
         self._clock = clock
         self._lock = threading.Lock()
         self._feeds: dict[str, _Feed] = {}
+        self._sent: OrderedDict[tuple[str, int], bytes] = OrderedDict()
 
     @property
     def open(self) -> tuple[str, ...]:
@@ -95,11 +102,30 @@ class PictureFeeds:
         """A picture as JPEG, made once for all pages."""
         feed = self._feeds.get(camera)
         if feed is None:
-            return jpeg(picture.rgb)
+            return self._keep_sent(camera, picture.stamp_ns, jpeg(picture.rgb))
         with feed.lock:
-            if feed.encoded[0] != id(picture):
-                feed.encoded = id(picture), jpeg(picture.rgb)
+            if feed.encoded[0] is not picture:
+                feed.encoded = picture, self._keep_sent(camera, picture.stamp_ns, jpeg(picture.rgb))
             return feed.encoded[1]
+
+    def sent(self, camera: str, stamp_ns: int) -> bytes:
+        """A picture that a page was sent, or that lay below the layer that it was sent, as JPEG; empty where it is not
+        kept any more."""
+        with self._lock:
+            return self._sent.get((camera, stamp_ns), b"")
+
+    def keep_frame(self, frame: Frame, camera: str) -> int:
+        """Keep what lies below a layer, and give the stamp that it is sent with [ns]."""
+        stamp_ns = round(frame.stamp * 1e9)
+        self._keep_sent(camera, stamp_ns, jpeg(frame.rgb))
+        return stamp_ns
+
+    def _keep_sent(self, camera: str, stamp_ns: int, data: bytes) -> bytes:
+        with self._lock:
+            self._sent[camera, stamp_ns] = data
+            while len(self._sent) > MOST_SENT:
+                self._sent.popitem(last=False)
+        return data
 
     def let_go(self) -> None:
         """Listen no more to the cameras that nobody has asked for."""
@@ -141,7 +167,7 @@ def add_picture_routes(app: FastAPI, feeds: PictureFeeds, robot: Robot, approval
             key = camera, layer
             task = layers.get(key)
             if task is None or task.done():
-                task = layers[key] = asyncio.create_task(_layer(robot, camera, layer))
+                task = layers[key] = asyncio.create_task(_layer(robot, feeds, camera, layer))
             return await asyncio.shield(task)
         end = time.monotonic() + WAIT_S
         while True:
@@ -157,12 +183,13 @@ def add_picture_routes(app: FastAPI, feeds: PictureFeeds, robot: Robot, approval
         return _jpeg_response(data, picture.rgb, str(picture.stamp_ns), age)
 
 
-async def _layer(robot: Robot, camera: str, layer: str) -> Response:
+async def _layer(robot: Robot, feeds: PictureFeeds, camera: str, layer: str) -> Response:
     """A picture that is taken now, with a layer drawn over it; several pages that ask at once share it."""
     try:
         frame = await asyncio.to_thread(robot.frame, camera)
         rgb = await asyncio.to_thread(layer_picture, frame, layer)
-        return _jpeg_response(await asyncio.to_thread(jpeg, rgb), rgb, str(round(frame.stamp * 1e9)))
+        stamp_ns = await asyncio.to_thread(feeds.keep_frame, frame, camera)
+        return _jpeg_response(await asyncio.to_thread(jpeg, rgb), rgb, str(stamp_ns))
     except ToolError as error:
         return Response(str(error), status_code=503, media_type="text/plain")
 

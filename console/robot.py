@@ -171,8 +171,13 @@ class Robot(Protocol):
             ToolError: UNAVAILABLE or TIMEOUT where the motion node has gone away.
         """
 
-    def note_point(self, pointed: PointedPoint) -> None:
-        """Remember how the scene around a point looks now, just after somebody has pointed at it. Returns at once."""
+    def note_point(self, point: tuple[float, float], jpeg: bytes) -> None:
+        """Remember how the scene around a point looks now, just after somebody has pointed at it. Returns at once.
+
+        Args:
+            point: Normalized (x, y) of the scene camera's picture.
+            jpeg: The picture that was pointed at, as it was shown; empty for one that is too old to be kept.
+        """
 
     def attend(self, present: bool) -> None:
         """Say whether an operator's page is open: without one nothing of a command is listened to. Returns at once."""

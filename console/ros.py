@@ -13,7 +13,6 @@ from sensor_msgs.msg import CompressedImage
 from toolhand_interfaces.srv import AnswerQuestion
 
 from agent_node.events import Ask, nobody
-from agent_node.pointed import PointedPoint
 from agent_node.ros.operator import ACTION, Operator
 from agent_node.ros.pointing import PointWatch
 from console.robot import (
@@ -98,8 +97,7 @@ class GraphRobot:
             operator = self._operator = Operator(graph.link, hear, ask, said.session)
         pictures = _tool_pictures(graph.link, hear)
         try:
-            graph.points.require_unchanged(said.pointed)
-            episode = operator.carry_out(said.text, said.pointed)
+            episode = operator.carry_out(said.text, graph.points.unchanged(said.pointed, ask))
         except ToolError as error:
             return SpokenOutcome(str(error), False, error.code)
         finally:
@@ -146,11 +144,11 @@ class GraphRobot:
         """See `Robot`."""
         return self._linked().motions.decide(decision)
 
-    def note_point(self, pointed: PointedPoint) -> None:
+    def note_point(self, point: tuple[float, float], jpeg: bytes) -> None:
         """See `Robot`."""
         graph = self._graph
         if graph is not None:
-            threading.Thread(target=graph.points.note, args=(pointed,), daemon=True).start()
+            graph.points.note(point, jpeg)
 
     def close(self) -> None:
         """See `Robot`."""

@@ -75,13 +75,13 @@ def make_app(settings: ConsoleSettings, hub: Hub, seats: Seats) -> FastAPI:
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.mount("/assets", StaticFiles(directory=ASSETS))
-    view = RobotScene(hub.robot, approvals)
+    view, pictures = RobotScene(hub.robot, approvals), PictureFeeds(hub.robot)
     add_scene_routes(app, view)
-    add_picture_routes(app, PictureFeeds(hub.robot), hub.robot, approvals)
+    add_picture_routes(app, pictures, hub.robot, approvals)
     add_talk_routes(app, hub)
     add_history_routes(app, history_of(settings))
     for route in ROUTES:
-        _add_page(route, settings, hub, seats, approvals, view)
+        _add_page(route, lambda: PageContext(settings, hub, Seat(seats), seats, approvals, view, pictures))
     ui.run_with(
         app,
         title="Toolhand",
@@ -93,17 +93,15 @@ def make_app(settings: ConsoleSettings, hub: Hub, seats: Seats) -> FastAPI:
     return app
 
 
-def _add_page(
-    route: Route, settings: ConsoleSettings, hub: Hub, seats: Seats, approvals: Approvals, view: RobotScene
-) -> None:
+def _add_page(route: Route, context: Callable[[], PageContext]) -> None:
     module, name = route.builder.split(":")
     build: Callable[[PageContext], None] = getattr(importlib.import_module(module), name)
 
     @ui.page(route.path)
     def page(request: Request) -> None:
-        context = PageContext(settings, hub, Seat(seats), seats, approvals, view)
-        with page_frame(route.title, context, request.headers["host"]):
-            build(context)
+        made = context()
+        with page_frame(route.title, made, request.headers["host"]):
+            build(made)
 
 
 async def _look_at_seats(hub: Hub, seats: Seats, approvals: Approvals) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import math
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+from PIL import Image
 from toolhand_interfaces.msg import PointedAt
 from vision_msgs.msg import Point2D
 
 from agent_node.dialogue.memory import Choice, at_point
+from agent_node.events import Ask, OperatorQuestion
 from agent_node.pointed import LONGEST_LABEL, MOST_POINTS, PointedPoint
-from tool_nodes.motion.scene_change import changed_around
+from tool_nodes.motion.scene_change import changed_around, looks_otherwise_around
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.ros.link import RosLink
 from tool_nodes.ros.messages import nanoseconds, time_message
@@ -22,6 +27,10 @@ from tool_nodes.types import Frame
 
 _MOST_NOTED = 2 * MOST_POINTS
 """Points whose picture is kept [-]: those of a sentence that waits, and of the next; 2 MB each."""
+_MOST_ASKED = 3
+"""So often a point is asked for once more [-]; then the sentence ends."""
+_LOOK_S = 10.0
+"""Longest wait for the look after a click, by whom a sentence is said right after it [s]: a camera answers in one."""
 
 
 def point_message(point: PointedPoint) -> Any:
@@ -61,6 +70,21 @@ def candidate_messages(choices: Iterable[Choice]) -> list[Any]:
     return [point_message(PointedPoint(each.point, label=each.words[:LONGEST_LABEL])) for each in choices]
 
 
+@dataclass(eq=False)
+class _Noted:
+    """How the scene looked just after somebody has pointed at it.
+
+    Attributes:
+        looked: The look is over.
+        frame: Picture that was taken then; None where none came.
+        stale: The scene around the point looked otherwise then than in the picture that was pointed at.
+    """
+
+    looked: threading.Event = field(default_factory=threading.Event)
+    frame: Frame | None = None
+    stale: bool = False
+
+
 class PointWatch:
     """Knows whether the scene around a point that somebody has pointed at is still the one that they saw.
 
@@ -71,36 +95,71 @@ class PointWatch:
     def __init__(self, link: RosLink) -> None:
         self._camera = RemoteCamera(link.node, link.deadlines)
         self._lock = threading.Lock()
-        self._noted: OrderedDict[tuple[int, tuple[float, float] | None], Frame] = OrderedDict()
+        self._noted: OrderedDict[tuple[float, float], _Noted] = OrderedDict()
 
-    def note(self, pointed: PointedPoint) -> None:
-        """Keep how the scene looks now, just after somebody has pointed at it; nothing where no picture comes."""
-        try:
-            frame = self._camera.capture()
-        except ToolError:
-            return  # there is nothing to compare with later; grasping proves itself what it has grasped
+    def note(self, point: tuple[float, float], jpeg: bytes) -> None:
+        """Look, in a thread, how the scene is just after somebody has pointed at it. Returns at once.
+
+        Args:
+            point: Normalized (x, y) of the picture.
+            jpeg: The picture that was pointed at; empty for one that is too old to be kept, which counts as changed.
+        """
+        noted = _Noted()
         with self._lock:
-            self._noted[pointed.stamp_ns, pointed.point] = frame
+            self._noted[point] = noted
+            self._noted.move_to_end(point)
             while len(self._noted) > _MOST_NOTED:
                 self._noted.popitem(last=False)
+        threading.Thread(target=self._look, args=(point, jpeg, noted), daemon=True, name="point-watch").start()
 
-    def changed(self, pointed: PointedPoint) -> bool:
+    def _look(self, point: tuple[float, float], jpeg: bytes, noted: _Noted) -> None:
+        noted.stale = not jpeg
+        try:
+            noted.frame = self._camera.capture()
+            if jpeg:
+                shown = np.asarray(Image.open(io.BytesIO(jpeg)).convert("RGB"))
+                noted.stale = looks_otherwise_around(shown, noted.frame, point)
+        except ToolError:
+            pass  # there is nothing to compare with later; grasping proves itself what it has grasped
+        finally:
+            noted.looked.set()
+
+    def changed(self, point: tuple[float, float]) -> bool:
         """Whether the scene around a noted point looks otherwise now; False where that cannot be known."""
         with self._lock:
-            before = self._noted.get((pointed.stamp_ns, pointed.point))
-        if before is None or pointed.point is None:
+            noted = self._noted.get(point)
+        if noted is None:
+            return False
+        noted.looked.wait(_LOOK_S)
+        if noted.stale:
+            return True
+        if noted.frame is None:
             return False
         try:
-            return changed_around(before, self._camera.capture(), pointed.point)
+            return changed_around(noted.frame, self._camera.capture(), point)
         except ToolError:
             return False
 
-    def require_unchanged(self, pointed: Sequence[PointedPoint]) -> None:
-        """Raises ToolError AMBIGUOUS with a question where the scene around one of some noted points has changed."""
-        moved = [each.point for each in pointed if self.changed(each)]
-        if moved and moved[0] is not None:
-            where = at_point(moved[0])
-            raise ToolError(
-                ErrorCode.AMBIGUOUS,
-                f"The picture around {where} has changed since you pointed at it: will you point again?",
-            )
+    def unchanged(self, pointed: Sequence[PointedPoint], ask: Ask) -> tuple[PointedPoint, ...]:
+        """Points around which the scene is as it was when they were given; others are asked for once more.
+
+        Args:
+            pointed: The points, noted or not.
+            ask: Puts the question to the operator, whose point takes the place of the old one.
+
+        Raises:
+            ToolError: AMBIGUOUS with the question where no point answers it, or that one is too late as well.
+        """
+        return tuple(self._unchanged(each, ask) for each in pointed)
+
+    def _unchanged(self, pointed: PointedPoint, ask: Ask) -> PointedPoint:
+        for asked in range(_MOST_ASKED + 1):
+            if pointed.point is None or not self.changed(pointed.point):
+                return pointed
+            where = at_point(pointed.point)
+            question = f"The picture around {where} has changed since you pointed at it: will you point again?"
+            answer = ask(OperatorQuestion(question)) if asked < _MOST_ASKED else None
+            if answer is None or answer.point is None:
+                break
+            pointed = replace(pointed, point=answer.point, stamp_ns=0)
+        raise ToolError(ErrorCode.AMBIGUOUS, question)

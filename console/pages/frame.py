@@ -14,6 +14,7 @@ from console.approving import Approvals
 from console.hub import Hub
 from console.pages.routes import ROUTES
 from console.pages.seat import Seat, SeatBar
+from console.pictures import PictureFeeds
 from console.robot import Robot
 from console.scene_view import RobotScene
 from console.seats import Seats
@@ -32,6 +33,7 @@ class PageContext:
         seats: All seats.
         approvals: The motion that waits, shared by all pages.
         view: The 3D view, shared likewise.
+        pictures: Pictures of the cameras, shared likewise.
     """
 
     settings: ConsoleSettings
@@ -40,6 +42,7 @@ class PageContext:
     seats: Seats
     approvals: Approvals
     view: RobotScene
+    pictures: PictureFeeds
 
     @property
     def robot(self) -> Robot:

@@ -150,7 +150,7 @@ class TalkView(ui.element, component=COMPONENT):  # type: ignore[call-arg]
                 case "say":
                     self._say(event.args)
                 case "point":
-                    self._hub.robot.note_point(_pointed([event.args])[0])
+                    self._note(_pointed([event.args])[0])
                 case "candidate":
                     self._choose(event.args)
                 case "cancel":
@@ -168,6 +168,12 @@ class TalkView(ui.element, component=COMPONENT):  # type: ignore[call-arg]
         session = f"console:{_HOST}:{os.getpid()}:{self._page.seat.tab}"
         self._hub.say(SpokenWords(sent["text"], session, _pointed(sent.get("pointed", ()))))
         self.run_method("took")
+
+    def _note(self, pointed: PointedPoint) -> None:
+        """Have the robot look at once whether the scene still is as in the picture that was pointed at."""
+        if pointed.point is not None:
+            jpeg = self._page.pictures.sent(pointed.camera, pointed.stamp_ns)
+            self._hub.robot.note_point(pointed.point, jpeg)
 
     def _choose(self, sent: Any) -> None:
         question = self._hub.question

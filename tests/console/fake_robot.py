@@ -297,8 +297,8 @@ class FakeRobot:
         self._note("decide", approved=decision.approved, reason=decision.reason, hash=decision.hash, refusal=refusal)
         return refusal
 
-    def note_point(self, pointed: PointedPoint) -> None:
-        self._note("point", camera=pointed.camera, point=[*pointed.point], stamp_ns=pointed.stamp_ns)
+    def note_point(self, point: tuple[float, float], jpeg: bytes) -> None:
+        self._note("point", point=[*point], jpeg=len(jpeg))
 
     def attend(self, present: bool) -> None:
         self._note("attend", present=present)

@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 
 from console.approving import Approvals
 from console.layers import LAYERS, box_corners, layer_picture
-from console.pictures import LEASE_S, MOST_SIDE, PictureFeeds, add_picture_routes, jpeg
+from console.pictures import LEASE_S, MOST_SENT, MOST_SIDE, PictureFeeds, add_picture_routes, jpeg
 from console.robot import CameraPicture, WaitingMotion
 from tests.console.fake_robot import SIZE, FakeRobot, picture
 from tests.console.test_approving import REQUEST, Clock, operators_only
@@ -139,3 +139,20 @@ def test_a_box_has_eight_corners() -> None:
     corners = box_corners(Box(np.eye(4), np.array([1.0, 2.0, 3.0])))
     assert sorted(map(tuple, np.abs(corners))) == [(1.0, 2.0, 3.0)] * 8
     assert len({tuple(corner) for corner in corners}) == 8
+
+
+def test_what_a_page_was_sent_is_kept_for_points_in_it(robot: FakeRobot) -> None:
+    feeds = PictureFeeds(robot)
+    app = FastAPI()
+    add_picture_routes(app, feeds, robot, Approvals(robot, operators_only))
+    with TestClient(app) as client:
+        plain = client.get("/pictures/scene.jpg")
+        assert feeds.sent("scene", int(plain.headers["x-stamp"])) == plain.content
+        drawn = client.get("/pictures/scene.jpg", params={"layer": "free"})
+        below = feeds.sent("scene", int(drawn.headers["x-stamp"]))
+        assert below == jpeg(robot.frame("scene").rgb) != drawn.content
+    assert feeds.sent("wrist", int(plain.headers["x-stamp"])) == b""
+    for k in range(MOST_SENT):
+        feeds.encoded("scene", CameraPicture("scene", picture()[:8, :8], 10**18 + k, 0.0))
+    assert feeds.sent("scene", int(plain.headers["x-stamp"])) == b"", "too old"
+    assert feeds.sent("scene", 10**18)

@@ -2,13 +2,14 @@
 
 Measured in simulation, noise of 0.5 mm at 1 m, 640x480 and 320x240: a block, a box or a ball that was shifted by 3 mm
 is noticed whatever the direction, and no noise alone is (45 pairs of pictures). Things lower than `FINE_DEPTH`, things
-that turn in place, and colours are not noticed.
+that turn in place, and colours are not noticed. A picture that has no depth is compared by its colours instead.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 from scipy import ndimage
 
 from tool_nodes import workspace
@@ -33,6 +34,10 @@ AROUND_M = 0.08
 """What stands so far around a point may be what is meant by it [m]: a thing that the jaws take, which open to 0.085 m,
 ends within this of a point on it."""
 
+CHANGED_COLOUR = 24.0
+"""Difference of a block's mean colour, in one of its channels, from which it looks otherwise [grey levels]: noise of a
+sensor and JPEG change the mean of 64 pixels by less than 4."""
+
 _BELOW_M, _ABOVE_M = 0.02, 1.0
 """The workspace reaches so far below and above the table [m]."""
 
@@ -55,15 +60,45 @@ def changed_around(before: Frame, after: Frame, point: tuple[float, float]) -> b
     """
     if before.depth.shape != after.depth.shape or not np.allclose(before.T_base_camera, after.T_base_camera, atol=1e-3):
         return True
-    height, width = before.depth.shape
-    known = before.depth[np.isfinite(before.depth)]
-    distance = max(float(np.median(known)) if known.size else 1.0, 0.1)
-    reach = max(2 * BLOCK_PX, round(AROUND_M * float(before.K[0, 0]) / distance))
-    column, row = min(int(point[0] * width), width - 1), min(int(point[1] * height), height - 1)
-    top, left = max(row - reach, 0), max(column - reach, 0)
-    near = np.s_[top : row + reach + 1, left : column + reach + 1]
+    near = _around(before, point)
     difference = np.abs(_medians(before.depth[near]) - _medians(after.depth[near]))
     return int((difference > CHANGED_DEPTH).sum()) > CHANGED_BLOCKS or bool(_patches(before, after)[near].any())
+
+
+def looks_otherwise_around(before: NDArray[np.uint8], after: Frame, point: tuple[float, float]) -> bool:
+    """True if a picture shows other colours around a point than a later frame of the same camera does.
+
+    Light that changes everything around the point alike is no change.
+
+    Args:
+        before: The earlier picture (H, W, 3), of any size.
+        after: The later frame.
+        point: Normalized (x, y) of both.
+    """
+    near = _around(after, point)
+    shown = np.asarray(Image.fromarray(before).resize(after.size)) if before.shape != after.rgb.shape else before
+    difference = _means(after.rgb[near]) - _means(shown[near])
+    difference -= np.median(difference, axis=(0, 1))
+    return int((np.abs(difference).max(axis=-1) > CHANGED_COLOUR).sum()) > CHANGED_BLOCKS
+
+
+def _around(frame: Frame, point: tuple[float, float]) -> tuple[slice, slice]:
+    """Rows and columns of what stands within `AROUND_M` of a point, at the median distance of what is seen."""
+    height, width = frame.depth.shape
+    known = frame.depth[np.isfinite(frame.depth)]
+    distance = max(float(np.median(known)) if known.size else 1.0, 0.1)
+    reach = max(2 * BLOCK_PX, round(AROUND_M * float(frame.K[0, 0]) / distance))
+    column, row = min(int(point[0] * width), width - 1), min(int(point[1] * height), height - 1)
+    top, left = max(row - reach, 0), max(column - reach, 0)
+    return slice(top, row + reach + 1), slice(left, column + reach + 1)
+
+
+def _means(rgb: NDArray[np.uint8]) -> FloatArray:
+    """Mean colour (h, w, 3) of squares of pixels of a picture (H, W, 3)."""
+    h, w = (size - size % BLOCK_PX for size in rgb.shape[:2])
+    blocks = rgb[:h, :w].astype(float).reshape(h // BLOCK_PX, BLOCK_PX, w // BLOCK_PX, BLOCK_PX, 3)
+    means: FloatArray = blocks.mean(axis=(1, 3))
+    return means
 
 
 def _medians(seen: NDArray[np.floating]) -> FloatArray:
