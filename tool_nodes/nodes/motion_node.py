@@ -51,6 +51,7 @@ from tool_nodes.ros.calibrated_frames import declare_calibrations
 from tool_nodes.ros.camera_parameters import declare_cameras
 from tool_nodes.ros.messages import BASE_FRAME, header_of, put_frame, rgb_to_image
 from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, StageProgress
+from tool_nodes.ros.motion_markers import MotionMarkers
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, failure, success
 from tool_nodes.ros.stop import StopNode
@@ -142,7 +143,7 @@ class MotionNode(Node):
         self._wrist = declare_cameras(
             self, ["wrist"], transforms, deadlines.availability_s, base_frame, robot, usual="camera_node"
         )["wrist"]
-        self._frames = Frames(transforms, base_frame)
+        self._frames, self._markers = Frames(transforms, base_frame), MotionMarkers(self, base_frame, robot)
         # The arm and the stop.
         self._latch = StopLatch(HOW_TO_RESET)
         still_velocity = float(self.declare_parameter("still_velocity", 0.002).value)
@@ -338,6 +339,8 @@ class MotionNode(Node):
             raise self._described(stopped, job) from interruption
         finally:
             self._progress, self._cancelled, self._plan_id = None, lambda: False, ""
+            if mode != modes.PLAN_ONLY:
+                self._markers.clear()
 
     @property
     def _halted(self) -> bool:
@@ -386,6 +389,7 @@ class MotionNode(Node):
         if not plan_only and not job.request.plan_id:
             manipulator.return_to_park()
         plan = self._plan(job)
+        self._markers.show(plan)
         if plan_only:
             result.status = success("The plan is ready; nothing has moved.")
             return
