@@ -21,7 +21,7 @@ from PIL import Image
 
 from console.approving import Approvals
 from console.layers import LAYERS, layer_picture
-from console.robot import CameraPicture, Close, Robot
+from console.robot import CameraPicture, Close, MotionMark, Robot
 from tool_nodes.camera_names import OPTICAL_FRAMES
 from tool_nodes.results import ToolError
 from tool_nodes.types import Frame
@@ -68,7 +68,7 @@ class _Feed:
 
 
 class PictureFeeds:
-    """The newest picture of each camera that somebody looks at. May be used from any thread.
+    """The newest picture of each camera, and what is marked in it, while somebody looks. May be used from any thread.
 
     Args:
         robot: Has the cameras.
@@ -81,6 +81,9 @@ class PictureFeeds:
         self._lock = threading.Lock()
         self._feeds: dict[str, _Feed] = {}
         self._sent: OrderedDict[tuple[str, int], bytes] = OrderedDict()
+        self._marks: tuple[MotionMark, ...] = ()
+        self._marks_asked_s = 0.0
+        self._close_marks: Close | None = None
 
     @property
     def open(self) -> tuple[str, ...]:
@@ -127,9 +130,23 @@ class PictureFeeds:
                 self._sent.popitem(last=False)
         return data
 
-    def let_go(self) -> None:
-        """Listen no more to the cameras that nobody has asked for."""
+    def marks(self) -> tuple[MotionMark, ...]:
+        """What the motion that is planned is about; from now on for LEASE_S it is listened to."""
         with self._lock:
+            self._marks_asked_s = self._clock()
+            if self._close_marks is None:
+                self._close_marks = self._robot.marks(self._hear_marks)
+            return self._marks
+
+    def _hear_marks(self, marks: tuple[MotionMark, ...]) -> None:
+        self._marks = marks
+
+    def let_go(self) -> None:
+        """Listen no more to what nobody has asked for."""
+        with self._lock:
+            if self._close_marks is not None and self._clock() - self._marks_asked_s > LEASE_S:
+                close, self._close_marks, self._marks = self._close_marks, None, ()
+                close()
             over = [name for name, feed in self._feeds.items() if self._clock() - feed.asked_s > LEASE_S]
             ended = [self._feeds.pop(name) for name in over]
         for feed in ended:
@@ -150,7 +167,7 @@ def add_picture_routes(app: FastAPI, feeds: PictureFeeds, robot: Robot, approval
         robot: Takes the frames that layers are drawn over.
         approvals: Has the motion that waits.
     """
-    layers: dict[tuple[str, str], asyncio.Task[Response]] = {}
+    drawn: dict[tuple[str, tuple[str, ...]], asyncio.Task[Response]] = {}
 
     @app.get("/pictures/motion.jpg")
     async def motion_picture(hash: str = "") -> Response:
@@ -160,14 +177,16 @@ def add_picture_routes(app: FastAPI, feeds: PictureFeeds, robot: Robot, approval
         return _jpeg_response(await asyncio.to_thread(jpeg, motion.request.picture), motion.request.picture)
 
     @app.get("/pictures/{camera}.jpg")
-    async def camera_picture(camera: str, after: str = "", layer: str = "") -> Response:
-        if camera not in OPTICAL_FRAMES or (layer and layer not in LAYERS):
+    async def camera_picture(camera: str, after: str = "", layers: str = "") -> Response:
+        asked = layers.split(",") if layers else []
+        if camera not in OPTICAL_FRAMES or not LAYERS.keys() >= set(asked):
             return Response(status_code=404)
-        if layer:
-            key = camera, layer
-            task = layers.get(key)
+        if asked:
+            key = camera, tuple(layer for layer in LAYERS if layer in asked)
+            asyncio.get_running_loop().call_later(LEASE_S + 1.0, feeds.let_go)
+            task = drawn.get(key)
             if task is None or task.done():
-                task = layers[key] = asyncio.create_task(_layer(robot, feeds, camera, layer))
+                task = drawn[key] = asyncio.create_task(_layered(robot, feeds, *key))
             return await asyncio.shield(task)
         end = time.monotonic() + WAIT_S
         while True:
@@ -183,13 +202,16 @@ def add_picture_routes(app: FastAPI, feeds: PictureFeeds, robot: Robot, approval
         return _jpeg_response(data, picture.rgb, str(picture.stamp_ns), age)
 
 
-async def _layer(robot: Robot, feeds: PictureFeeds, camera: str, layer: str) -> Response:
-    """A picture that is taken now, with a layer drawn over it; several pages that ask at once share it."""
+async def _layered(robot: Robot, feeds: PictureFeeds, camera: str, layers: tuple[str, ...]) -> Response:
+    """A picture that is taken now, with layers drawn over it; several pages that ask at once share it."""
+    marks = feeds.marks()
     try:
         frame = await asyncio.to_thread(robot.frame, camera)
-        rgb = await asyncio.to_thread(layer_picture, frame, layer)
+        rgb = await asyncio.to_thread(layer_picture, frame, layers, marks)
         stamp_ns = await asyncio.to_thread(feeds.keep_frame, frame, camera)
-        return _jpeg_response(await asyncio.to_thread(jpeg, rgb), rgb, str(stamp_ns))
+        response = _jpeg_response(await asyncio.to_thread(jpeg, rgb), rgb, str(stamp_ns))
+        response.headers["X-Marks"] = str(len(marks))
+        return response
     except ToolError as error:
         return Response(str(error), status_code=503, media_type="text/plain")
 

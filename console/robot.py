@@ -127,6 +127,21 @@ class WaitingMotion:
     expires_s: float
 
 
+@dataclass(frozen=True, eq=False)
+class MotionMark:
+    """Something that the motion node shows of the motion that is planned.
+
+    Attributes:
+        name: "target", "gripper", "path", "place", "obstacles" or another name of its own.
+        points: (N, 3) points, base frame [m]; none where it is made of lines.
+        segments: (M, 2, 3) lines, base frame [m]; none where it is made of points.
+    """
+
+    name: str
+    points: FloatArray
+    segments: FloatArray
+
+
 class Robot(Protocol):
     """A robot as the pages know it. Methods may be called in any thread, and listeners are called in any thread."""
 
@@ -156,6 +171,9 @@ class Robot(Protocol):
 
     def joints(self, hear: Callable[[JointPositions], None]) -> Close:
         """Hear where the joints are until it is closed."""
+
+    def marks(self, hear: Callable[[tuple[MotionMark, ...]], None]) -> Close:
+        """Hear what the motion that is planned is about until it is closed; nothing once it has ended."""
 
     def motions(self, hear: Callable[[WaitingMotion | None], None]) -> Close:
         """Hear which motion waits for approval, None once it does not, until it is closed."""

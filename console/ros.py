@@ -21,6 +21,7 @@ from console.robot import (
     GraphState,
     Heard,
     JointPositions,
+    MotionMark,
     ShownPicture,
     SpokenOutcome,
     SpokenWords,
@@ -126,6 +127,10 @@ class GraphRobot:
     def joints(self, hear: Callable[[JointPositions], None]) -> Close:
         """See `Robot`."""
         return self._while_linked(lambda graph: graph.watching.joints(hear))
+
+    def marks(self, hear: Callable[[tuple[MotionMark, ...]], None]) -> Close:
+        """See `Robot`."""
+        return self._while_linked(lambda graph: graph.watching.marks(hear))
 
     def frame(self, camera: str) -> Frame:
         """See `Robot`."""

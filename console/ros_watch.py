@@ -5,6 +5,7 @@ Each is subscribed to only while somebody listens: cameras take pictures for who
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -15,19 +16,30 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image, JointState
 from std_msgs.msg import String
+from visualization_msgs.msg import Marker, MarkerArray
 
-from console.robot import CameraPicture, Close, JointPositions
+from console.layers import box_edges
+from console.robot import CameraPicture, Close, JointPositions, MotionMark
 from tool_nodes.camera_names import WRIST, ZED
+from tool_nodes.geometry import transform
 from tool_nodes.ros.link import RosLink
-from tool_nodes.ros.messages import BadMessage, image_to_rgb, nanoseconds
+from tool_nodes.ros.messages import BadMessage, image_to_rgb, nanoseconds, pose_to_matrix
+from tool_nodes.ros.motion_markers import QOS, TOPIC
 from tool_nodes.ros.remote import RemoteCamera
-from tool_nodes.types import Frame
+from tool_nodes.types import Box, FloatArray, Frame
 
 TOPICS = {"scene": ZED["new"].topics.image, "wrist": WRIST.topics.image}
 """Topic of the colour pictures of each camera, where nothing else was chosen."""
 
 MOST_PX = 4096 * 4096
 """Pixels of a picture that is looked at: more than any camera of an arm has."""
+
+MOST_MARKERS = 200
+"""Markers of a motion that are shown; a scene has 60 boxes and five others."""
+MOST_MARKER_POINTS = 5000
+"""Points of a marker that are shown; the motion node sends a tenth."""
+_CIRCLE = np.linspace(0.0, 2.0 * np.pi, 25)
+"""Angles of the corners by which a disc is drawn [rad]."""
 
 _NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 """Old pictures and positions are not waited for."""
@@ -73,6 +85,10 @@ class Watching:
 
         return self._subscribe(JointState, "joint_states", on_state)
 
+    def marks(self, hear: Callable[[tuple[MotionMark, ...]], None]) -> Close:
+        """See `console.robot.Robot`."""
+        return self._subscribe(MarkerArray, TOPIC, lambda message: hear(marks_of(message)), QOS)
+
     def frame(self, camera: str) -> Frame:
         """See `console.robot.Robot`. Raises ToolError UNAVAILABLE, NO_DEPTH or TIMEOUT."""
         with self._lock:
@@ -107,3 +123,42 @@ class Watching:
                 node.destroy_subscription(subscription)
 
         return close
+
+
+def marks_of(message: Any) -> tuple[MotionMark, ...]:
+    """What the markers of a MarkerArray show, as points and lines; those that are no numbers are left out."""
+    marks = []
+    for marker in message.markers[:MOST_MARKERS]:
+        with contextlib.suppress(BadMessage):
+            if marker.action == Marker.ADD and (mark := _mark(marker)) is not None:
+                marks.append(mark)
+    return tuple(marks)
+
+
+def _mark(marker: Any) -> MotionMark | None:
+    """What a marker shows; None for kinds that are not drawn. Raises BadMessage."""
+    T, none = pose_to_matrix(marker.pose), np.zeros((0, 2, 3))
+    if marker.type in (Marker.CUBE, Marker.CYLINDER):
+        half = np.array([marker.scale.x, marker.scale.y, marker.scale.z], float) / 2.0
+        _require_numbers(half)
+        if marker.type == Marker.CUBE:
+            return MotionMark(marker.ns, none[:, 0], box_edges(Box(T, half)))
+        circle = transform(T, np.column_stack([half[0] * np.cos(_CIRCLE), half[1] * np.sin(_CIRCLE), 0.0 * _CIRCLE]))
+        return MotionMark(marker.ns, none[:, 0], np.stack([circle[:-1], circle[1:]], axis=1))
+    points = np.array([(p.x, p.y, p.z) for p in marker.points[:MOST_MARKER_POINTS]], float).reshape(-1, 3)
+    _require_numbers(points)
+    points = transform(T, points)
+    match marker.type:
+        case Marker.POINTS:
+            return MotionMark(marker.ns, points, none)
+        case Marker.LINE_LIST:
+            return MotionMark(marker.ns, none[:, 0], points[: len(points) // 2 * 2].reshape(-1, 2, 3))
+        case Marker.LINE_STRIP:
+            return MotionMark(marker.ns, none[:, 0], np.stack([points[:-1], points[1:]], axis=1))
+    return None
+
+
+def _require_numbers(values: FloatArray) -> None:
+    """Raises BadMessage where one of them is no number."""
+    if not np.isfinite(values).all():
+        raise BadMessage("A marker must not hold NaN or infinite numbers.")

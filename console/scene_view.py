@@ -22,13 +22,12 @@ from typing import Any
 import numpy as np
 
 from console.approving import Approvals, MotionTimeline
-from console.layers import box_corners
-from console.robot import Close, JointPositions, Robot, WaitingMotion
+from console.layers import COLOURS, obstacle_edges
+from console.robot import Close, JointPositions, MotionMark, Robot, WaitingMotion
 from tool_nodes.extras import install_extra
 from tool_nodes.geometry import backproject, invert, quat_wxyz_from_matrix, transform
-from tool_nodes.perception.obstacles import fit_obstacles
 from tool_nodes.results import ToolError, unavailable
-from tool_nodes.types import Box, FloatArray, Frame
+from tool_nodes.types import FloatArray, Frame
 
 SECRET_HEADER = "x-scene-secret"
 """Header without which viser's own port refuses every request."""
@@ -56,10 +55,8 @@ BASE_LINK = "base_link"
 
 _GHOST = (64, 156, 255, 0.45)
 """Colour and opacity of the arm on its way; the arm itself has its own colours."""
-_PATH = (255, 60, 200)
-"""Colour of the path, as in the picture of the request."""
-_OBSTACLE = (255, 140, 0)
-"""Colour of the obstacles, as in the pictures."""
+_TARGET = (40, 220, 110)
+"""Colour of the thing that the motion is about, sRGB."""
 _SAME_POSE = 1e-3
 """Entries of two poses of the hand differ by no more where they are the same [m, -]: far more than rounding."""
 _MOVED = 1e-3
@@ -131,6 +128,7 @@ class RobotScene:
         self._lock = threading.Lock()
         self._server: Any = None
         self._joints: JointPositions | None = None
+        self._marks: tuple[MotionMark, ...] = ()
         self._preview_s = 0.0
 
     @property
@@ -179,23 +177,24 @@ class RobotScene:
     def _follow(self, server: Any) -> None:
         """Draw what has changed, while somebody looks, until viser ends."""
         drawn = _Drawn(server)
-        close: Close | None = None
+        heard: tuple[Close, ...] = ()
         while self._server is server:
             time.sleep(LOOK_S)
             looked_at = bool(server.get_clients())
-            if looked_at and close is None:
-                close = self._robot.joints(self._hear)
+            if looked_at and not heard:
+                heard = self._robot.joints(self._hear), self._robot.marks(self._hear_marks)
                 drawn.stale = True
-            elif not looked_at and close is not None:
-                close()
-                close = None
+            elif not looked_at and heard:
+                heard = _closed(heard)
             if looked_at:
                 self._draw(drawn)
-        if close is not None:
-            close()
+        _closed(heard)
 
     def _hear(self, joints: JointPositions) -> None:
         self._joints = joints
+
+    def _hear_marks(self, marks: tuple[MotionMark, ...]) -> None:
+        self._marks = marks
 
     def _draw(self, drawn: _Drawn) -> None:
         try:
@@ -205,9 +204,11 @@ class RobotScene:
                 self._preview_s = 0.0
                 drawn.stale = True
             drawn.ghost(self._preview_s)
+            if drawn.marks(self._marks):
+                drawn.stale = True
             if drawn.stale:
                 drawn.stale = False
-                drawn.frame(self._robot.frame("scene"))
+                drawn.frame(self._robot.frame("scene"), self._marks)
         except ToolError as error:
             drawn.note(error.message)
 
@@ -226,6 +227,7 @@ class _Drawn:
         self._arm: _Arm | None = None
         self._ghost: _Arm | None = None
         self._motion: WaitingMotion | None = None
+        self._marks: tuple[MotionMark, ...] = ()
         self._timeline: MotionTimeline | None = None
         self._noted = ""
 
@@ -262,7 +264,7 @@ class _Drawn:
             points = self._ghost.path(self._timeline, request.T_end)
             if len(points) > 1:
                 self._scene.add_line_segments(
-                    "/path", np.stack([points[:-1], points[1:]], axis=1), np.array(_PATH), thickness=0.006
+                    "/path", np.stack([points[:-1], points[1:]], axis=1), np.array(COLOURS["path"]), thickness=0.006
                 )
             self._scene.add_frame(
                 "/goal",
@@ -278,8 +280,24 @@ class _Drawn:
         if self._ghost is not None and self._timeline is not None:
             self._ghost.turn(self._timeline.at(time_s).positions)
 
-    def frame(self, frame: Frame) -> None:
-        """Cloud and obstacles of a frame."""
+    def marks(self, marks: tuple[MotionMark, ...]) -> bool:
+        """Draw what another motion that is planned is about; True where it is another one."""
+        if marks is self._marks:
+            return False
+        self._marks = marks
+        self._scene.remove_by_name("/marks")
+        for k, mark in enumerate(marks):
+            if mark.name == "target" and len(mark.points):
+                points = mark.points.astype(np.float32)
+                self._scene.add_point_cloud(f"/marks/{k}", points, np.array(_TARGET, np.uint8), point_size=2 * POINT_M)
+            elif mark.name in ("gripper", "place", "path") and len(mark.segments):
+                self._scene.add_line_segments(
+                    f"/marks/{k}", mark.segments, np.array(COLOURS[mark.name]), thickness=0.006
+                )
+        return True
+
+    def frame(self, frame: Frame, marks: tuple[MotionMark, ...]) -> None:
+        """Cloud of a frame, and the obstacles of the motion that is planned, else those that are seen."""
         self.note("")
         points = transform(frame.T_base_camera, backproject(frame.depth, frame.K)).reshape(-1, 3)
         known = np.flatnonzero(np.isfinite(points).all(axis=1))
@@ -287,9 +305,9 @@ class _Drawn:
         colours = frame.rgb.reshape(-1, 3)[known]
         self._scene.add_point_cloud("/cloud", points[known].astype(np.float32), colours, point_size=POINT_M)
         self._scene.remove_by_name("/obstacles")
-        edges = [edge for box in fit_obstacles(frame) for edge in _edges(box)]
-        if edges:
-            self._scene.add_line_segments("/obstacles", np.array(edges), np.array(_OBSTACLE), thickness=0.003)
+        edges = obstacle_edges(frame, marks)
+        if len(edges):
+            self._scene.add_line_segments("/obstacles", edges, np.array(COLOURS["obstacles"]), thickness=0.003)
 
 
 class _Arm:
@@ -389,7 +407,8 @@ def _colour_of(mesh: Any) -> tuple[int, int, int, float]:
     return 160, 160, 160, 1.0
 
 
-def _edges(box: Box) -> list[FloatArray]:
-    """The twelve edges (2, 3) of a box [m]."""
-    corners = box_corners(box)
-    return [corners[[a, b]] for a in range(8) for b in range(a + 1, 8) if (a ^ b).bit_count() == 1]
+def _closed(heard: tuple[Close, ...]) -> tuple[Close, ...]:
+    """End subscriptions; nothing is left of them."""
+    for close in heard:
+        close()
+    return ()

@@ -1,18 +1,25 @@
 // A camera's picture that is pointed at: plain JPEG over HTTP, asked for only while it is shown; any zoom, any pixel ratio.
 const STALE_S = 2; // a picture that is older than this is greyed
 const ZOOMS = [1, 1.5, 2, 3, 4];
+const LAYERS = { target: "thing", gripper: "grasp", path: "path", place: "place", obstacles: "obstacles", free: "free space", depth: "depth" };
+const MARKED = ["target", "gripper", "path", "place"]; // layers of the motion that is planned
+const KEPT = "toolhand-layers";
+const remembered = () => { try { return JSON.parse(localStorage.getItem(KEPT) ?? "[]").filter((layer) => layer in LAYERS); } catch { return []; } };
+const remember = (layers) => { try { localStorage.setItem(KEPT, JSON.stringify(layers)); } catch { /* as long as the page */ } };
 export const PictureView = {
   template: `
     <section class="panel picture" aria-label="Camera">
       <header>
         <label>Camera <select v-model="camera" data-testid="camera"><option value="scene">scene</option><option value="wrist">wrist</option></select></label>
-        <label>Shown <select v-model="layer" data-testid="layer"><option value="">picture</option><option value="obstacles">obstacles</option><option value="free">free space</option><option value="depth">depth</option></select></label>
         <span class="chip" :class="{ warn: stale }" data-testid="picture-age">{{ ageText }}</span>
         <span class="picture-zoom">
           <button type="button" class="button small" data-testid="zoom-out" aria-label="Smaller" :disabled="zoom === 0" @click="setZoom(zoom - 1)">&minus;</button>
           <button type="button" class="button small" data-testid="zoom-in" aria-label="Larger" :disabled="zoom === zooms.length - 1" @click="setZoom(zoom + 1)">+</button>
         </span>
       </header>
+      <fieldset class="picture-layers" aria-label="Layers over the picture">
+        <label v-for="(name, key) in names" :key="key"><input type="checkbox" :value="key" v-model="layers" :data-testid="'layer-' + key"><i :class="'layer-' + key" aria-hidden="true"></i>{{ name }}</label>
+      </fieldset>
       <div class="picture-window" ref="window" :style="{ aspectRatio: aspect }">
         <div class="picture-whole" ref="whole" :class="{ stale, pointable: pointable }" :style="{ width: 100 * zooms[zoom] + '%' }" tabindex="0" role="application" data-testid="picture"
              :aria-label="'Picture of the ' + camera + ' camera. Arrow keys move the cross, Enter points.'"
@@ -27,12 +34,13 @@ export const PictureView = {
           </template>
         </div>
       </div>
+      <p v-if="unmarked" class="muted picture-unmarked" role="status" data-testid="unmarked">No motion is planned now: thing, grasp, path and place are shown while one is.</p>
       <p v-if="said" class="notice warn" role="status">{{ said }}</p>
     </section>`,
   props: { points: Array, candidates: Array, operates: Boolean },
   emits: ["point", "candidate"],
   data() {
-    return { camera: "scene", layer: "", zoom: 0, zooms: ZOOMS, src: "", stamp: "", aspect: "4 / 3", error: "", cross: null, said: "", ageS: null, pressed: null };
+    return { camera: "scene", layers: remembered(), names: LAYERS, marks: null, zoom: 0, zooms: ZOOMS, src: "", stamp: "", aspect: "4 / 3", error: "", cross: null, said: "", ageS: null, pressed: null };
   },
   computed: {
     stale() { return this.src !== "" && this.ageS !== null && this.ageS > STALE_S; },
@@ -40,11 +48,12 @@ export const PictureView = {
       if (this.ageS === null) return this.error || "waiting";
       return this.ageS > STALE_S ? `${Math.floor(this.ageS)} s old` : "live";
     },
+    unmarked() { return this.marks === 0 && this.layers.some((layer) => MARKED.includes(layer)); },
     pointable() { return this.operates && this.camera === "scene"; },
   },
   watch: {
     camera() { this.forget(); },
-    layer() { this.forget(); },
+    layers() { this.forget(); remember(this.layers); },
   },
   mounted() {
     this.seen = true;
@@ -69,16 +78,16 @@ export const PictureView = {
       while (this.running) {
         if (document.hidden || !this.seen) { await pause(300); continue; }
         this.abort = new AbortController();
-        const camera = this.camera, layer = this.layer;
+        const camera = this.camera, layers = this.layers.join(",");
         try {
-          const answer = await fetch(`/pictures/${camera}.jpg?after=${encodeURIComponent(this.stamp)}&layer=${encodeURIComponent(layer)}`, { signal: this.abort.signal });
+          const answer = await fetch(`/pictures/${camera}.jpg?after=${encodeURIComponent(this.stamp)}&layers=${encodeURIComponent(layers)}`, { signal: this.abort.signal });
           if (answer.status === 200) {
             const picture = await answer.blob();
-            if (camera !== this.camera || layer !== this.layer) continue;
+            if (camera !== this.camera || layers !== this.layers.join(",")) continue;
             await this.show(picture, answer.headers);
-            if (layer) await pause(500);
+            if (layers) await pause(500);
           } else if (answer.status !== 204) {
-            this.error = layer && answer.status === 503 ? (await answer.text()).slice(0, 300) : "no picture";
+            this.error = layers && answer.status === 503 ? (await answer.text()).slice(0, 300) : "no picture";
             await pause(1000);
           }
         } catch (error) {
@@ -94,6 +103,7 @@ export const PictureView = {
       this.src = src;
       this.error = "";
       this.stamp = headers.get("X-Stamp") ?? "";
+      this.marks = headers.has("X-Marks") ? Number(headers.get("X-Marks")) : null;
       this.baseAgeS = Number(headers.get("X-Age")) || 0;
       this.shownMs = performance.now();
       this.ageS = this.baseAgeS;

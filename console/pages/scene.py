@@ -35,8 +35,8 @@ def scene_panel(page: PageContext) -> None:
         _notice(
             "scene-without",
             "view-without-webgl",
-            "This browser has no WebGL, so that there is no 3D view. The pictures show all of it: the path of a motion "
-            "that waits, obstacles, free space and depth.",
+            "This browser has no WebGL, so that there is no 3D view. The layers of the camera picture show all of "
+            "it: thing, grasp, path and place of a motion, obstacles, free space and depth.",
         )
 
 

@@ -33,6 +33,7 @@ from console.robot import (
     GraphState,
     Heard,
     JointPositions,
+    MotionMark,
     ShownPicture,
     SpokenOutcome,
     SpokenWords,
@@ -101,6 +102,7 @@ class FakeRobot:
         asked: Requests for approval, in order.
         deadline_s: How long it waits for an answer to one.
         blind: Its cameras send nothing.
+        marked: What it says of the motion that is planned.
     """
 
     def __init__(self, log: Path | None = None, rate_hz: float = 10.0) -> None:
@@ -112,6 +114,7 @@ class FakeRobot:
         self.asked: list[MotionRequest] = []
         self.deadline_s = 60.0
         self.blind = False
+        self.marked: tuple[MotionMark, ...] = ()
         self._moves = 0
         self._decision: Decision | None = None
         self._hear_motion: list[Callable[[WaitingMotion | None], None]] = []
@@ -296,6 +299,11 @@ class FakeRobot:
                 self.decisions.append(decision)
         self._note("decide", approved=decision.approved, reason=decision.reason, hash=decision.hash, refusal=refusal)
         return refusal
+
+    def marks(self, hear: Callable[[tuple[MotionMark, ...]], None]) -> Close:
+        self._count("marks", 1)
+        hear(self.marked)
+        return lambda: self._count("marks", -1)
 
     def note_point(self, point: tuple[float, float], jpeg: bytes) -> None:
         self._note("point", point=[*point], jpeg=len(jpeg))

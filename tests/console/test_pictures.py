@@ -18,7 +18,7 @@ from fastapi.testclient import TestClient
 from console.approving import Approvals
 from console.layers import LAYERS, box_corners, layer_picture
 from console.pictures import LEASE_S, MOST_SENT, MOST_SIDE, PictureFeeds, add_picture_routes, jpeg
-from console.robot import CameraPicture, WaitingMotion
+from console.robot import CameraPicture, MotionMark, WaitingMotion
 from tests.console.fake_robot import SIZE, FakeRobot, picture
 from tests.console.test_approving import REQUEST, Clock, operators_only
 from tests.console.test_hub import until
@@ -62,7 +62,7 @@ def test_each_request_gets_a_newer_picture_with_its_age_and_size(client: TestCli
     assert len(set(stamps)) == 5
 
 
-@pytest.mark.parametrize("path", ["/pictures/foot.jpg", "/pictures/scene.jpg?layer=x", "/pictures/..%2Fscene.jpg"])
+@pytest.mark.parametrize("path", ["/pictures/foot.jpg", "/pictures/scene.jpg?layers=x", "/pictures/..%2Fscene.jpg"])
 def test_what_is_no_camera_or_layer_is_not_found(client: TestClient, robot: FakeRobot, path: str) -> None:
     assert client.get(path).status_code == 404
     assert robot.listening == {}
@@ -116,13 +116,44 @@ def test_the_picture_of_the_motion_that_waits_is_shown_by_its_hash_only(
     assert client.get("/pictures/motion.jpg", params={"hash": request.hash}).status_code == 404
 
 
+FLAT = np.array([[0.40, -0.05, 0.0], [0.50, 0.05, 0.0]])
+"""Two corners of a square on the table below its camera, base frame [m]."""
+MARKS = (
+    MotionMark("target", np.stack(np.meshgrid(*FLAT.T[:2], [0.0]), axis=-1).reshape(-1, 3), np.zeros((0, 2, 3))),
+    *(
+        MotionMark(name, np.zeros((0, 3)), FLAT[None] + (0.02 * k, 0.0, 0.0))
+        for k, name in enumerate(("gripper", "path", "place", "obstacles"))
+    ),
+)
+
+
+def test_several_layers_are_drawn_at_once_and_what_is_planned_is_listened_to_only_then(
+    client: TestClient, robot: FakeRobot
+) -> None:
+    plain = robot.frame("scene")
+    both = layer_picture(plain, ["path", "obstacles"], MARKS)
+    apart = [layer_picture(plain, [layer], MARKS) for layer in ("path", "obstacles")]
+    assert all((both != one).any() for one in (*apart, plain.rgb))
+    assert not (layer_picture(plain, ["target", "gripper", "path", "place"]) != plain.rgb).any(), "nothing is planned"
+    assert client.get("/pictures/scene.jpg", params={"layers": "path,x"}).status_code == 404
+    assert "x-marks" not in client.get("/pictures/scene.jpg").headers
+    assert robot.listening.get("marks", 0) == 0
+    assert client.get("/pictures/scene.jpg", params={"layers": "path,depth"}).headers["x-marks"] == "0"
+    assert robot.listening["marks"] == 1
+    until(lambda: robot.listening["marks"] == 0)
+    robot.marked = MARKS
+    client.get("/pictures/scene.jpg", params={"layers": "path"})
+    assert client.get("/pictures/scene.jpg", params={"layers": "path"}).headers["x-marks"] == "5"
+
+
 def test_layers_are_drawn_over_one_frame(client: TestClient, robot: FakeRobot) -> None:
     plain = robot.frame("scene")
+    robot.marked = MARKS
     for layer in LAYERS:
-        drawn = layer_picture(plain, layer)
+        drawn = layer_picture(plain, [layer], MARKS)
         assert drawn.shape == plain.rgb.shape
         assert (drawn != plain.rgb).any()
-        answer = client.get("/pictures/scene.jpg", params={"layer": layer})
+        answer = client.get("/pictures/scene.jpg", params={"layers": layer})
         assert answer.status_code == 200
         assert size_of(answer.content) == SIZE
     assert not (plain.rgb != picture()).any()
@@ -131,7 +162,7 @@ def test_layers_are_drawn_over_one_frame(client: TestClient, robot: FakeRobot) -
         raise ToolError(ErrorCode.UNAVAILABLE, f"No picture came from the {camera} camera.")
 
     robot.frame = silent  # type: ignore[method-assign, assignment]
-    answer = client.get("/pictures/scene.jpg", params={"layer": "depth"})
+    answer = client.get("/pictures/scene.jpg", params={"layers": "depth"})
     assert (answer.status_code, answer.text) == (503, "No picture came from the scene camera.")
 
 
@@ -148,7 +179,7 @@ def test_what_a_page_was_sent_is_kept_for_points_in_it(robot: FakeRobot) -> None
     with TestClient(app) as client:
         plain = client.get("/pictures/scene.jpg")
         assert feeds.sent("scene", int(plain.headers["x-stamp"])) == plain.content
-        drawn = client.get("/pictures/scene.jpg", params={"layer": "free"})
+        drawn = client.get("/pictures/scene.jpg", params={"layers": "free"})
         below = feeds.sent("scene", int(drawn.headers["x-stamp"]))
         assert below == jpeg(robot.frame("scene").rgb) != drawn.content
     assert feeds.sent("wrist", int(plain.headers["x-stamp"])) == b""
