@@ -20,7 +20,7 @@ from tool_nodes.results import ErrorCode, ToolError, unavailable
 if TYPE_CHECKING:
     from sim.tasks.task import Task
 
-TASKS_VERSION = 2
+TASKS_VERSION = 3
 """Version of the task generator [-], noted with whatever was made of its tasks. It is raised when the same kind, seed
 and split become another task: by another catalogue, other wordings, or another way to draw. Version 1 numbered kinds
 by their place in a list; what notes no version was made by it."""

@@ -162,7 +162,7 @@ class ExperimentRun:
         weights, sequences, left_out = self._fresh(arm), list[TokenSequence](), Counter[str]()
         for use, policy, count in (
             ("careful", "careful:varied", self.sizes.careful),
-            ("expert", "careful:unchecked", self.sizes.expert),
+            ("expert", "careful:expert", self.sizes.expert),
         ):
             found, bad = sequences_of_folder(self._taught(use, policy, count, arm), weights, _worth_learning)
             sequences += found

@@ -20,7 +20,8 @@ from sim.tasks.relational_pick import RelationalPickTask
 from sim.tasks.task import History, Score, Transcript
 from sim.tasks.tasks import GeneratedTask
 from training.tasks.drawn import called, draw_scene, drawn_products
-from training.tasks.splits import Split, layout_of, products_of, wordings_of
+from training.tasks.sayings import CommandWords, say_command
+from training.tasks.splits import Split, layout_of, products_of
 
 LARGEST_RADIUS_M = 0.058
 """Wider things are not put anywhere [m]; as of `sim.tasks.place`."""
@@ -89,7 +90,7 @@ def make_pick(rng: np.random.Generator, seed: int, split: Split, fate: float) ->
     scene = draw_scene(rng, split, drawn_products(rng, split, 1, lambda item: item.graspable), count=7)
     if scene is None or (name := called(scene, scene.objects[0])) is None:
         return None
-    text = _said(rng, sentences.PICK, split, target=f"the {name}")
+    text = say_command(rng, split, CommandWords(name))
     return _made("pick", seed, split, PickTask(text, scene, (scene.objects[0].id,)), (name,))
 
 
@@ -107,17 +108,8 @@ def make_relational_pick(rng: np.random.Generator, seed: int, split: Split, fate
     target = None if scene is None else furthest(scene.objects[:2], side)
     if scene is None or target is None:
         return None
-    words = wordings_of(_TOLD_APART[side], split)
-    phrase = words[int(rng.integers(len(words)))].format(name)
-    text = _said(rng, sentences.PICK, split, target=phrase)
+    text = say_command(rng, split, CommandWords(name, side))
     return _made("relational_pick", seed, split, RelationalPickTask(text, scene, (target.id,)), (name,))
-
-
-_TOLD_APART = {
-    side: (*sentences.COMPARATIVES[side][:1], sentences.SUPERLATIVES[side][1], sentences.SUPERLATIVES[side][0])
-    for side in SIDES
-}
-"""Words for the one of two that is further to a side; those of validation and test last."""
 
 
 def make_pick_and_place(rng: np.random.Generator, seed: int, split: Split, fate: float) -> ManipulationTask | None:
@@ -136,10 +128,10 @@ def make_pick_and_place(rng: np.random.Generator, seed: int, split: Split, fate:
     said = [called(scene, placed) for placed in (target, *beside)]
     if None in said:
         return None
-    where = sentences.choose(rng, sentences.WHERE[relation]).format(*(f"the {name}" for name in said[1:]))
-    text = _said(rng, sentences.PICK_AND_PLACE, split, target=f"the {said[0]}", where=where)
+    moved, *others = map(str, said)
+    text = say_command(rng, split, CommandWords(moved, relation=relation, references=tuple(others)))
     task = PlaceTask(text, scene, (target.id,), relation, tuple(placed.id for placed in beside))
-    return _made("pick_and_place", seed, split, task, tuple(str(name) for name in said))
+    return _made("pick_and_place", seed, split, task, (moved, *others))
 
 
 def _for_place(rng: np.random.Generator, split: Split, relation: Relation) -> list[str] | None:
@@ -159,11 +151,6 @@ def _for_place(rng: np.random.Generator, split: Split, relation: Relation) -> li
     if not moved or len(beside) < need:
         return None
     return [*moved, *(beside[k] for k in rng.permutation(len(beside))[:need])]
-
-
-def _said(rng: np.random.Generator, wordings: tuple[str, ...], split: Split, **blanks: str) -> str:
-    own = wordings_of(wordings, split)
-    return own[int(rng.integers(len(own)))].format(**blanks)
 
 
 def _made(kind: str, seed: int, split: Split, task: GeneratedTask, asked: tuple[str, ...]) -> ManipulationTask:

@@ -22,7 +22,6 @@ from training.tasks.drawn import called, draw_asked, draw_scene, drawn_products,
 from training.tasks.question import Marking, QuestionTask, Truth, worded
 from training.tasks.seen import SeenScene
 from training.tasks.splits import Split, layout_of
-from training.tasks.wordings import SIDE_WORDS
 
 LEAST_CONVEX = 0.85
 """Least free share of the hull of free places that are asked for [-]: the papers' rewards take the whole hull for the
@@ -101,7 +100,7 @@ def make_free_space(rng: np.random.Generator, seed: int, split: Split, fate: flo
     hull = convex_hull(seen.project(_on_table(places)))
     if area(hull) <= 0 or _free_share(seen, hull, places) < LEAST_CONVEX:
         return None
-    text = worded(rng, "free_space", split, a=name, where=SIDE_WORDS[side])
+    text = worded(rng, "free_space", split, a=name, side=side)
     truth = tuple(tuple(map(tuple, points.tolist())) for points in (hull, seen.project(_on_table(places))))
     return QuestionTask("free_space", seed, split, text, scene, truth, (name,), layout_of(scene.objects), FREE_SPACE)
 

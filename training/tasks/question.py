@@ -13,8 +13,9 @@ from sim.tasks.task import TASK_GOAL, History, Score, Transcript
 from tool_nodes.ports import Camera
 from tool_nodes.types import Frame
 from training.tasks.answers import WrongForm
-from training.tasks.splits import Split, wordings_of
-from training.tasks.wordings import FORMS, WORDINGS
+from training.tasks.sayings import say, side_words
+from training.tasks.splits import Split
+from training.tasks.wordings import FORMS
 
 Truth = Any
 """What is true, in tuples of numbers and texts: of the form that the kind's marking takes."""
@@ -110,11 +111,19 @@ class QuestionTask:
         return Score(terms, right, () if right else (f"not {marking.rule}",))
 
 
-def worded(rng: np.random.Generator, kind: str, split: Split, options: str = "", **blanks: str) -> str:
-    """A question of a kind in one of its split's wordings, and the form of its answer."""
-    wordings = wordings_of(WORDINGS[kind], split)
-    wording = wordings[int(rng.integers(len(wordings)))]
-    return f"{wording.format(**blanks)} {FORMS[kind].format(options=options)}"
+def worded(rng: np.random.Generator, kind: str, split: Split, options: str = "", side: str = "", **blanks: str) -> str:
+    """A question of a kind in one of its split's wordings, and the form of its answer.
+
+    Args:
+        rng: Draws the words.
+        kind, split: Whose wordings.
+        options: Answers to choose from, of a choice.
+        side: Side for the blank `where`, in words of the split; "" where the wordings have none.
+        blanks: Words for the other blanks.
+    """
+    if side:
+        blanks["where"] = side_words(rng, side, split, compared=kind == "yes_no")
+    return f"{say(rng, kind, split, **blanks)} {FORMS[kind].format(options=options)}"
 
 
 def _short(truth: Truth) -> str:

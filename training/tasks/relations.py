@@ -53,7 +53,7 @@ def make_yes_no(rng: np.random.Generator, seed: int, split: Split, fate: float) 
         return None
     scene, (first, second), side = drawn
     asked = side if yes else _OPPOSITE[side]
-    text = worded(rng, "yes_no", split, a=first, b=second, where=SIDE_WORDS[asked])
+    text = worded(rng, "yes_no", split, a=first, b=second, side=asked)
     truth = "yes" if yes else "no"
     return QuestionTask("yes_no", seed, split, text, scene, truth, (first, second), layout_of(scene.objects), YES_NO)
 

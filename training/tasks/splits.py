@@ -3,7 +3,7 @@
 - **Products**: those of `HELD_OUT` stand on no table and are named in no sentence of another split. A task of
   validation or test asks about one of its own; what else stands there is of the training's.
 - **Layouts**: how many things stand in which part of the table, `layout_of`. Each such pattern belongs to one split.
-- **Wordings**: of the sentences for a kind the last is the test's, the one before it validation's.
+- **Wordings**: each split has a file of them, see `training.tasks.sayings`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from functools import cache
-from typing import Literal, TypeVar, cast, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 
@@ -41,8 +41,6 @@ _COLUMNS = (-0.15, 0.15)
 """Where the table is cut across: y in the base frame [m], so that each part holds two or three."""
 _ROW = 0.5
 """Where it is cut along: x in the base frame [m]."""
-
-Sayable = TypeVar("Sayable")
 
 
 def split_named(name: str) -> Split:
@@ -77,15 +75,3 @@ def layout_of(objects: Sequence[PlacedObject]) -> tuple[int, ...]:
 def split_of_layout(layout: Sequence[int]) -> Split:
     """The one split that a layout belongs to, of things on a table or of anything else that is counted in parts."""
     return _BUCKETS[zlib.crc32(",".join(map(str, layout)).encode()) % len(_BUCKETS)]
-
-
-def wordings_of(wordings: Sequence[Sayable], split: Split) -> tuple[Sayable, ...]:
-    """Those of three wordings or more that a split may use.
-
-    Raises:
-        ToolError: INVALID_ARGUMENT for fewer than three.
-    """
-    if len(wordings) < len(SPLITS):
-        raise invalid(f"Three splits need three wordings or more, not {len(wordings)}.")
-    parts = {"train": wordings[:-2], "validation": wordings[-2:-1], "test": wordings[-1:]}
-    return tuple(parts[split])

@@ -6,6 +6,7 @@ It reads the question's words and what the tools answer, never the truth: where 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agent_node.policies.options import PolicyOptions
@@ -18,7 +19,7 @@ from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.results import ErrorCode, invalid
 from tool_nodes.tools.suites import SUITES
 from training.teacher import last, pictures, spacetools
-from training.teacher.reading import read_question
+from training.teacher.reading import plainly, read_question
 from training.teacher.steps import AnswerScript
 
 SCRIPTS: Mapping[str, Mapping[str, AnswerScript]] = {
@@ -74,7 +75,7 @@ class TeacherPolicy:
         text, turns = read_episode(conversation)
         question = read_question(text)
         if question is None:
-            return self._commands.respond(conversation)
+            return self._commands.respond(_told(conversation, text))
         try:
             if not self.answers(question.kind):
                 raise Done("My tools cannot tell.", f"{ErrorCode.NOT_UNDERSTOOD}: none of my tools can answer that.")
@@ -85,3 +86,14 @@ class TeacherPolicy:
         except Done as end:
             return Reply(self._protocol.render_turn(untagged(end.thought), (), untagged(end.answer)))
         return Reply(self._protocol.render_turn(untagged(thought), calls))
+
+
+def _told(conversation: Sequence[Message], text: str) -> Sequence[Message]:
+    """The conversation with its command in plain words, where the task generator made it, see `plainly`."""
+    plain = plainly(text)
+    if plain == text:
+        return conversation
+    messages = list(conversation)
+    asked = next(k for k, message in enumerate(messages) if message.role == "user")
+    messages[asked] = replace(messages[asked], text=plain, words=plain)
+    return messages

@@ -7,6 +7,7 @@ neither needs a simulator: sentences with the plan that belongs to them, and con
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -20,10 +21,13 @@ from agent_node.policies.tiny.visual_encoder import VisualEncoder
 from agent_node.policies.tiny.vocabulary import Vocabulary, said_words
 from agent_node.policies.tiny.weights import TinyWeights
 from agent_node.policy import Message
+from sim.scene.scenes import SIDES
 from sim.tasks import sentences
+from sim.tasks.predicates import RELATIONS
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.results import ToolError
-from training.tasks.splits import products_of, wordings_of
+from training.tasks.sayings import CommandWords, say_command, sayings, wordings_of
+from training.tasks.splits import products_of
 from training.teacher.careful import plan_of
 from training.trainer.sequences import TokenSequence
 
@@ -33,6 +37,8 @@ _PLACED = 0.7
 """Share of them that say where to put it [-]: these have two names that can be taken for one another."""
 _MADE_UP = 0.5
 """Share of the names that are any words, not a product's [-]: nothing but the sentence tells them."""
+_BLANK = re.compile(r"\{\w+\}|[\[\]|]")
+"""Blanks and signs of choice in a wording."""
 _STRANGE, _UNKNOWN = "quux", 0.1
 """Begins a word that no vocabulary has, which stands as a slot; the share of made-up names that have one [-]."""
 
@@ -48,32 +54,27 @@ def sentence_sequences(weights: TinyWeights, count: int, rng: np.random.Generato
     visual_encoder = VisualEncoder(weights.encoder, blind=True)  # before the first look there is nothing to see
     sequences: list[TokenSequence] = []
     while len(sequences) < count:
-        said = _sentence(weights.vocabulary, rng)
+        words = _command(weights.vocabulary, rng)
+        said = say_command(rng, "train", words)
         try:
-            plan = plan_of(parse_command(said))
+            plan = plan_of(parse_command(words.plain))
+            slots = weights.vocabulary.read_sentence(said)[1]
         except ToolError:
-            continue  # names that are any words may mean a side, or the same thing twice
-        slots = weights.vocabulary.read_sentence(said)[1]
+            continue  # names that are any words may mean a side, or the same thing twice; too many words are unknown
         turn = render_move(Move("look", plan=plan), Registers(slots=slots))
         talk = [Message("user", said, said), Message("assistant", turn)]
         sequences.append(TokenSequence.of(read_context(talk, visual_encoder, weights.vocabulary)))
     return sequences
 
 
-def _sentence(vocabulary: Vocabulary, rng: np.random.Generator) -> str:
+def _command(vocabulary: Vocabulary, rng: np.random.Generator) -> CommandWords:
     target = _name(vocabulary, rng)
-    if rng.random() < _SIDED:
-        side = sentences.choose(rng, tuple(sentences.COMPARATIVES))
-        target = sentences.COMPARATIVES[side][0].format(target)
-    else:
-        target = f"the {target}"
+    side = sentences.choose(rng, tuple(SIDES)) if rng.random() < _SIDED else ""
     if rng.random() >= _PLACED:
-        return sentences.choose(rng, wordings_of(sentences.PICK, "train")).format(target=target)
-    relations = tuple(sentences.WHERE.values())
-    where = sentences.choose(rng, relations[int(rng.integers(len(relations)))])
-    beside = [f"the {_name(vocabulary, rng)}" for _ in range(2)]
-    said = sentences.choose(rng, wordings_of(sentences.PICK_AND_PLACE, "train"))
-    return said.format(target=target, where=where.format(*beside))
+        return CommandWords(target, side)
+    relation = RELATIONS[int(rng.integers(len(RELATIONS)))]
+    beside = tuple(_name(vocabulary, rng) for _ in range(2 if relation == "between" else 1))
+    return CommandWords(target, side, relation, beside)
 
 
 def _name(vocabulary: Vocabulary, rng: np.random.Generator) -> str:
@@ -89,10 +90,12 @@ def _name(vocabulary: Vocabulary, rng: np.random.Generator) -> str:
 def naming_words(vocabulary: Vocabulary) -> tuple[str, ...]:
     """Words of a vocabulary that describe products and mean no side, place or number."""
     described = {word for item in load_catalogue().values() for text in item.words for word in said_words(text)}
-    structure = {word for text in (*sentences.PICK, *sentences.PICK_AND_PLACE) for word in said_words(text)}
-    placing = {word for texts in sentences.WHERE.values() for text in texts for word in said_words(text)}
-    sides = {word for texts in sentences.COMPARATIVES.values() for text in texts for word in said_words(text)}
-    return tuple(word for word in vocabulary.words if word in described - structure - placing - sides)
+    own = sayings("train")
+    phrases = [phrase for part in (own.which, own.where) for some in part.values() for phrase in some]
+    wordings = [wording for kind in ("relational_pick", "pick_and_place") for wording in wordings_of(kind, "train")]
+    said = {word for text in (*own.polite, *phrases, *wordings) for word in said_words(_BLANK.sub(" ", text))}
+    said |= {word for text in own.compared.values() for one in text for word in said_words(one)}
+    return tuple(word for word in vocabulary.words if word in described - said)
 
 
 class Renaming:

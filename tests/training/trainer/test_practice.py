@@ -9,9 +9,12 @@ import pytest
 
 from agent_node.policies.scripted.commands import parse_command
 from agent_node.policies.tiny.dialect import parse_move
+from agent_node.policies.tiny.vocabulary import said_words
 from agent_node.policies.tiny.weights import TinyWeights, fresh_weights
-from training.tasks.splits import HELD_OUT
+from training.tasks.sayings import CommandWords, say_command
+from training.tasks.splits import HELD_OUT, Split
 from training.teacher.careful import plan_of
+from training.trainer import practice
 from training.trainer.learner import Learner
 from training.trainer.practice import Renaming, naming_words, sentence_sequences
 from training.trainer.sequences import TokenSequence, trainable
@@ -33,7 +36,15 @@ def words_of(row: TokenSequence, weights: TinyWeights) -> tuple[list[str], list[
     return list(said[1:-1]), list(weights.vocabulary.decode(row.tokens[row.sampled]))
 
 
-def test_a_sentence_is_answered_by_its_plan(weights: TinyWeights) -> None:
+def test_a_sentence_is_answered_by_its_plan(weights: TinyWeights, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain: dict[str, str] = {}
+
+    def noted(rng: np.random.Generator, split: Split, words: CommandWords) -> str:
+        said = say_command(rng, split, words)
+        plain[" ".join(said_words(said))] = words.plain
+        return said
+
+    monkeypatch.setattr(practice, "say_command", noted)
     rows = drawn(weights, 60)
     usable, bad = trainable(rows, len(weights.vocabulary), rows[0].visual_features.shape[1], weights.config.positions)
     assert len(usable) == 60
@@ -46,7 +57,7 @@ def test_a_sentence_is_answered_by_its_plan(weights: TinyWeights) -> None:
         assert move.kind == "look"
         assert move.plan is not None
         if not any(word.startswith("[w") for word in said):
-            assert move.plan == plan_of(parse_command(" ".join(said)))
+            assert move.plan == plan_of(parse_command(plain[" ".join(said)]))
         kinds.add(move.plan.relation)
     assert {"", "left_of", "between", "in"} <= kinds
     assert any(word.startswith("[w") for row in rows for word in words_of(row, weights)[1])

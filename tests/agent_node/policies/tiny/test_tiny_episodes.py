@@ -20,6 +20,7 @@ from sim.station import StationConfig
 from training.env.environment import Environment
 from training.env.session import EpisodeSession
 from training.tasks.kinds import make_task
+from training.teacher.reading import plainly
 
 CONFIG = StationConfig(perception="learned", image_size=(320, 240), timestep=0.004, sleep=True)
 VOCABULARY = default_vocabulary()
@@ -67,7 +68,7 @@ def test_an_episode_told_in_the_dialect(kind: str, seed: int) -> None:
     task = make_task(kind, seed)
     weights = fresh_weights(0, TinyConfig(guided=False))
     with Environment(CONFIG).open(task, seed) as session:
-        said = work(session, task.text)
+        said = work(session, plainly(task.text))
         messages = session.messages()
         truth = session.score().truth
     assert truth is not None
