@@ -101,9 +101,9 @@ BENCHMARKS = {
         "bench.training.rollouts:bench_rollouts",
         "Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.",
     ),
-    "tasks": CliCommand(
-        "bench.training.tasks:bench_tasks",
-        "Give every kind of task to the scripted teacher, and beside it to a policy that neither looks nor calls.",
+    "policy": CliCommand(
+        "bench.policies.command:bench_policy",
+        "Give the same tasks of all kinds to any policies: one table, paired differences, a page; resumable.",
     ),
     "sets": CliCommand(
         "bench.training.sets:bench_sets",
@@ -324,7 +324,10 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
     "bench": Group(
         "Measure success, perception and speed over many random scenes.",
         BENCHMARKS,
-        gone={"foreign": "toolhand bench grasp --objects generated --scene packed,pile"},
+        gone={
+            "foreign": "toolhand bench grasp --objects generated --scene packed,pile",
+            "tasks": "toolhand bench policy --policies teacher blind --split train",
+        },
     ),
     "train": Group("Train a pointer, or a policy by a paper's recipe.", TRAIN),
     "engines": Group(

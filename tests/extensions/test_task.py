@@ -36,9 +36,10 @@ def test_a_task_of_another_package_is_collected_and_measured_on_the_command_line
     assert set(records[0].truth["terms"]) == {"counted", "looked"}
     again = package.toolhand(*plan, *small, "--json")
     assert json.loads(again.stdout)["found"] == 2
-    measured = package.toolhand("bench", "tasks", "--kinds", "count_red", "--n", "1", "--json")
+    options = ("--kinds", "count_red", "--n", "1", "--policies", "blind", "--out", str(tmp_path / "compared"))
+    measured = package.toolhand("bench", "policy", *options, "--json")
     assert measured.returncode == 0, measured.stderr
-    assert [row["kind"] for row in json.loads(measured.stdout)["rows"]] == ["count_red"]
+    assert [row["kind"] for row in json.loads(measured.stdout)["kinds"]] == ["count_red"]
     wrong = package.toolhand("rollouts", "collect", "--out", str(tmp_path / "other"), "--tasks", "count_read")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "There is no task 'count_read'" in wrong.stderr

@@ -26,7 +26,7 @@ LEAST = {"n": 1, "seeds": 1, "scenes": 1, "jobs": 1, "first_seed": 0}
 
 MEASURED = [
     (name, option)
-    for name in ("manipulation", "grasp", "planning", "crowded", "perception", "rollouts", "tasks")
+    for name in ("manipulation", "grasp", "planning", "crowded", "perception", "rollouts", "policy")
     for option in LEAST
     if option in inspect.signature(BENCHMARKS[name].load()).parameters
 ]

@@ -28,7 +28,7 @@ COMMANDS = [
     ("bench", "sensors"),
     ("bench", "tools"),
     ("bench", "rollouts"),
-    ("bench", "tasks"),
+    ("bench", "policy"),
     ("bench", "sentences"),
 ]
 """Words of a command, without its sensor."""

@@ -1,0 +1,190 @@
+"""One task by one policy, judged by the simulator's truth and by nothing that the policy says or shares."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from agent_node.agent import next_turn
+from agent_node.conversation_settings import ConversationSettings
+from agent_node.episode import Episode
+from agent_node.policies.options import ModelSettings, PolicyOptions
+from agent_node.policies.registry import make_policy
+from agent_node.policy import Policy
+from agent_node.protocol import load_protocol
+from bench.policies.outcome import SHOWN, PolicyOutcome
+from sim.station import StationConfig
+from sim.tasks.task import Score, Task
+from tool_nodes.names import stream_of
+from tool_nodes.results import ErrorCode, ToolError
+from training.env.difficulty import Difficulty
+from training.env.environment import Environment
+from training.env.failures import ran_out_of_time
+from training.env.session import EpisodeSession
+from training.rewards.stages import stage_reward
+from training.tasks.kinds import make_task
+from training.tasks.shown import ShownTask
+
+_IN_PROCESS = "transformers:"
+"""Policies whose model is in this process: it is loaded once, and writes one conversation at a time."""
+_GONE = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT})
+"""Codes of a policy that cannot be asked."""
+_MALFORMED = frozenset({ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL})
+
+
+class PolicyGone(Exception):
+    """The policy could not be asked: the task has no outcome, and is to be given to it again.
+
+    Args:
+        error: Why.
+    """
+
+    def __init__(self, error: ToolError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@dataclass(frozen=True)
+class PlaySettings:
+    """How tasks are played.
+
+    Attributes:
+        config: Backends of the stations.
+        difficulty: Level, see `training.env.difficulty`.
+        protocol: How the policies write.
+        turns: Assistant turns of a conversation.
+        split: Split of the tasks.
+        model: Settings of models.
+    """
+
+    config: StationConfig
+    difficulty: float
+    protocol: str
+    turns: int
+    split: str
+    model: ModelSettings
+
+
+class Player:
+    """Plays tasks, from any number of threads.
+
+    Args:
+        settings: How.
+
+    Raises:
+        ToolError: As of `training.env.environment.Environment`.
+    """
+
+    def __init__(self, settings: PlaySettings) -> None:
+        self._settings = settings
+        self._difficulty = Difficulty(settings.difficulty)
+        self._environment = Environment(
+            self._difficulty.config(settings.config),
+            settings=ConversationSettings(settings.turns, load_protocol(settings.protocol)),
+            failures=self._difficulty.failures(),
+        )
+        self._kept: dict[str, Policy] = {}
+        self._one_at_a_time = threading.Lock()
+
+    def play(self, spec: str, kind: str, seed: int) -> PolicyOutcome:
+        """What a policy does with a task.
+
+        Raises:
+            PolicyGone: It could not be asked.
+            ToolError: As of `make_policy`; no task was begun.
+        """
+        task = self._task(kind, seed)
+        with self._environment.open(task, seed=seed, rollout=stream_of(kind)) as session:
+            if not spec.startswith(_IN_PROCESS):
+                return self._played(session, spec, self._policy(spec, seed, session.tools()), (kind, seed))
+            with self._one_at_a_time:
+                if spec not in self._kept:
+                    self._kept[spec] = self._policy(spec, 0, session.tools())
+                return self._played(session, spec, self._kept[spec], (kind, seed))
+
+    def close(self) -> None:
+        """End what the environment has started."""
+        self._environment.close()
+
+    def _task(self, kind: str, seed: int) -> Task:
+        task = make_task(kind, seed, self._settings.split)
+        with_scene = getattr(task, "with_scene", None)
+        return task if with_scene is None else with_scene(self._difficulty.scene(task.scene, seed))
+
+    def _policy(self, spec: str, seed: int, schemas: Sequence[Mapping[str, Any]]) -> Policy:
+        settings = self._settings
+        options = PolicyOptions(**asdict(settings.model), seed=seed, turns=settings.turns)
+        return make_policy(spec, load_protocol(settings.protocol), schemas, options)
+
+    def _played(self, session: EpisodeSession, spec: str, policy: Policy, given: tuple[str, int]) -> PolicyOutcome:
+        began, policy_s = time.monotonic(), 0.0
+        while not session.done:
+            asked = time.monotonic()
+            try:
+                reply = next_turn(policy, session.messages())
+            except ToolError as error:
+                if error.code in _GONE:
+                    raise PolicyGone(error) from error
+                session.abort(error)
+            else:
+                policy_s += time.monotonic() - asked
+                session.say(reply)
+        wall_s = time.monotonic() - began
+        late = [record.name for record in session.episode.records if ran_out_of_time(record)]
+        score: Score | None = None
+        try:
+            score, why = session.score().truth, ""
+        except ToolError as error:
+            why = str(error)
+        if late:
+            score, why = None, f"{late[0]} ran out of wall time: this machine is too busy to tell"
+        begun = PolicyOutcome(spec, *given, self._settings.split, session.task.text)
+        begun = replace(begun, policy_s=round(policy_s, 4), wall_s=round(wall_s, 4))
+        return outcome_of(begun, not isinstance(session.task, ShownTask), session.episode, score, why)
+
+
+def outcome_of(begun: PolicyOutcome, deed: bool, episode: Episode, score: Score | None, why: str = "") -> PolicyOutcome:
+    """What there is to say of an episode.
+
+    Args:
+        begun: With the policy, the task and the times.
+        deed: The arm is to do something; else the task is a question.
+        episode: The whole conversation.
+        score: The task's own score; None where an infrastructure error left none.
+        why: The reason of that.
+    """
+    right = score is not None and score.success
+    replies = [turn.as_sampled for turn in episode.turns]
+    answered = bool(episode.answer.strip()) and episode.error_code is None
+    outcome = replace(
+        begun,
+        scored=score is not None,
+        success=right,
+        deed=deed,
+        refused=not answered,
+        looked=any(record.image_index is not None for record in episode.records),
+        error_code=None if episode.error_code is None else str(episode.error_code),
+        calls=episode.tool_calls,
+        invalid=sum(exchange.error_code in _MALFORMED for turn in episode.turns for exchange in turn.exchanges),
+        turns=len(episode.turns),
+        prompt_tokens=sum(reply.prompt_tokens for reply in replies),
+        completion_tokens=sum(reply.completion_tokens for reply in replies),
+        cost=round(sum(reply.cost for reply in replies), 8),
+        answer=episode.answer[:SHOWN],
+        reasons=why[:SHOWN],
+    )
+    if score is None:
+        return outcome
+    terms = [float(value) for value in score.terms.values()]
+    reward = stage_reward(score.stages) if score.stages else sum(terms) / len(terms) if deed else terms[0]
+    return replace(
+        outcome,
+        wrong_thing=bool(score.wrong_things),
+        false_success=deed and episode.success and not right,
+        wrong_answer=not deed and answered and not right,
+        reward=round(reward, 6),
+        reasons="; ".join(score.reasons)[:SHOWN],
+    )

@@ -1,0 +1,100 @@
+"""One task by one policy, in physics: what counts is the truth, not what the policy says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from agent_node.policies.options import ModelSettings
+from agent_node.policy import Message, Reply
+from agent_node.protocol import load_protocol
+from bench.policies import playing
+from bench.policies.playing import Player, PlaySettings, PolicyGone
+from sim.station import StationConfig
+from tool_nodes.results import unavailable
+from training.tasks.kinds import make_task
+
+CAPTURE = '<tool_call>{"name": "robot.capture_image", "arguments": {}}</tool_call>'
+
+
+class Saying:
+    """Says some turns and then the last one again."""
+
+    name = "saying"
+
+    def __init__(self, *turns: str) -> None:
+        self._turns = turns
+
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        """The next turn."""
+        said = sum(message.role == "assistant" for message in conversation)
+        return Reply(self._turns[min(said, len(self._turns) - 1)], prompt_tokens=100, completion_tokens=7, cost=0.5)
+
+
+@pytest.fixture(scope="module")
+def player() -> Iterator[Player]:
+    config = StationConfig(suites=("spacetools",), image_size=(160, 120), sleep=True)
+    made = Player(PlaySettings(config, 0.0, "spacetools", 24, "test", ModelSettings()))
+    yield made
+    made.close()
+
+
+def says(monkeypatch: pytest.MonkeyPatch, *turns: str) -> None:
+    monkeypatch.setattr(playing, "make_policy", lambda *made: Saying(*turns))
+
+
+def answer(words: str) -> str:
+    return load_protocol("spacetools").render_turn("", (), words)
+
+
+def test_to_say_that_an_absent_thing_is_not_there_is_right_after_a_look_alone(player, monkeypatch):
+    says(monkeypatch, CAPTURE, answer("OBJECT_NOT_FOUND: no such thing is there."))
+    looked = player.play("saying", "absent", 0)
+    says(monkeypatch, answer("OBJECT_NOT_FOUND: no such thing is there."))
+    unseen = player.play("saying", "absent", 0)
+    says(monkeypatch, CAPTURE, answer("NOT_UNDERSTOOD: what?"))
+    dull = player.play("saying", "absent", 0)
+    assert (looked.success, looked.refused, looked.looked) == (True, True, True)
+    assert (unseen.success, unseen.reasons) == (False, "no picture was taken")
+    assert not dull.success
+    assert (looked.turns, looked.calls, looked.prompt_tokens, looked.completion_tokens, looked.cost) == (
+        2,
+        1,
+        200,
+        14,
+        1,
+    )
+
+
+def test_to_refuse_what_can_be_done_is_no_success_and_to_say_done_is_none_either(player, monkeypatch):
+    says(monkeypatch, CAPTURE, answer("OBJECT_NOT_FOUND: no such thing is there."))
+    refused = player.play("saying", "pick", 0)
+    says(monkeypatch, answer("Done."))
+    said = player.play("saying", "pick", 0)
+    assert (refused.success, refused.refused, refused.scored, refused.deed) == (False, True, True, True)
+    assert not said.success
+    assert not said.false_success  # no tool said so: the operator is not told that it is done
+
+
+def test_a_wrong_answer_to_a_question_is_one_and_a_right_one_is_right(player, monkeypatch):
+    truth = make_task("small_print", 0, "test").truth
+    for said, right in ((truth, True), ("A1-1111", False)):
+        says(monkeypatch, answer(said))
+        outcome = player.play("saying", "small_print", 0)
+        assert (outcome.success, outcome.wrong_answer, outcome.deed) == (right, not right, False)
+
+
+def test_a_policy_that_cannot_be_asked_leaves_no_outcome(player, monkeypatch):
+    class Gone(Saying):
+        def respond(self, conversation: Sequence[Message]) -> Reply:
+            raise unavailable("The server is gone.")
+
+    monkeypatch.setattr(playing, "make_policy", lambda *made: Gone())
+    with pytest.raises(PolicyGone, match="The server is gone"):
+        player.play("saying", "size", 0)
+
+
+def test_a_turn_that_cannot_be_read_counts_as_invalid(player, monkeypatch):
+    says(monkeypatch, "<tool_call>{not json</tool_call>", answer("OBJECT_NOT_FOUND: nothing."))
+    assert player.play("saying", "absent", 0).invalid == 1
