@@ -218,9 +218,9 @@ class Hub:
         with self._changed:
             if self._running is None:
                 return
-            self._cancelling = True
-            if why:
+            if why and not self._cancelling:
                 self._add("page", why)
+            self._cancelling = True
             self._notify()
         self.robot.cancel()
 

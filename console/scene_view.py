@@ -296,7 +296,7 @@ class _Drawn:
                 )
         return True
 
-    def frame(self, frame: Frame, marks: tuple[MotionMark, ...]) -> None:
+    def frame(self, frame: Frame, marks: tuple[MotionMark, ...] = ()) -> None:
         """Cloud of a frame, and the obstacles of the motion that is planned, else those that are seen."""
         self.note("")
         points = transform(frame.T_base_camera, backproject(frame.depth, frame.K)).reshape(-1, 3)

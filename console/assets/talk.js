@@ -34,7 +34,7 @@ export default {
         </ol>
         <div v-if="state.running" class="chat-now" role="status" data-testid="running">
           <span class="spin" aria-hidden="true"></span>
-          <span class="chat-now-text">{{ state.cancelling ? 'Being cancelled: ' : 'Carried out: ' }}{{ state.running }}</span>
+          <span class="chat-now-text">{{ state.cancelling ? 'Being cancelled: ' : 'In progress: ' }}{{ state.running }}</span>
           <button v-if="state.operates" type="button" class="button small danger" data-testid="cancel" :disabled="state.cancelling" @click="$emit('cancel')">Cancel</button>
         </div>
         <div v-if="state.held_back" class="notice warn chat-held" role="status" data-testid="held-back">
@@ -66,7 +66,7 @@ export default {
   props: { first: { type: Array, default: () => [] }, begun: { type: Object, default: () => ({}) } },
   emits: ["say", "point", "candidate", "cancel", "go_on", "drop", "caught_up"],
   data() {
-    return { entries: this.first, state: this.begun, text: "", points: [], error: "", steps: true, names: NAMES, follows: true };
+    return { entries: this.first, state: this.begun, text: "", points: [], error: "", steps: true, names: NAMES, follows: true, top: 0 };
   },
   computed: {
     shown() {
@@ -109,7 +109,13 @@ export default {
     },
     refuse(text) { this.error = text; },
     took() { this.text = ""; this.points = []; this.error = ""; this.keep(); },
-    scrolled() { const log = this.$refs.log; this.follows = log.scrollHeight - log.scrollTop - log.clientHeight < 40; },
+    // What comes while a scroll event is under way is no wish to stay where one is: only a way up is.
+    scrolled() {
+      const log = this.$refs.log;
+      if (log.scrollHeight - log.scrollTop - log.clientHeight < 40) this.follows = true;
+      else if (log.scrollTop < this.top - 2) this.follows = false;
+      this.top = log.scrollTop;
+    },
     toEnd() { if (this.follows) this.$nextTick(() => { const log = this.$refs.log; if (log) log.scrollTop = log.scrollHeight; }); },
     say() {
       if (!this.text.trim() && !(this.state.question && this.points.length)) return;

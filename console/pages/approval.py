@@ -102,8 +102,10 @@ class _Card:
             ui.label("May the arm move?")
             self._left = ui.label("").classes("chip warn").props('data-testid="approval-left"')
         with ui.element("div").classes("panel-body approval-body"):
-            if request.picture is not None:
-                self._draw_picture(request)
+            with ui.element("div").classes("approval-look"):
+                if request.picture is not None:
+                    self._draw_picture(request)
+                self._draw_slider(request)
             with ui.element("div").classes("approval-words"):
                 running = self._hub.running
                 if running is not None:
@@ -113,7 +115,6 @@ class _Card:
                     for line in card.steps:
                         with ui.element("li"):
                             ui.label(line)
-                self._draw_slider(request)
                 if card.said:
                     kind = "good" if card.answer == "approved" else ""
                     ui.label(card.said).classes(f"notice {kind}").props('data-testid="approval-said"')
@@ -152,7 +153,7 @@ class _Card:
         def show(time_s: float) -> None:
             moment = timeline.at(time_s)
             self._page.view.preview(time_s)
-            degrees = " ".join(f"{57.29577951308232 * q:.0f}" for q in moment.positions.values())
+            degrees = " ".join(str(round(57.29577951308232 * q)) for q in moment.positions.values())
             jaws = "" if moment.opening_m is None else f", jaws {1000 * moment.opening_m:.0f} mm"
             where.set_text(f"{time_s:.2f} s, step {moment.step}: joints {degrees} degrees{jaws}")
 
@@ -167,7 +168,7 @@ class _Card:
 
     def _draw_buttons(self, request: MotionRequest) -> None:
         reason = (
-            ui.input("Why not, for the policy (may be empty)")
+            ui.input("Reason to reject, which the policy reads")
             .props('maxlength=200 dense outlined data-testid="approval-reason"')
             .classes("approval-reason")
         )

@@ -65,7 +65,9 @@ def test_cancelling_ends_what_runs_and_holds_back_the_rest(hub: Hub) -> None:
     hub.say(said("wait"))
     until(lambda: hub.running)
     hub.say(said("hello"))
-    hub.cancel("The page was closed.")
+    for _ in range(2):
+        hub.cancel("The page was closed.")
+    assert [entry.text for entry in hub.entries() if entry.kind == "page"] == ["The page was closed."], "said once"
     until(lambda: ended(hub, 1))
     assert hub.held_back
     assert [entry.code for entry in hub.entries() if entry.kind == "ended"] == [ErrorCode.CANCELLED]

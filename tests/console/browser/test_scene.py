@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 from websockets.exceptions import InvalidStatus
 
 from console.approving import Approvals, MotionTimeline
-from console.robot import JointPositions, WaitingMotion
+from console.robot import JointPositions, MotionMark, WaitingMotion
 from console.scene_routes import add_scene_routes
 from console.scene_view import LONGEST_URDF, SECRET_HEADER, RobotScene, _answers, _Drawn, safe_urdf
 from tests.console.browser.conftest import until
@@ -205,3 +205,21 @@ def test_what_is_drawn_is_where_the_legs_say(robot: FakeRobot) -> None:
     assert {"/cloud", "/obstacles"} <= set(scene.things)
     assert drawn.motion_changes(None)
     assert not {"/path", "/goal"} & set(scene.things)
+
+
+def test_what_a_planned_motion_is_about_is_drawn_until_it_has_ended(robot: FakeRobot) -> None:
+    scene = Scene()
+    drawn = _Drawn(type("Server", (), {"scene": scene})())
+    line, none = np.array([[[0.4, 0.0, 0.0], [0.5, 0.0, 0.1]]]), np.zeros((0, 2, 3))
+    marks = (MotionMark("target", line[0], none), MotionMark("gripper", none[:, 0], line))
+    obstacles = MotionMark("obstacles", none[:, 0], line)
+    assert not drawn.marks(())
+    assert drawn.marks((*marks, obstacles))
+    assert {"/marks/0", "/marks/1"} <= set(scene.things)
+    np.testing.assert_array_equal(scene.things["/marks/1"].args[0], line)
+    drawn.frame(robot.frame("scene"), (*marks, obstacles))
+    np.testing.assert_array_equal(scene.things["/obstacles"].args[0], line)
+    assert drawn.marks(())
+    assert not [name for name in scene.things if name.startswith("/marks")]
+    drawn.frame(robot.frame("scene"), ())
+    assert len(scene.things["/obstacles"].args[0]) >= 12, "what the camera sees"

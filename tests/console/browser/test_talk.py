@@ -206,3 +206,25 @@ def test_the_keyboard_alone_points_and_speaks(fresh: Served, open_page: Callable
     said = fresh.asked("said")[0]
     assert said["text"] == "pick up this one"
     assert said["points"] == [[pytest.approx(0.45), pytest.approx(0.495)]]
+
+
+def test_layers_are_switched_on_together_and_kept_by_the_browser(
+    console: Served, open_page: Callable[..., Any]
+) -> None:
+    page = open_page(console.url)
+    page.get_by_test_id("picture-img").wait_for()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.get_by_test_id("layer-path").check()
+    page.get_by_test_id("unmarked").wait_for()
+    assert "No motion is planned now" in page.get_by_test_id("unmarked").inner_text()
+    page.get_by_test_id("layer-obstacles").check()
+    until(lambda: page.wait_for_timeout(50) or any("layers=path%2Cobstacles" in url for url in asked))
+    page.reload()
+    page.get_by_test_id("picture-img").wait_for()
+    shown = [
+        each for each in ("target", "path", "obstacles", "depth") if page.get_by_test_id(f"layer-{each}").is_checked()
+    ]
+    assert shown == ["path", "obstacles"]
+    page.get_by_test_id("layer-path").uncheck()
+    page.get_by_test_id("unmarked").wait_for(state="detached")
