@@ -46,7 +46,7 @@ def test_the_same_drawing_is_drawn_each_time(tasks):
 @pytest.mark.parametrize(
     ("document", "told"),
     [
-        (task_document("juggle", 1), "There is no task 'juggle': it must be box or "),
+        (task_document("juggle", 1), "There is no task 'juggle': it must be absent or box or "),
         (task_document("depth", -1), "must be a whole number from 0"),
         (task_document("depth", 1.5), "must be a whole number from 0"),
         (task_document("depth", True), "must be a whole number from 0"),
