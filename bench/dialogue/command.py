@@ -23,13 +23,13 @@ from bench.dialogue.conversation import (
 )
 from bench.dialogue.outcomes import OUTCOMES
 from bench.dialogue.over import OtherWay, compare, difference_line
+from bench.dialogue.said import said_file
 from bench.dialogue.saying_job import SaidJob, crashed_lines, said_jobs, say_lines
 from bench.dialogue.undoing import UndoJob, crashed_undo, undo_once
 from bench.grasp.records import RunFolder, resumed
 from bench.stats import format_report, machine, publish, rate_row, timing_row
 from training.pool.parallel import run_jobs
 
-SaidSource = Literal["", "tuned", "unseen", "fresh"]
 _CONVERSATIONS = 40
 """Conversations where no number is named: of every second kind one, in minutes."""
 _WRONG = ("false success", "guessed at a tie", "wrong answer", "moved unasked")
@@ -39,7 +39,7 @@ _WRONG = ("false success", "guessed at a tie", "wrong answer", "moved unasked")
 def bench_dialogue(
     n: int | None = None,
     first_seed: int = 0,
-    said: SaidSource = "",
+    said: str = "",
     undo: int = 0,
     over: Literal["", "mcp", "ros"] = "",
     backends: Unprefixed[BackendOptions] = DEFAULT_BACKENDS,
@@ -56,7 +56,8 @@ def bench_dialogue(
         n: Conversations, 40 where left out; with `--said` so many of the sentences, all where left out.
         first_seed: Seed of the first conversation, which decides its first kind too.
         said: Sentences that were written by hand instead, each said once: `tuned` was there while the reader was made,
-            `unseen` and `fresh` were measured before the kinds that failed were repaired.
+            `unseen` and `fresh` were measured before the kinds that failed were repaired; or a file of your own, as
+            bench/dialogue/said.py says, that ends with .yaml.
         undo: Deeds instead that are taken back, of each kind in turn; measured is how far off the thing stands.
         over: Say each conversation twice instead, in process and over `mcp` or `ros`: what comes of it is the same.
         out: Folder for what came of each conversation; the same command goes on after a break.
@@ -69,7 +70,10 @@ def bench_dialogue(
     if over:
         return _compare(over, range(first_seed, first_seed + (n or _CONVERSATIONS)), backends, as_json)
     folder = None if out is None else RunFolder(out)
-    settings = {"source": f"said {said}" if said else "undo" if undo else "made", "first_seed": first_seed}
+    settings = {
+        "source": f"said {said_file(said).stem}" if said else "undo" if undo else "made",
+        "first_seed": first_seed,
+    }
     settings |= backends.document()
     if folder is not None:
         folder.open(settings)
@@ -114,7 +118,7 @@ def _compare(over: OtherWay, seeds: range, backends: BackendOptions, as_json: bo
 DialogueJob = ConversationJob | SaidJob | UndoJob
 
 
-def _work(n: int | None, first_seed: int, said: SaidSource, undo: int, backends: BackendOptions) -> list[DialogueJob]:
+def _work(n: int | None, first_seed: int, said: str, undo: int, backends: BackendOptions) -> list[DialogueJob]:
     if said:
         groups = said_jobs(said, backends, n)
         count = sum(len(job.lines) for job in groups)

@@ -23,11 +23,11 @@ beside what she would do.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from bench.dialogue.expected import (
     Expected,
@@ -71,7 +71,8 @@ from sim.tasks.regions import TABLE_REGIONS, TableRegion
 from sim.tasks.task import Task
 from tool_nodes.results import ToolError, invalid
 
-SaidHalf = Literal["tuned", "unseen", "fresh"]
+SAID_HERE = ("tuned", "unseen", "fresh")
+"""Names of the files of this folder."""
 _FOLDER = Path(__file__).parent
 _KINDS = "hold|swap|stack|groups|open|closed|park|look|point|handover|little|ask|refuse|cannot|answer|quiet"
 _OR = re.compile(rf" or (?=(?:(?:{_KINDS})\b|[\w|]+ @ ))")
@@ -106,15 +107,47 @@ class HandwrittenLine:
         return not re.fullmatch(r"(?:ask|quiet|(?:refuse|cannot) \S.*)", _OR.split(self.meaning)[0].strip())
 
 
-def load_lines(half: SaidHalf) -> list[HandwrittenLine]:
-    """The sentences of a half, in the order of the file."""
-    groups: Sequence[Mapping[str, Any]] = plain_yaml.load((_FOLDER / f"{half}.yaml").read_text(encoding="utf-8"))
+def said_file(source: str) -> Path:
+    """The file of a name of this folder, or of a path that ends with ".yaml". Raises ToolError INVALID_ARGUMENT."""
+    path = _FOLDER / f"{source}.yaml" if source in SAID_HERE else Path(source)
+    if path.suffix != ".yaml" or not path.is_file():
+        raise invalid(f"--said takes {', '.join(SAID_HERE)} or a file that ends with .yaml, got {source[:200]!r}.")
+    return path
+
+
+def load_lines(source: str) -> list[HandwrittenLine]:
+    """The sentences of a file, in its order.
+
+    Args:
+        source: See `said_file`.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for no file, or one that has another form, with the place where.
+    """
+    path = said_file(source)
+    groups: Any = plain_yaml.load(path.read_text(encoding="utf-8"))
+    if not isinstance(groups, list) or not groups:
+        raise invalid(f"{path.name} is no list of groups of sentences, each with kind, scene and said.")
+    return [
+        line for number, group in enumerate(groups, 1) for line in _lines_of(group, f"group {number} of {path.name}")
+    ]
+
+
+def _lines_of(group: Any, where: str) -> list[HandwrittenLine]:
+    """The sentences of one group. Raises ToolError INVALID_ARGUMENT."""
+    if not isinstance(group, Mapping) or set(group) - {"kind", "scene", "after", "said"}:
+        raise invalid(f"In {where} only kind, scene, after and said may stand.")
+    kind, scene, after, said = (group.get(key) for key in ("kind", "scene", "after", "said"))
+    if not isinstance(kind, str) or not isinstance(scene, int) or not isinstance(said, list):
+        raise invalid(f"In {where} kind has to be a name, scene a whole number and said a list.")
+    if not all(isinstance(words, str) for words in (*said, *(after or ()))):
+        raise invalid(f"In {where} not every sentence is text: set it in quotes.")
     found = []
-    for group in groups:
-        after = group.get("after", [])
-        for line in group["said"]:
-            words, _, meaning = line.partition(" => ")
-            found.append(HandwrittenLine(group["kind"], group["scene"], tuple(after), words, meaning))
+    for line in said:
+        words, arrow, meaning = line.partition(" => ")
+        if not arrow or not words.strip() or not meaning.strip():
+            raise invalid(f'In {where} {line[:80]!r} is no "sentence => meaning".')
+        found.append(HandwrittenLine(kind, scene, tuple(after or ()), words, meaning))
     return found
 
 

@@ -8,22 +8,22 @@ from itertools import groupby
 
 from agent_node.console.options import BackendOptions
 from bench.dialogue.conversation import TalkedTo, UtteranceRecord, station_of
-from bench.dialogue.said import HandwrittenLine, SaidHalf, load_lines, said_of
+from bench.dialogue.said import HandwrittenLine, load_lines, said_file, said_of
 from tool_nodes.results import ErrorCode
 
 
 @dataclass(frozen=True)
 class SaidJob:
-    """Sentences of a half with the same scene, after the same words.
+    """Sentences of a file with the same scene, after the same words.
 
     Attributes:
-        half: Half of the sentences.
+        source: Name of the file.
         index: Number of the first one in its file.
         lines: The sentences.
         backends: Perception.
     """
 
-    half: SaidHalf
+    source: str
     index: int
     lines: tuple[HandwrittenLine, ...]
     backends: BackendOptions
@@ -31,18 +31,18 @@ class SaidJob:
     @property
     def key(self) -> str:
         """Name under which it is kept."""
-        return f"{self.half}_{self.index:03d}_{len(self.lines)}"
+        return f"{self.source}_{self.index:03d}_{len(self.lines)}"
 
 
-def said_jobs(half: SaidHalf, backends: BackendOptions, n: int | None = None) -> list[SaidJob]:
-    """Jobs for n sentences of a half, spread evenly over it; for all where None."""
-    lines = list(enumerate(load_lines(half)))
+def said_jobs(source: str, backends: BackendOptions, n: int | None = None) -> list[SaidJob]:
+    """Jobs for n sentences of a file, see `said_file`, spread evenly over it; for all where None. Raises ToolError."""
+    lines = list(enumerate(load_lines(source)))
     count = len(lines) if n is None else min(n, len(lines))
     chosen = [lines[k * len(lines) // count] for k in range(count)]
     jobs = []
     for _, group in groupby(chosen, key=lambda pair: (pair[1].scene_seed, pair[1].after)):
         first, *rest = list(group)
-        jobs.append(SaidJob(half, first[0], tuple(line for _, line in (first, *rest)), backends))
+        jobs.append(SaidJob(said_file(source).stem, first[0], tuple(line for _, line in (first, *rest)), backends))
     return jobs
 
 

@@ -37,6 +37,7 @@ from bench.dialogue.expected import (
 )
 from bench.dialogue.outcomes import RobotsTurn, judge_said
 from bench.dialogue.said import load_lines, said_of
+from bench.dialogue.saying_job import said_jobs
 from bench.dialogue.tabletop import Tabletop, conversation_scene
 from bench.dialogue.undoing import UNDONE
 from sim.station import Station
@@ -183,6 +184,32 @@ def test_every_line_written_by_hand_has_a_meaning_in_its_scene() -> None:
             assert said_of(line, now, now).options
     with pytest.raises(ToolError, match="is no meaning"):
         said_of(replace(lines[0], meaning="lemon_9 @ left side"), now, now)
+
+
+def test_sentences_are_read_from_a_file_of_ones_own(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text("- kind: hold\n  scene: 3\n  said:\n  - 'take it => ask'\n", encoding="utf-8")
+    (line,) = load_lines(str(own))
+    assert (line.kind, line.scene_seed, line.words, line.meaning, line.open) == ("hold", 3, "take it", "ask", False)
+    assert said_jobs(str(own), BACKENDS)[0].key == "own_000_1"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("- kind: hold\n  scene: 3\n  said:\n  - take it\n", 'no "sentence => meaning"'),
+        ("- kind: hold\n  scene: three\n  said:\n  - take it => ask\n", "scene a whole number"),
+        ("- kind: hold\n  scene: 3\n  said:\n  - take it => ask\n  also: 1\n", "group 1 of own.yaml only kind"),
+        ("kind: hold\n", "no list of groups"),
+    ],
+)
+def test_a_file_of_ones_own_that_is_wrong_is_told_where(tmp_path: Path, text: str, told: str) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(text, encoding="utf-8")
+    with pytest.raises(ToolError, match=told):
+        load_lines(str(own))
+    with pytest.raises(ToolError, match="tuned, unseen, fresh or a file that ends with .yaml"):
+        load_lines(str(tmp_path / "none.yaml"))
 
 
 def test_a_conversation_is_judged_utterance_by_utterance() -> None:
