@@ -1,7 +1,8 @@
 """Sentences of operators, written by hand, each with what an able person would do with it.
 
 `tuned.yaml` was there while the reader was made, `unseen.yaml` was only measured until the kinds that failed were
-repaired, `fresh.yaml` was written after that reader and measured once before its kinds were repaired. A line is
+repaired, `fresh.yaml` was written after that reader and measured once before its kinds were repaired, and so were the
+three parts of `independent.yaml`, by three writers who had not seen the reader. A line is
 `sentence => meaning`; equal meanings are joined by " or ". What a person would refuse or ask stands
 beside what she would do.
 
@@ -71,7 +72,7 @@ from sim.tasks.regions import TABLE_REGIONS, TableRegion
 from sim.tasks.task import Task
 from tool_nodes.results import ToolError, invalid
 
-SAID_HERE = ("tuned", "unseen", "fresh")
+SAID_HERE = ("tuned", "unseen", "fresh", "independent")
 """Names of the files of this folder."""
 _FOLDER = Path(__file__).parent
 _KINDS = "hold|swap|stack|groups|open|closed|park|look|point|handover|little|ask|refuse|cannot|answer|quiet"
