@@ -25,12 +25,12 @@ class SkillAct:
     Attributes:
         name: Its name in the table of skills, e.g. "open_gripper".
         thing: Noun phrase of the thing that it is about; empty where it is about none.
-        slowly: It was asked for slowly.
+        speed: Share of the allowed speed that was asked for, in (0, 1].
     """
 
     name: str
     thing: str = ""
-    slowly: bool = False
+    speed: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ def answered(
     words = without_hesitation(words) or words
     if isinstance(act, FollowUp) and act.kind in ("neither", "stop", "no_to_it"):
         return Answered(ended=True)
-    if isinstance(act, QuestionAct | SmallTalk):
+    if isinstance(act, QuestionAct | SmallTalk) or (isinstance(act, FollowUp) and act.kind == "pace"):
         return Answered(other="keep")
     if isinstance(act, FollowUp) and act.kind in ("undo", "put_back", "again", "wait", "robots_left", "cameras_left"):
         return Answered(other="drop")
@@ -186,6 +186,8 @@ def about(question: OpenQuestion, index: int) -> str:
     # By its point first: "the far one" may be the near one by now. "Take the can at (0.2, 0.5)" says where to put it.
     picks = _picks(question.command)
     ways = [(point, point), (sided, f"the {sided}")]
+    if not parses(question.command):
+        return _of_a_skill(question, index)
     commands = [
         each
         for words, named in ways
@@ -194,6 +196,14 @@ def about(question: OpenQuestion, index: int) -> str:
     commands = [each for each in commands if each and parses(each)]
     commands = [each for each in commands if _picks(each) or not _picks(question.command)]
     return commands[0] if commands else ""
+
+
+def _of_a_skill(question: OpenQuestion, index: int) -> str:
+    """The words of a skill, such as "point at the can", with the thing that was chosen; empty where they name none."""
+    point, plain = question.candidates[index].point, question.phrase.removesuffix(" as the reference")
+    name = re.compile(rf"\b(?:the |a |an |my )?(?:\w+ ){{0,3}}?{re.escape(plain)}\b", re.IGNORECASE)
+    named = name.sub(f"the {plain} at {at_point(point)}", question.command, count=1) if point is not None else ""
+    return named if named != question.command else ""
 
 
 def _picks(command: str) -> bool:

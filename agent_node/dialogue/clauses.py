@@ -170,6 +170,8 @@ def corrected(text: str, tokens: Sequence[Token]) -> str | tuple[str, ...] | Non
         return None
     command = parse_command(before)
     words = [str(token) for token in after.tokens if token[0] not in ",.?!"]
+    if words[0] not in DETERMINERS and is_place(words) and (placed := with_place(before, " ".join(words))):
+        return placed
     if is_thing(" ".join(words)):
         meant = [_with(command, OBJECT, after.said)]
         meant += [_with(command, REFERENCE, after.said)] if len(command.references) == 1 else []

@@ -49,14 +49,14 @@ def _across(thing: MeasuredThing) -> float:
     return thing[1][0]
 
 
-_WEIGHT = word_set("heaviest heavier lightest lighter")
+_WEIGHT = word_set("heaviest heavier lightest lighter heavy")
 _MEASURES: Mapping[str, tuple[Callable[[MeasuredThing], float], int]] = {
-    **dict.fromkeys(("biggest", "bigger", "largest", "larger"), (_bulk, 1)),
-    **dict.fromkeys(("smallest", "smaller"), (_bulk, -1)),
-    **dict.fromkeys(("tallest", "taller", "highest", "higher"), (_height, 1)),
-    **dict.fromkeys(("shortest", "shorter", "lowest", "lower"), (_height, -1)),
-    **dict.fromkeys(("longest", "longer"), (_length, 1)),
-    **dict.fromkeys(("widest", "wider", "thickest", "thicker"), (_width, 1)),
+    **dict.fromkeys(("biggest", "bigger", "largest", "larger", "big", "large"), (_bulk, 1)),
+    **dict.fromkeys(("smallest", "smaller", "small"), (_bulk, -1)),
+    **dict.fromkeys(("tallest", "taller", "highest", "higher", "high", "tall"), (_height, 1)),
+    **dict.fromkeys(("shortest", "shorter", "lowest", "lower", "short", "low"), (_height, -1)),
+    **dict.fromkeys(("longest", "longer", "long"), (_length, 1)),
+    **dict.fromkeys(("widest", "wider", "thickest", "thicker", "wide"), (_width, 1)),
     **dict.fromkeys(("narrowest", "narrower", "thinnest", "thinner"), (_width, -1)),
     **dict.fromkeys(("leftmost", "left"), (_across, -1)),
     **dict.fromkeys(("rightmost", "right"), (_across, 1)),
@@ -78,7 +78,10 @@ class Comparing:
     def _word(self) -> str:
         """The word of the question that compares."""
         said = [str(token) for token in tokenize(self._act.said)]
-        word = next((each for each in said if each in _MEASURES or each in _WEIGHT), "largest")
+        # "Most high" comes after "most"; "the large can" of "is the large can taller" is a name.
+        compared = [each for each in said if each.endswith(("er", "est", "most", "left", "right"))]
+        rest = said[said.index("most") + 1 :] if "most" in said else compared
+        word = next((each for each in rest if each in _MEASURES or each in _WEIGHT), "largest")
         if word in _WEIGHT:
             raise Done(
                 "I cannot weigh.",

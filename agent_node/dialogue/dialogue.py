@@ -19,16 +19,18 @@ from agent_node.dialogue.acts import (
     Deed,
     FollowUp,
     QuestionAct,
+    Refused,
     SmallTalk,
 )
 from agent_node.dialogue.answering import answered
 from agent_node.dialogue.clauses import parse_problem, parses
 from agent_node.dialogue.doing import CarryOut, Check, Doer, TurnSoFar, no_plan
 from agent_node.dialogue.follow_ups import WHERE_IT_WAS
+from agent_node.dialogue.hearing import heard
 from agent_node.dialogue.learning import without_point
 from agent_node.dialogue.memory import ANSWER_WITHIN_S, OpenQuestion, OperatorMemory, RobotMemory
 from agent_node.dialogue.memory_file import MemoryFile
-from agent_node.dialogue.naming import resolved
+from agent_node.dialogue.naming import OTHER, resolved
 from agent_node.dialogue.pointing import answer_at, bound
 from agent_node.dialogue.reading import read
 from agent_node.dialogue.telling import without_points
@@ -193,6 +195,7 @@ class Dialogue:
             turn.fail(ErrorCode.AMBIGUOUS, f"{closed} Say the whole command once more.")
             return
         turn.answers += [closed] if closed else []
+        turn.answers += [f'I take "{part.remark}" for a remark.' for part in parts if part.remark]
         if question is None and self.operator.left and self.operator.stopped_because and not _goes_on(acts):
             self._drop_plan()
         if len(acts) == 1:
@@ -203,7 +206,7 @@ class Dialogue:
     def _hear_answer(self, question: OpenQuestion, words: str, acts: Sequence[Act], turn: TurnSoFar) -> bool:
         """True where words answer the question that waits, or are to be said again."""
         operator = self.operator
-        meant = answered(question, self._doer.seen(words), acts, operator.answered, operator.chosen)
+        meant = answered(question, self._doer.seen(heard(words)), acts, operator.answered, operator.chosen)
         if meant.other == "keep":
             return False
         if meant.again:
@@ -265,12 +268,14 @@ class Dialogue:
     def _problem(self, step: str, held: str) -> tuple[ToolError | None, str]:
         """Why a step of a plan cannot be done, as far as that is known before; and what is held after it."""
         acts = [part.act for part in read(step)]
+        if len(acts) == 1 and isinstance(acts[0], Refused):
+            return ToolError(acts[0].code, acts[0].message), held
         if held and len(acts) == 1 and isinstance(acts[0], FollowUp) and acts[0].kind == "same_with":
             hint = "Say where to put it first."
             return ToolError(ErrorCode.ALREADY_HOLDING, f"the gripper would still hold the {held}.", hint), held
         if len(acts) != 1 or not isinstance(acts[0], Deed):
             return None, held if all(isinstance(act, QuestionAct | SmallTalk) for act in acts) else ""
-        text = WHERE_IT_WAS.sub("on the table", self._doer.seen(acts[0].text))
+        text = OTHER.sub(r"a \g<noun>", WHERE_IT_WAS.sub("on the table", self._doer.seen(acts[0].text)))
         text = text if self._check(text) is None else resolved(text, "thing")
         problem = self._check(text)
         if problem is not None or not parses(text):

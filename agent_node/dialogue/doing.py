@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,13 +23,16 @@ from agent_node.dialogue.answering import question_of, which_command
 from agent_node.dialogue.clauses import parses
 from agent_node.dialogue.follow_ups import WHERE_IT_WAS, FollowUps
 from agent_node.dialogue.learning import learn, named_thing, note_failure, without_point
-from agent_node.dialogue.looking import LookPolicy, found
-from agent_node.dialogue.memory import POINTED, OperatorMemory, RobotMemory, Spot, at_point
-from agent_node.dialogue.naming import in_the_picture, named_again, resolved
-from agent_node.dialogue.questions import question_policy
+from agent_node.dialogue.looking import LookPolicy, MeasurePolicy, measured
+from agent_node.dialogue.looking import found as looked
+from agent_node.dialogue.measured import SeenBox
+from agent_node.dialogue.memory import POINTED, OpenQuestion, OperatorMemory, RobotMemory, Spot, at_point
+from agent_node.dialogue.naming import OTHER, in_the_picture, named_again, others, resolved
+from agent_node.dialogue.questions import NOTHING_REAL, question_policy
 from agent_node.dialogue.sequences import steps_of
 from agent_node.dialogue.skills import skill_policy
 from agent_node.dialogue.sorting import CHECK
+from agent_node.dialogue.telling import names_seen
 from agent_node.dialogue.wordings import is_place, joints, table
 from agent_node.episode import Episode
 from agent_node.policies.scripted.commands import parse_command
@@ -37,6 +41,7 @@ from agent_node.policy import Policy
 from agent_node.protocol import Protocol
 from tool_nodes.language.phrases import parse_noun_phrase
 from tool_nodes.language.speeds import at_that_speed, spoken_speed
+from tool_nodes.language.words import tokenize
 from tool_nodes.results import ErrorCode, ToolError
 
 CarryOut = Callable[[str, Policy | None, str], Episode]
@@ -47,7 +52,7 @@ Check = Callable[[str], ToolError | None]
 
 BACK_M = 0.01
 """A thing that is put back stands where it stood, up to this [m]; further off the answer says how far."""
-_HANDED = re.compile(r"\bover\b|\bto me\b")
+_HANDED = re.compile(r"\bover\b|\bto me\b|\b(?:give|hand|pass)(?: it)? me\b|\bgimme\b")
 """Words of handing over that mean more than to pick up."""
 _HIDDEN = frozenset(
     {
@@ -63,6 +68,15 @@ _HIDDEN = frozenset(
     }
 )
 """Codes of what a hand over the table may bring about."""
+OTHER_ONE = ("the other one", "the other", "other one", "the second one")
+"""A thing of the name that was spoken of last, but another one."""
+_IT_ALONE = re.compile(
+    r"(?:(?:please|now|just) )*[a-z]+ (?:up )?(?:it|that|this|them|one)(?: (?:up|down|now|please|there|away))*[ .!?]*"
+)
+"""An order of something that nobody has named."""
+_ABSENT = (ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED)
+WHERE_TO = 'I see no bin: where shall I put {}? Answer such as "in the bowl" or "on the left side of the table".'
+"""Question about a thing that is to be gone, where there is no bin."""
 _A_BIT = re.compile(
     r"^(?:just )?(?:(?:a|another) (?:little )?(?:bit|little|lot|tad|touch)|slightly|much|even|then|and) (?:more )?"
 )
@@ -148,33 +162,40 @@ class Doer:
                 return self._group(act, said, turn)
             case QuestionAct(kind, things, asked):
                 meant = tuple(self._last_thing() or each if each in ("it", "that", "them") else each for each in things)
+                meant = tuple(self._the_other(turn) if each in OTHER_ONE else each for each in meant)
                 policy = question_policy(QuestionAct(kind, meant, asked), self._robot, self._protocol)
                 self._fixed(said, policy, turn)
-            case SkillAct(name, thing, slowly):
+            case SkillAct(name, thing, speed):
                 if steps := self._lifted_first(act, said):
                     return [at_that_speed(step, said) for step in steps]
                 if self._is_deed(act, said):
                     self._deed(said, turn)
                 else:
                     named = self._last_thing() if thing in ("it", "that", "them") else thing
-                    self._fixed(said, skill_policy(SkillAct(name, named, slowly), self._robot, self._protocol), turn)
+                    kept = spoken_speed(operator.pace)
+                    share = kept.share if speed == 1.0 and kept is not None and spoken_speed(said) is None else speed
+                    self._fixed(said, skill_policy(SkillAct(name, named, share), self._robot, self._protocol), turn)
                     # What is held out is let go of there.
                     self._offers = name == "hand_over" and not turn.failed and self._robot.held is not None
             case Deed(text):
-                self._deed(text, turn)
+                self._deed(text, turn, spoken=said)
         return None
 
     def _group(self, act: GroupAct, said: str, turn: TurnSoFar) -> list[str]:
         """The steps of what a look has to come before."""
 
+        def measure(points: Sequence[tuple[float, float]]) -> list[SeenBox | None]:
+            turn.episodes.append(self._run(said, MeasurePolicy(points, self._protocol), ""))
+            return measured(turn.episodes[-1], len(points))
+
         def look(phrases: Sequence[str]) -> Mapping[str, list[tuple[float, float]]]:
             turn.episodes.append(self._run(said, LookPolicy(phrases, self._protocol), ""))
-            return found(turn.episodes[-1])
+            return looked(turn.episodes[-1])
 
         if self._last_thing() and {"it", "that", "them"} & set(act.place.split()):
             named = the(self._last_thing())
             act = replace(act, place=re.sub(r"\b(?:it|that|them)\b", named, act.place, count=1))
-        steps = steps_of(act, look)
+        steps = steps_of(act, look, measure)
         if not steps:
             turn.answers.append("Things of one colour stand together.")
         for step in steps:
@@ -217,6 +238,11 @@ class Doer:
         learn(self._robot, said, episode, self._clock())
         if episode.error_code is None:
             turn.answers.append(episode.answer)
+            return
+        asked = question_of(episode, said, self._clock(), self.seen)
+        if episode.error_code is ErrorCode.AMBIGUOUS and asked.candidates:
+            self._operator.question = asked
+            turn.fail(ErrorCode.AMBIGUOUS, asked.text)
         else:
             turn.fail(episode.error_code, episode.answer)
 
@@ -233,17 +259,31 @@ class Doer:
             return None
         return [at_that_speed(step, said) for step in meant]
 
-    def _deed(self, said: str, turn: TurnSoFar, taking_back: bool = False) -> None:
-        """Have the session's policy carry out one command, and remember what came of it."""
+    def _deed(self, said: str, turn: TurnSoFar, taking_back: bool = False, spoken: str = "") -> None:
+        """Have the session's policy carry out one command, and remember what came of it.
+
+        Args:
+            said: The command.
+            turn: Gets what comes of it.
+            taking_back: It takes an earlier deed back.
+            spoken: Words of the operator, where they are others.
+        """
         said = self._with_verb(said)
         seen = self.seen(said)
         if seen != said and not taking_back:
             turn.answers.append(f'In the camera\'s picture that is "{seen}".')
         text = self._follow_ups.placed_where(seen.rstrip(" .!"))
         text = resolved(seen if text == seen.rstrip(" .!") else text, self._last_thing(), self._robot.held is not None)
+        text = self._without_other(at_that_speed(text, self._operator.pace), turn)
+        if not parses(text) and _IT_ALONE.fullmatch(" ".join(map(str, tokenize(text)))):
+            raise ToolError(ErrorCode.AMBIGUOUS, f'I do not know what is meant in "{said}": name the thing.')
         stood = self._spot_in(text) if taking_back else None
+        nameless = self._robot.held is None and _names_no_kind(text)
+        before = self._names(text, turn) if nameless else Counter[str]()
         episode = self._from_home(text, turn)
         deed = learn(self._robot, text, episode, self._clock(), undone=taking_back)
+        if nameless and self._robot.held is not None and len(gone := before - self._names(text, turn)) == 1:
+            self._robot.deeds[-1] = replace(self._robot.deeds[-1], known_as=next(iter(gone)))
         also_moved = _also_moved(episode)
         if not episode.success and episode.error_code not in (None, ErrorCode.AMBIGUOUS):
             note_failure(self._robot, text, str(episode.error_code), self._clock())
@@ -261,6 +301,9 @@ class Doer:
         if episode.error_code is ErrorCode.AMBIGUOUS:
             operator.question = question_of(episode, text, self._clock(), self.seen)
             turn.fail(ErrorCode.AMBIGUOUS, operator.question.text)
+        elif episode.error_code in _ABSENT and _no_bin(text, spoken):
+            operator.question = OpenQuestion(WHERE_TO.format(the(named_thing(text) or "it")), text, self._clock())
+            turn.fail(ErrorCode.AMBIGUOUS, operator.question.text)
         elif episode.error_code is not None or not episode.success:
             turn.fail(episode.error_code, episode.answer)
         else:
@@ -270,6 +313,40 @@ class Doer:
             said_back = f"I have put the {operator.last_thing} back {where}.{slowly}"
             turn.answers.append(said_back if back else _plainly(episode.answer, operator.last_thing))
         turn.answers += [also_moved] if also_moved else []
+
+    def _names(self, said: str, turn: TurnSoFar) -> Counter[str]:
+        """What is recognised on the table, and how many of each."""
+        turn.episodes.append(self._run(said, LookPolicy([NOTHING_REAL], self._protocol), ""))
+        errors = [record.result.error for record in turn.episodes[-1].records]
+        told = next((error.message for error in errors if error is not None and error.code in _ABSENT), "")
+        return Counter({name: number for name, _, number in names_seen(told)})
+
+    def _without_other(self, text: str, turn: TurnSoFar) -> str:
+        """A command with the point of "the other can": the one that was not spoken of or moved before.
+
+        Raises:
+            ToolError: AMBIGUOUS where several are others, OBJECT_NOT_FOUND where none is.
+        """
+        found = OTHER.search(text)
+        if found is None:
+            return text
+        named = self._other_of(found["noun"], found.group(), turn)
+        return f"{text[: found.start()]}{named}{text[found.end() :]}"
+
+    def _the_other(self, turn: TurnSoFar) -> str:
+        """Words with a point for the other thing of the name that was spoken of last. Raises ToolError."""
+        name = without_point(self._last_thing())
+        if not name:
+            raise ToolError(ErrorCode.NOT_UNDERSTOOD, "I do not know which other one is meant.", "Name the thing.")
+        return self._other_of(name, "the other one", turn)
+
+    def _other_of(self, name: str, said: str, turn: TurnSoFar) -> str:
+        turn.episodes.append(self._run(said, LookPolicy([name], self._protocol), ""))
+        points = others(looked(turn.episodes[-1]).get(name, []), self._robot, name)
+        if len(points) != 1:
+            code = ErrorCode.AMBIGUOUS if points else ErrorCode.OBJECT_NOT_FOUND
+            raise ToolError(code, f'I see {len(points)} that "{said}" may mean.', "Say which one by its place.")
+        return f"the {name} at {at_point(points[0])}"
 
     def _from_home(self, text: str, turn: TurnSoFar) -> Episode:
         """Run a command from where the camera sees the table: a hand that a skill has left over it goes home first.
@@ -295,7 +372,7 @@ class Doer:
             return True
         turn.episodes.append(self._run(text, LookPolicy(named, self._protocol), ""))
         try:
-            points = found(turn.episodes[-1])
+            points = looked(turn.episodes[-1])
         except ToolError:
             return False
         return all(len(points.get(name, ())) == 1 for name in named)
@@ -328,6 +405,19 @@ class Doer:
     def seen(self, words: str) -> str:
         """Words with left and right as the camera sees them."""
         return in_the_picture(words, self._operator.whose_left == "robot")
+
+
+def _names_no_kind(text: str) -> bool:
+    """Whether a command picks up a thing by words that name no kind: "pick up the dark red one"."""
+    command = parse_command(text) if parses(text) else None
+    return command is not None and command.target is not None and command.action == "pick" and not command.target.head
+
+
+def _no_bin(text: str, spoken: str) -> bool:
+    """Whether a command is to the bin, and the operator has named none: "get rid of it"."""
+    command = parse_command(text) if parses(text) else None
+    named = command is not None and [reference.plain for reference in command.references] == ["bin"]
+    return named and bool(spoken) and "bin" not in tokenize(spoken)
 
 
 def _has_moved(episode: Episode) -> bool:

@@ -10,17 +10,20 @@ from agent_node.dialogue.answering import about
 from agent_node.dialogue.clauses import parses, with_thing
 from agent_node.dialogue.learning import without_point
 from agent_node.dialogue.memory import OperatorMemory, RobotMemory, at_point
+from agent_node.dialogue.naming import OTHER
 from agent_node.dialogue.undoing import last_deed, mark_undone, put_back, taken_back
 from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.points import the
 from tool_nodes.language.phrases import parse_noun_phrase
+from tool_nodes.language.speeds import meant_pace
 from tool_nodes.results import ErrorCode, ToolError
 
 WHERE_IT_WAS = re.compile(
-    r"\bwhere (?:the |my )?(?P<thing>(?!it\b|that\b|this\b|they\b)[a-z][a-z ]{0,80}?) (?:was|stood)(?: before)?$",
+    r"\bwhere (?:the |my )?(?P<thing>(?!it\b|that\b|this\b|they\b)[a-z][a-z ]{0,80}?) (?:was|stood)"
+    r"(?: before)?(?=$|, )",
     re.IGNORECASE,
 )
-"""A place that only the memory knows, at the end of a command."""
+"""A place that only the memory knows, at the end of a command or before its speed."""
 _OPPOSITE = {
     "left_of": "to the right of",
     "right_of": "to the left of",
@@ -120,6 +123,8 @@ class FollowUps:
                     f'I have asked nothing that "{act.words}" could answer.',
                     "Say the whole command.",
                 )
+            case "pace":
+                return self._paced(act.words)
             case "robots_left":
                 operator.whose_left = "robot"
                 return "From now on left and right are mine, as I look at the camera, until you say otherwise."
@@ -127,6 +132,12 @@ class FollowUps:
                 operator.whose_left = "camera"
                 return "From now on left and right are those of the camera's picture."
         raise ToolError(ErrorCode.NOT_UNDERSTOOD, "I do not know what that goes on with.", "Say the whole command.")
+
+    def _paced(self, words: str) -> str:
+        """Keeps the speed that words ask for, and says so."""
+        speed = meant_pace(words)
+        self._operator.pace = speed.words if speed.share < 1.0 else ""
+        return speed.kept
 
     def _last_said(self, words: str) -> str:
         if not self._operator.last_said:
@@ -173,7 +184,9 @@ class FollowUps:
 
     def _same_with(self, words: str) -> str:
         last = self._last_said(words)
-        named = with_thing(last, the(words.removeprefix("the ")))
+        other = OTHER.search(words)  # "the other can" can only be told after a look
+        named = with_thing(last, f"a {other['noun']}" if other else the(words.removeprefix("the ")))
+        named = named.replace(f"a {other['noun']}", other.group(), 1) if other and named else named
         if not named:
             raise ToolError(
                 ErrorCode.NOT_UNDERSTOOD, f'I cannot do "{last}" with the {words} in its place: say the whole command.'

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from agent_node.calls import ToolCall
 from agent_node.dialogue.fixed_calls import FixedCalls
+from agent_node.dialogue.measured import SeenBox, read_box
 from agent_node.episode import Episode
 from agent_node.policies.scripted.steps import Done, Script, ScriptStep
+from agent_node.policies.scripted.transcript import PicturePoint
 from agent_node.protocol import Protocol
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -44,6 +46,50 @@ class LookPolicy(FixedCalls):
             asked = self.phrases[k : k + _AT_ONCE]
             yield ScriptStep(f"Where are {' and '.join(asked)}?", tuple(_detect(each, image) for each in asked))
         raise Done("I have seen what I need for a plan.", "I have looked at the table.")
+
+
+class MeasurePolicy(FixedCalls):
+    """Takes a picture and measures what stands at some points. Nothing moves.
+
+    Args:
+        points: Normalized points of the picture.
+        protocol: Protocol that it writes.
+    """
+
+    name = "measure"
+
+    def __init__(self, points: Sequence[PicturePoint], protocol: Protocol) -> None:
+        super().__init__(protocol)
+        self.points = tuple(points)
+
+    def script(self) -> Script:
+        """See `FixedCalls`."""
+        look = (ToolCall("robot.capture_image", {}), ToolCall("robot.get_depth_with_pointcloud", {}))
+        responses = yield ScriptStep("I need to know how large they are and where they stand.", look)
+        failed = next((response for response in responses if response.error is not None), None)
+        if failed is not None:
+            raise Done("I cannot see the table.", f"{failed.error}: I could not look at the table: {failed.text}")
+        image = responses[0].image_index or 0
+        seen = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}
+        for k in range(0, len(self.points), _AT_ONCE // 2):
+            calls: list[ToolCall] = []
+            for x, y in self.points[k : k + _AT_ONCE // 2]:
+                calls.append(ToolCall("sam2.segment_from_point", {"x": x, "y": y, "image_index": image}))
+                calls.append(ToolCall("bounding_box.compute_bbox", seen))
+            yield ScriptStep("I measure what stands there.", tuple(calls))
+        raise Done("I have measured.", "I have measured what stands there.")
+
+
+def measured(episode: Episode, number: int) -> list[SeenBox | None]:
+    """The box about the thing at each of so many points; None where it could not be measured."""
+    results = [
+        (record.name, record.result)
+        for record in episode.records
+        if record.name in ("sam2.segment_from_point", "bounding_box.compute_bbox")
+    ]
+    pairs = zip(results[::2], results[1::2], strict=False)
+    found = [read_box(boxed.text) if mask.ok and boxed.ok else None for (_, mask), (_, boxed) in pairs]
+    return (found + [None] * number)[:number]
 
 
 def _detect(phrase: str, image: int) -> ToolCall:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tool_nodes import workspace
+from tool_nodes.geometry import look_at
 from tool_nodes.types import FloatArray
 
 _EXTENT = re.compile(r"Extent: \[([-\d., e]+)\]")
@@ -41,6 +43,17 @@ class SeenBox:
     def _up(self) -> FloatArray:
         up: FloatArray = self.corners[4:].mean(axis=0) - self.base.mean(axis=0)
         return up / np.linalg.norm(up)
+
+    @property
+    def on_table(self) -> FloatArray:
+        """(2,) where its middle is on the table, to the right and towards the camera [m], see `referring.table_points`.
+
+        The camera is taken to stand as the workspace says.
+        """
+        T = look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET)
+        middle = T[:3, :3] @ self.corners.mean(axis=0) + workspace.SCENE_CAMERA_POSITION
+        towards = (workspace.SCENE_CAMERA_POSITION - workspace.SCENE_CAMERA_TARGET)[:2]
+        return np.array([middle @ T[:3, 0], middle[:2] @ towards / np.linalg.norm(towards)])
 
     @property
     def from_camera_m(self) -> float:

@@ -44,6 +44,7 @@ class DoneDeed:
         time_s: Time of the robot at its end [s].
         undone: It has been taken back, or took another one back.
         opening_m: Opening of the jaws that held it [m]; None where unknown.
+        known_as: Name that a picture gave it, where its words name no kind of thing, as "the red one" does not.
     """
 
     said: str
@@ -56,6 +57,7 @@ class DoneDeed:
     time_s: float = 0.0
     undone: bool = False
     opening_m: float | None = None
+    known_as: str = ""
 
 
 @dataclass(frozen=True)
@@ -173,6 +175,7 @@ class OperatorMemory:
         done: Steps of the pending plan that are done.
         left: Steps of it that are not done, in order.
         stopped_because: Why the plan did not go on; empty where none waits.
+        pace: Words for the speed of what follows, such as "a bit slower"; empty for as fast as is allowed.
         whose_left: Viewer whose left and right are meant: as the camera's picture shows it, or the robot's own.
     """
 
@@ -184,4 +187,5 @@ class OperatorMemory:
     done: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     stopped_because: str = ""
+    pace: str = ""
     whose_left: Literal["camera", "robot"] = "camera"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
 from agent_node.dialogue.clauses import parses
+from agent_node.dialogue.memory import RobotMemory
 from agent_node.policies.scripted.commands import parse_command
 from agent_node.policies.scripted.points import the
+from agent_node.policies.scripted.transcript import PicturePoint
 from agent_node.policies.scripted.verbs import VERBS
 from tool_nodes.language.traced import origin, spoken_words
-from tool_nodes.language.words import tokenize, word_set
+from tool_nodes.language.words import stem, tokenize, word_set
 
 _PRONOUNS = ("it", "that", "this", "them")
 """Words that may mean the thing that was spoken of last."""
@@ -41,6 +44,33 @@ def in_the_picture(text: str, robots: bool = False) -> str:
         return f"the {swapped}" if whose else swapped
 
     return _SIDE.sub(seen, text)
+
+
+OTHER = re.compile(
+    r"\b(?:the|my) other (?P<noun>(?!(?:ones?|side|way|end|hand|half|corner|edge|part|things?)\b)"
+    r"(?:[a-z]+ ){0,2}?[a-z]+)(?=$|[,.]| (?:in|into|on|onto|to|next|beside|behind|between|near|at|away|over|from|closer"
+    r"|and|please|up|too)\b)",
+    re.IGNORECASE,
+)
+"""A thing that is another one than that which was spoken of: "the other can"."""
+
+
+def others(points: Sequence[PicturePoint], robot: RobotMemory, name: str) -> list[PicturePoint]:
+    """Those of some points where no thing stands that was moved or spoken of by a name before, the last deed's first.
+
+    Args:
+        points: Where things of that name stand.
+        robot: Memory of the robot.
+        name: The name.
+    """
+    words = {stem(word) for word in name.split()}
+    deeds = [deed for deed in robot.deeds if deed.success and {stem(word) for word in deed.thing.split()} & words]
+    spots = [deed.after.point for deed in deeds[-1:] if deed.after is not None]
+    return [point for point in points if all(math.dist(point, spot) > _SAME_THING for spot in spots)]
+
+
+_SAME_THING = 0.06
+"""Normalized distance up to which a point is that of a thing that was put there [-]: some 6 cm, most of its width."""
 
 
 def resolved(text: str, thing: str, holds: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from agent_node.calls import ToolCall
@@ -10,8 +11,9 @@ from agent_node.dialogue.comparing import Comparing
 from agent_node.dialogue.fixed_calls import FixedCalls
 from agent_node.dialogue.measured import SeenBox, read_box
 from agent_node.dialogue.memory import DoneDeed, RobotMemory
+from agent_node.dialogue.relating import APART_CM, Relating, cm
 from agent_node.dialogue.telling import bare, counted, joined, names_seen, side_words, sides
-from agent_node.policies.scripted.points import near, nearest, the
+from agent_node.policies.scripted.points import near, nearest, side_of, the
 from agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
 from agent_node.policies.scripted.transcript import PicturePoint, Response
 from agent_node.policy import Policy
@@ -23,11 +25,11 @@ NOTHING_REAL = "unicorn"
 THINGS = "things"
 """Words by which a pointer is asked for everything on the table."""
 
-_HEIGHT_CM, _SIDE_CM, _APART_CM = 1.0, 2.0, 1.0
-"""What a height, a side and a distance err by, mostly [cm]: of 62 catalogue products that the camera measured 95 % were
-within 0.8, 1.6 and 0.9, of 212 distances between two within 0.6."""
+_HEIGHT_CM, _SIDE_CM = 1.0, 2.0
+"""What a height and a side err by, mostly [cm]: of 62 catalogue products that the camera measured 95 % were within 0.8
+and 1.6."""
 _ALIKE_M = 0.015
-"""Distances that differ by less are called the same [m]: both may err by `_APART_CM`."""
+"""Distances that differ by less are called the same [m]: both may err by `APART_CM`."""
 _MOST_MEASURED = 4
 """Things of one name that are measured; more than that nobody wants to hear."""
 _MOST_CALLS = 8
@@ -106,7 +108,7 @@ class QuestionPolicy(FixedCalls):
         return _Answering(self._act, self._memory).script()
 
 
-class _Answering(Comparing):
+class _Answering(Comparing, Relating):
     """The script of one question."""
 
     def __init__(self, act: QuestionAct, memory: RobotMemory) -> None:
@@ -132,6 +134,10 @@ class _Answering(Comparing):
             "what_stands": self._what_stands,
             "empty": self._empty,
             "colour": self._colour,
+            "related": self._related,
+            "which_side": self._which_side,
+            "nearer": self._nearer,
+            "what_is": self._what_is,
         }
         kind = self._act.kind
         if kind in scripts:
@@ -243,7 +249,7 @@ class _Answering(Comparing):
         if len(points) == 1:
             raise Done(
                 "I see it.",
-                f"{the(bare(thing)).capitalize()} is {where}; I know its place to about {_APART_CM:.0f} cm.",
+                f"{the(bare(thing)).capitalize()} is {where}; I know its place to about {APART_CM:.0f} cm.",
             )
         raise Done("I see several.", f"{counted(len(points), bare(thing)).capitalize()}: {where}.")
 
@@ -309,6 +315,11 @@ class _Answering(Comparing):
         if own is None:
             raise Done("I cannot measure it.", f"{ErrorCode.EMPTY_MASK}: I cannot tell how far others are from it.")
         rows = [(own.distance_m(box), n, at) for (n, at), box in zip(others, rest, strict=True) if box is not None]
+        if rows and _FAR.search(self._act.said):
+            distance, name, at = max(rows)
+            away = f"{side_words(at)}, {cm(distance)} from middle to middle"
+            told = f"The {name} is farthest from {the(bare(thing))}, {away}."
+            raise Done("I have measured.", told)
         raise Done("I have measured.", self._told_nearest(rows, the(bare(thing)), apart=True))
 
     @staticmethod
@@ -316,11 +327,13 @@ class _Answering(Comparing):
         if not rows:
             return "I see nothing else on the table."
         first, *rest = sorted(rows)
-        away = f", {_cm(first[0])} from middle to middle, give or take {_APART_CM:.0f} cm" if apart else ""
-        alike = [name for distance, name, _ in rest if distance - first[0] < _ALIKE_M]
-        if alike:
-            return f"The {first[1]} and the {joined(alike)} are about equally near to {to}{away}."
-        return f"The {first[1]} is nearest to {to}, {side_words(first[2])}{away}."
+        away = f", {cm(first[0])} from middle to middle, give or take {APART_CM:.0f} cm" if apart else ""
+        tied = [name for distance, name, _ in rest if distance - first[0] < _ALIKE_M]
+        if tied:
+            return f"The {first[1]} and the {joined(tied)} are about equally near to {to}{away}."
+        alike = [at for _, name, at in sorted(rows) if name == first[1]]
+        which = f"{side_of(alike, 0)} {first[1]}" if len(alike) > 1 else first[1]
+        return f"The {which} is nearest to {to}, {side_words(first[2])}{away}."
 
     def _require_one(self, points: Sequence[PicturePoint], thing: str) -> None:
         if len(points) > 1:
@@ -347,33 +360,15 @@ class _Answering(Comparing):
 
     _give_or_take = f"give or take {_HEIGHT_CM:.0f} cm in height and {_SIDE_CM:.0f} cm along the sides"
 
-    def _apart(self) -> Script:
-        yield from self._look()
-        names = [self._thing(0), self._thing(1)]
-        ends: list[PicturePoint] = []
-        for name in names:
-            points = yield from self._points(name)
-            self._require_one(points, name)
-            ends.append(points[0])
-        first, second = yield from self._boxes(ends)
-        if first is None or second is None:
-            raise Done("I cannot measure them.", f"{ErrorCode.NO_DEPTH}: I see both, but cannot measure them.")
-        room = first.room_m(second)
-        between = f"with {_cm(room)} of room between them" if room > 0.005 else "and touch, or nearly so"
-        told = " and ".join(the(bare(name)) for name in names)
-        raise Done(
-            "I have measured.",
-            f"{told.capitalize()} are {_cm(first.distance_m(second))} apart from middle to middle, {between}; give or "
-            f"take {_APART_CM:.0f} cm.",
-        )
-
     def _holding(self) -> Script:
         yield from self._look()
         if not self._hand:
             raise Done("The hand is empty.", "I hold nothing.")
         before = self._memory.held.before if self._memory.held is not None else None
         stood = "" if before is None else f" It stood {side_words(before.point)} of the table."
-        raise Done("I know what I hold.", f"I hold the {self._hand}.{stood}")
+        known = self._memory.held.known_as if self._memory.held is not None else ""
+        named = f"{known}, which is {the(self._hand)}" if known else self._hand
+        raise Done("I know what I hold.", f"I hold the {named}.{stood}")
 
     def _reach(self) -> Script:
         yield from self._look()
@@ -423,12 +418,9 @@ class _Answering(Comparing):
         return f'"{last.said}" did not work. {_reason(last)}'
 
 
+_FAR = re.compile(r"\b(?:farther|further|farthest|furthest)\b", re.IGNORECASE)
 _NEAR = 0.2
 """Normalized distance within which a neighbour is named: some 20 cm on the table."""
-
-
-def _cm(metres: float) -> str:
-    return f"about {100 * metres:.0f} cm"
 
 
 def _told(deed: DoneDeed) -> str:

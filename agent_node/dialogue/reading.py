@@ -6,6 +6,7 @@ the policy as they are; where it has none for them either, the policy refuses wi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -19,29 +20,40 @@ from agent_node.dialogue.clauses import (
     join_deeds,
     parses,
 )
+from agent_node.dialogue.hearing import heard
 from agent_node.dialogue.languages import answer_in_its_language
 from agent_node.dialogue.memory import POINTED
+from agent_node.dialogue.remarks import fronted, remarked
 from agent_node.dialogue.wordings import WordingMatch, is_thing, joints, matches, names_products, table
 from agent_node.policies.scripted.commands import MAX_COMMAND, parse_command
 from agent_node.policies.scripted.points import the
 from agent_node.policies.scripted.verbs import VERBS, strip_politeness
+from tool_nodes.language.measures import as_said
+from tool_nodes.language.speeds import WORDS as SPEED_WORDS
+from tool_nodes.language.speeds import spoken_speed
 from tool_nodes.language.traced import Token, Traced
-from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, tokenize, words_only
+from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, tokenize, word_set, words_only
 from tool_nodes.results import ErrorCode
 
-_SLOW = frozenset({"slow", "slowly", "gently", "carefully", "softly", "slower"})
-"""Words that ask for a slow motion."""
-_MANNER = _SLOW | {"quickly", "swiftly", "faster", "very", "more", "really"}
+_MANNER = re.compile(rf"\b(?:(?:very|really|quite) )?(?:{SPEED_WORDS})(?: (?:and|but|,))?(?!\w)")
+"""What is said of the speed, and no table knows."""
 MOST_CLAUSES = 10
 """Most clauses of an utterance [-]: a longer plan is no longer one that a listener has in mind."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """One act, and the words of the operator that it is from."""
+    """One act, and the words of the operator that it is from.
+
+    Attributes:
+        act: The act.
+        said: The words.
+        remark: Words before or after it that ask for nothing.
+    """
 
     act: Act
     said: str
+    remark: str = ""
 
 
 def read(text: str) -> list[Read]:
@@ -56,6 +68,7 @@ def read(text: str) -> list[Read]:
         return [Read(Refused(ErrorCode.NOT_UNDERSTOOD, sentence), "")]
     if POINTED.search(plain) and parses(plain):
         return [Read(Deed(plain), plain)]  # a single command as plans and undoing make it
+    plain = heard(plain)
     tokens = tokenize(plain)
     words = words_only(tokens)
     if not any(word[0].isalnum() for word in words):
@@ -66,7 +79,15 @@ def read(text: str) -> list[Read]:
         several = _several_placings(plain, tokens) if whole is None or _may_be_several(whole) else []
         if len(several) > 1:
             return several
-    if (whole is None or isinstance(whole, QuestionAct) or _says_no_verb(whole)) and parses(plain):
+    if whole is None and (rest := fronted(plain, tokens)):
+        return read(rest)
+    if whole is None and (found := remarked(plain, tokens)):
+        remark, order = found
+        reads = read(order)
+        if not isinstance(reads[0].act, Refused) and all(parses(r.act.text) for r in reads if isinstance(r.act, Deed)):
+            return [replace(reads[0], remark=remark), *reads[1:]]
+    polite = isinstance(whole, QuestionAct) and tokens[0] in _ASKING
+    if (whole is None or polite or _says_no_verb(whole)) and parses(plain):
         # "Can you pick up the can?" asks politely; "the can behind the box, please" may say which can or where to.
         command = parse_command(plain)
         unheld = command.action == "place" and command.target is None and command.held_as is None
@@ -106,22 +127,44 @@ def read(text: str) -> list[Read]:
     return [_unanswered(plain, tokens) or Read(Deed(plain), plain)]
 
 
+_PROPERTIES = word_set("distance size height width length weight name time date number way matter problem point")
+"""What is asked of a thing, and is none."""
+_ASKING = frozenset({"can", "could", "would", "will", "may", "might", "shall", "do", "are"})
+"""Words that begin a question or a polite order: "can you pick up the can"."""
+
+
 def _several_placings(plain: str, tokens: Sequence[Token]) -> list[Read]:
     """ "Put the lemon in the bowl, the pear in the bin", with a verb or without any, in its parts; else nothing."""
     if tokens[0] in VERBS:
         several = carry_verb_on(plain)
-        return [Read(Deed(said), said) for said in several] if len(several) > 1 else []
+        if len(several) > 1 or "other" not in tokens:
+            return [Read(Deed(said), said) for said in several] if len(several) > 1 else []
+        tokens = tokens[1:]  # "put one can in the bowl and the other one in the bin"
     for i in range(2, len(tokens) - 2):
         if tokens[i] in (",", "and"):
-            first, second = (_placing(clause_of(plain, part)) for part in (tokens[:i], tokens[i + 1 :]))
+            first, second = (_placing(part) for part in _one_and_other(plain, tokens[:i], tokens[i + 1 :]))
             if first is not None and second is not None:
                 return [first, second]
     return []
 
 
+def _one_and_other(plain: str, first: Sequence[Token], second: Sequence[Token]) -> tuple[SpokenClause, SpokenClause]:
+    """Two clauses, with the noun of the first one in "the other one goes there"."""
+    before, after = clause_of(plain, first), clause_of(plain, second)
+    words = [str(token) for token in after.tokens if token not in ",.?!"]
+    named = next((match for match in matches(_signs_as_commas(before.tokens), ("groups",)) if match.get("thing")), None)
+    if words[:2] == ["the", "other"] and named is not None:
+        noun = " ".join(word for word in named.get("thing").split() if word not in DETERMINERS and word != "one")
+        said = f"put the other {noun} {' '.join(words[3 if words[2:3] == ['one'] else 2 :])}"
+        return before, SpokenClause(tuple(tokenize(said)), said)
+    return before, after
+
+
 def _placing(clause: SpokenClause) -> Read | None:
     """A thing and its place without a verb; None for other words."""
     words = _signs_as_commas(clause.tokens)
+    if words[:3] == ["put", "the", "other"]:
+        return Read(Deed(clause.said), clause.said)
     if len(words) < 3 or words[0] in VERBS:
         return None
     act = read_clause(clause)
@@ -192,15 +235,19 @@ def read_clause(clause: SpokenClause) -> Act | None:
     return None
 
 
-def _in_other_words(found: WordingMatch) -> Act | None:
+def _in_other_words(found: WordingMatch, clause: SpokenClause) -> Act | None:
     """What a command stands for that is said in a way of its own; "it" is the thing that is said before it."""
     command = table("deeds")[found.wording.entry].command
     thing = found.get("thing")
     for slot, words in found.slots:
         told = _about(thing, words) if slot == "words" and thing else words
-        command = command.replace(f"{{{slot}}}", told, 1)
+        command = command.replace(f"{{{slot}}}", as_said(told), 1)
+    if found.wording.entry == "brought" and found.get("place").split()[0] in ("off", "out", "from"):
+        return None  # "push it off the table" says where it is not to be
     if found.wording.entry == "nudged" and not parses(command):
         return None  # "nudge the can 5 cm to the left" says how far
+    if command.lower() == " ".join(_signs_as_commas(clause.tokens)):
+        return Deed(command)  # it is said in the very words that it stands for
     parts = read(command)
     return parts[0].act if len(parts) == 1 else Deed(command)
 
@@ -221,7 +268,7 @@ def _forms(tokens: Sequence[Token]) -> list[list[str]]:
         said.pop()
     stripped, _ = strip_politeness(Traced.join(list(tokens)))
     polite = _signs_as_commas(stripped.split())
-    calm = [word for word in polite if word not in _MANNER]
+    calm = _signs_as_commas(_MANNER.sub(" ", " ".join(said)).split())
     forms: list[list[str]] = []
     for form in (said, polite, calm):
         if form and form not in forms:
@@ -256,23 +303,31 @@ def _act(found: WordingMatch, clause: SpokenClause) -> Act | None:
     things = found.all("thing")
     match kind:
         case "questions":
-            return QuestionAct(name, things or found.all("place"), clause.said)
+            things = things or found.all("plural")
+            if name == "what_is" and _PROPERTIES.intersection(things[0].split()):
+                return None  # "what is the distance"
+            asked = (*things, *found.all("place")) if name == "related" else things or found.all("place")
+            return QuestionAct(name, asked, clause.said)
         case "skills":
-            return SkillAct(name, next(iter(things), ""), bool(_SLOW.intersection(clause.tokens)))
+            speed = spoken_speed(clause.said)
+            return SkillAct(name, as_said(next(iter(things), "")), 1.0 if speed is None else speed.share)
         case "groups":
-            named = [words for slot, words in found.slots if slot in ("thing", "things", "plural", "count")]
+            slots = ("thing", "things", "plural", *(() if name == "stack" else ("count",)))
+            named = [words for slot, words in found.slots if slot in slots]
             if name == "without_verb" and not _is_plain(named[0], found):
                 return None
+            if name == "together":
+                return GroupAct("all", tuple(named), "next to each other")
             return GroupAct(name, tuple(named), found.get("place"))
         case "smalltalk":
             return SmallTalk(name)
         case "deeds":
-            return _in_other_words(found)
+            return _in_other_words(found, clause)
         case "limits":
             entry = table("limits")[name]
             return Refused(ErrorCode(entry.code or ErrorCode.NOT_UNDERSTOOD), entry.answer.format(said=clause.said))
     words = next(reversed(things), "") or found.get("number") or found.get("words")
-    if name in ("go_on", "again", "other_one", "any_one", "yes_to_it", "skip"):
+    if name in ("go_on", "again", "other_one", "any_one", "yes_to_it", "skip", "pace"):
         words = clause.said
     if name == "not_that" and words in ("one", "ones"):
         return FollowUp("not_that_one", clause.said)  # "not the left one"

@@ -9,12 +9,13 @@ from agent_node.dialogue.acts import SkillAct
 from agent_node.dialogue.fixed_calls import FixedCalls
 from agent_node.dialogue.looking import FREE_TABLE
 from agent_node.dialogue.memory import RobotMemory
-from agent_node.dialogue.telling import bare, sides_of
+from agent_node.dialogue.telling import bare
+from agent_node.policies.scripted.points import describe
 from agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
 from agent_node.policies.scripted.transcript import PicturePoint, Response
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol
-from tool_nodes.language.speeds import SLOWLY
+from tool_nodes.language.phrases import parse_noun_phrase
 from tool_nodes.results import ErrorCode
 
 SUITES = ("spacetools", "wrist", "skills")
@@ -60,7 +61,7 @@ class _Doing:
         self._act, self._memory = act, memory
         self._image = 0
         self._held: str | None = None
-        self._speed: dict[str, float] = {"speed": SLOWLY} if act.slowly else {}
+        self._speed: dict[str, float] = {"speed": act.speed} if act.speed < 1.0 else {}
 
     def script(self) -> Script:
         scripts: Mapping[str, Callable[[], Script]] = {
@@ -104,11 +105,9 @@ class _Doing:
         if not response.ok:
             raise Done(f"I cannot find {phrase}.", f"{response.error}: {response.text}")
         points = sorted(response.points)
-        if len(points) > 1:
-            raise Done(
-                "Which one?",
-                f"{ErrorCode.AMBIGUOUS}: There are {len(points)} of '{bare(phrase)}' ({sides_of(points)}): which one?",
-            )
+        if len(points) > 1 and not parse_noun_phrase(phrase).indefinite:
+            which = f"Which {bare(phrase)} do you mean: {describe(points)}?"
+            raise Done("Which one?", f"{ErrorCode.AMBIGUOUS}: {which}")
         return points[0]
 
     def _require_held(self, command: str) -> Script:

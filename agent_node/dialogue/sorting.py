@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 
+from agent_node.dialogue.measured import SeenBox
 from agent_node.dialogue.memory import at_point
 from agent_node.policies.scripted.points import SAME_POINT
 from agent_node.policies.scripted.transcript import PicturePoint
@@ -21,6 +22,9 @@ from tool_nodes.types import FloatArray
 
 FindThings = Callable[[Sequence[str]], Mapping[str, list[PicturePoint]]]
 """Looks for all that some phrases name: points of each, from left to right. Raises ToolError as `looking.found`."""
+
+MeasureThings = Callable[[Sequence[PicturePoint]], list[SeenBox | None]]
+"""Measures what stands at some points: the box about each, None where it cannot."""
 
 CHECK = "see that things of one colour stand together"
 """The last step of the plan, in words of the table of groups."""
@@ -79,7 +83,7 @@ class _Layout:
         return min(float(np.linalg.norm(self.at[k] - self.at[j])) for j in others) - own
 
 
-def sorting(noun: str, look: FindThings) -> list[str]:
+def sorting(noun: str, look: FindThings, measure: MeasureThings) -> list[str]:
     """The single commands that bring things of a colour together; none where they stand so.
 
     Raises:
@@ -91,7 +95,7 @@ def sorting(noun: str, look: FindThings) -> list[str]:
         raise ToolError(
             ErrorCode.OBJECT_NOT_FOUND, "No two things here have the same colour, so nothing is to be sorted."
         )
-    layout = _Layout(list(table_points([t.point for t in things])), [t.colour for t in things], _on_table(bins))
+    layout = _Layout(_standing(things, measure), [t.colour for t in things], _on_table(bins))
     if min(layout.margin_m(k) for k in range(len(things))) >= _CLEARLY_M:
         return []
     steps = []
@@ -105,14 +109,21 @@ def sorting(noun: str, look: FindThings) -> list[str]:
     return [*steps, CHECK]
 
 
-def check_sorted(noun: str, look: FindThings) -> None:
+def check_sorted(noun: str, look: FindThings, measure: MeasureThings) -> None:
     """See that each thing is nearer to its own colour than to others. Raises ToolError EXECUTION_FAILED."""
     things, bins = _seen(noun, look)
-    layout = _Layout(list(table_points([t.point for t in things])), [t.colour for t in things], _on_table(bins))
+    layout = _Layout(_standing(things, measure), [t.colour for t in things], _on_table(bins))
     wrong = [things[k] for k in range(len(things)) if layout.margin_m(k) < _SURELY_M]
     if wrong:
         where = f"the {wrong[0].colour} {noun} at {at_point(wrong[0].point)}"
         raise ToolError(ErrorCode.EXECUTION_FAILED, f"They are not sorted: {where} is nearer to another colour.")
+
+
+def _standing(things: Sequence[_Coloured], measure: MeasureThings) -> list[FloatArray]:
+    """Where each thing stands: the middle of the box about it, or else as its point shows."""
+    points = table_points([thing.point for thing in things])
+    boxes = measure([thing.point for thing in things])
+    return [at if box is None else box.on_table for at, box in zip(points, boxes, strict=True)]
 
 
 def _gathered(layout: _Layout, members: Sequence[int]) -> list[tuple[int, PicturePoint]]:

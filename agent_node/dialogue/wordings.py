@@ -12,6 +12,7 @@
 | `{count}` | a number from 2 on, of things: "2", "two" |
 | `{plural}` | a noun phrase of several things: "the cans" |
 | `{words}` | any words |
+| `{length}` | a length: "2 cm" |
 | `PUT` | one of the verbs of that name in joints.yaml |
 
 The pattern with most literal words wins, then the one whose slots take fewest words. Two entries that are equal there
@@ -29,8 +30,9 @@ from pathlib import Path
 from agent_node.policies.scripted.verbs import VERBS
 from rclpy_zenoh.plain_yaml import load
 from tool_nodes.catalogue import load_catalogue
+from tool_nodes.language.measures import LENGTH
 from tool_nodes.language.phrases import parse_noun_phrase
-from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, NUMBERS, ORDINALS, is_slip, word_set
+from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, NUMBERS, ORDINALS, is_slip, singular, word_set
 from tool_nodes.results import ErrorCode, ToolError
 
 FOLDER = Path(__file__).with_name("tables")
@@ -44,7 +46,7 @@ _LONGEST_SLOT = 40
 PLACE_WORDS = word_set(
     "in into inside on onto at to towards toward next beside near by behind between under over above below away "
     "closer nearer further farther as back somewhere anywhere left right where off out along around down against "
-    "opposite atop"
+    "opposite atop forward forwards backward backwards leftwards rightwards"
 )
 """Words that the words of a place may begin with; a measure begins with a number."""
 _OF_A_NUMBER = 0.5
@@ -269,6 +271,8 @@ def _fits(slot: str, words: Sequence[str]) -> bool:
     text = " ".join(words)
     if slot == "words":
         return True
+    if slot == "length":
+        return len(words) == 1 and text.startswith(LENGTH)
     if slot == "number":
         return number_of(text) is not None
     if slot == "count":
@@ -289,11 +293,28 @@ def _fits(slot: str, words: Sequence[str]) -> bool:
 
 def is_place(words: Sequence[str]) -> bool:
     """Whether words may say where: they begin as a place does, or with a measure, and no other clause follows."""
+    words = words[_before_place(words) :]
     begins = len(words) > 1 and (words[0] in PLACE_WORDS or words[0] in NUMBERS or words[0].isdigit())
+    begins = begins or (len(words) > 1 and words[0].startswith(LENGTH))
     return begins and not any(
         word in ("then", "except", "afterwards") or (words[k] in ("and", ",") and VERBS.get(word, ("",))[0] == word)
         for k, word in enumerate(words[1:])
     )
+
+
+_VAGUELY = (
+    "a little bit", "a tiny bit", "a bit", "a little", "a tad", "a touch", "a lot", "slightly", "somewhat", "just",
+    "all the way", "directly", "straight", "exactly", "precisely", "immediately", "over", "right over", "somewhere",
+)  # fmt: skip
+"""What may stand before the words of a place, the longer first."""
+
+
+def _before_place(words: Sequence[str]) -> int:
+    """How many words say how far or how exactly before a place."""
+    text = " ".join(words)
+    lead = next((each for each in _VAGUELY if text.startswith(f"{each} ")), "")
+    after = words[len(lead.split()) :] if lead else ()
+    return len(lead.split()) if lead and after and (after[0] in PLACE_WORDS or after[0].startswith(LENGTH)) else 0
 
 
 @functools.lru_cache(maxsize=4096)
@@ -341,6 +362,17 @@ def names_products(text: str) -> bool:
 def _words_of_names() -> frozenset[str]:
     names = (text for item in load_catalogue().values() for text in (item.name, *item.synonyms))
     return frozenset(word for name in names for word in name.split())
+
+
+def ends_with_product(words: Sequence[str]) -> bool:
+    """Whether words end with the noun of a product: "my bottle", but not "my kitchen" of the kitchen sponge."""
+    return bool(words) and singular(words[-1]) in _nouns()
+
+
+@functools.cache
+def _nouns() -> frozenset[str]:
+    names = (text for item in load_catalogue().values() for text in (item.name, item.kind, *item.synonyms))
+    return frozenset(singular(name.split()[-1]) for name in names)
 
 
 def listed_things(text: str) -> list[str]:

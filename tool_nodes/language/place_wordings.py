@@ -155,6 +155,8 @@ def _request(means: str, parts: Mapping[str, str]) -> FreeSpaceRequest:
         front = me == (means in ("near", "nearest"))
         extent: Literal["side", "edge"] = "side" if means in ("near", "away") else "edge"
         return FreeSpaceRequest("region", region="front" if front else "back", extent=extent)
+    if means == "aside":
+        return FreeSpaceRequest("region", extent="aside")
     side = _side(parts)
     if means == "part":
         return FreeSpaceRequest("region", region=side, extent="" if side == "middle" else "side")

@@ -13,7 +13,7 @@ Relation = Literal[
     "in", "on", "left_of", "right_of", "in_front_of", "behind", "next_to", "between", "anywhere",
     "at", "region", "moved", "farthest_from", "in_line",
 ]  # fmt: skip
-Extent = Literal["", "side", "corner", "edge"]
+Extent = Literal["", "side", "corner", "edge", "aside"]
 BESIDE = ("left_of", "right_of", "in_front_of", "behind", "next_to")
 """Relations that a length may be added to: the gap to leave."""
 
@@ -39,7 +39,8 @@ class FreeSpaceRequest:
         point: Normalized image point (x, y) of "at".
         region: Part of the table, or with "in" of the container: left, right, front, back, middle, or a side in depth
             and one in width, such as "front left"; empty for any. Sides are those of the picture, front is near.
-        extent: How much of that part: its side or half, its corner, or the strip at its edge.
+        extent: How much of that part: its side or half, its corner, or the strip at its edge; aside is any edge, but
+            not where `thing` stands.
         distance_m: Gap to the nearest reference, or length of the way [m]; None where there is none.
         loosely: The length was not said: more or less will do.
         way: Direction of "moved": left, right, front, back; towards or away, which take one reference.
@@ -106,6 +107,8 @@ def length_words(metres: float) -> str:
 
 def _region_words(request: FreeSpaceRequest) -> str:
     side = request.region
+    if request.extent == "aside":
+        return f"out of the way at an edge {_TABLE}"
     if side == "middle":
         return f"in the middle {_TABLE}"
     if request.extent == "corner":

@@ -1,4 +1,4 @@
-"""How fast an operator wants a motion, by the words of a sentence: "slowly", "as fast as you can"."""
+"""How fast an operator wants a motion, by the words of a sentence: "slowly", "a bit slower", "at half speed"."""
 
 from __future__ import annotations
 
@@ -7,20 +7,53 @@ from dataclasses import dataclass
 
 SLOWLY = 0.3
 """Share of the allowed speed of what is done slowly [-]; a round figure."""
+HALF = 0.5
+"""The same of "half as fast" [-]."""
+A_BIT_SLOWER = 0.6
+"""The same of "a bit slower" [-]: clearly seen to be slower, and no crawl."""
+LEAST = 0.05
+"""Least share that a percentage asks for [-]: below, a motion of a few seconds takes minutes."""
 
-_SLOW = r"(?:slow|gentl|careful|soft|cautious)"
+_SLOW = r"(?:slow|gentl|careful|soft|cautious|delicate|steadi)"
 _QUICK = r"(?:quick|swift|rapid|speedi|hasti)"
 _AS_ONE_CAN = r"as (?:you can|you are able to|possible)"
-_SLOWLY = re.compile(
-    rf"\b(?:{_SLOW}l?y|slower|take your time|take it easy|(?:with|be) (?:great |very |really )?(?:care(?:ful)?|caution)"
-    rf"|as (?:{_SLOW}l?y?|slow) {_AS_ONE_CAN})\b",
-    re.IGNORECASE,
+_BIT = r"(?:(?:just )?(?:a (?:little|wee|tiny)? ?(?:bit|tad|touch)|a little|slightly|somewhat|rather))"
+_USUAL = r"(?:(?:the|your|of the|of your|its) )*(?:usual |normal |allowed |full |maximum |top )?"
+SLOWER = rf"(?:slower|more (?:{_SLOW}l?y)|less (?:fast|quickly))"
+SPEEDS: tuple[tuple[float, str], ...] = (
+    (
+        A_BIT_SLOWER,
+        rf"{_BIT} {SLOWER}|{_BIT} less (?:fast|quickly)|not (?:so|too|that|quite so) (?:fast|quick(?:ly)?)",
+    ),
+    (
+        HALF,
+        rf"(?:at |with )?half (?:of )?{_USUAL}(?:speed|pace)|(?:half|twice) as (?:fast|quick(?:ly)?|slow(?:ly)?)",
+    ),
+    (0.25, rf"(?:at |with )?(?:a )?quarter (?:of )?{_USUAL}(?:speed|pace)"),
+    (
+        SLOWLY,
+        rf"(?:{_SLOW}l?y|{SLOWER})"
+        r"|take your time|take it (?:easy|slow)|easy does it|in slow motion"
+        r"|(?:with|at) (?:a )?(?:low|slow|reduced) (?:speed|pace)"
+        r"|(?:with|be) (?:great |very |really )?(?:care(?:ful)?|caution)"
+        rf"|as (?:{_SLOW}l?y?|slow) {_AS_ONE_CAN}",
+    ),
+    (
+        1.0,
+        rf"(?:very |really )?{_QUICK}ly|faster|quicker|real(?:ly)? quick|hurry(?: up)?|asap|as soon as possible"
+        rf"|as (?:{_QUICK}l?y?|fast) {_AS_ONE_CAN}"
+        r"|(?:(?:at|with) )?(?:(?:your|the) )?(?:full|top|maximum|max|normal|usual|regular|high|double) (?:speed|pace)",
+    ),
 )
-_QUICKLY = re.compile(
-    rf"\b(?:{_QUICK}ly|faster|real(?:ly)? quick|hurry(?: up)?|asap|as soon as possible"
-    rf"|as (?:{_QUICK}l?y?|fast) {_AS_ONE_CAN})\b",
-    re.IGNORECASE,
+"""Share of the allowed speed [-], and the lower-case words that ask for it."""
+PERCENT = r"(?:at |with )?(?:about )?(?P<percent>\d{1,3}) ?(?:%|per ?cent)(?: (?:of )?" + _USUAL + r"(?:speed|pace))?"
+_SPOKEN = tuple((share, re.compile(rf"\b(?:{words})(?!\w)", re.IGNORECASE)) for share, words in SPEEDS)
+_PERCENT = re.compile(rf"\b{PERCENT}(?!\w)", re.IGNORECASE)
+WORDS = "|".join(
+    [words for _, words in SPEEDS]
+    + [r"(?:at |with )?(?:about )?\d{1,3} (?:per ?cent )?(?:of )?" + _USUAL + "(?:speed|pace)"]
 )
+"""Pattern of all of these words, as `words.tokenize` leaves them."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +75,13 @@ class SpokenSpeed:
             return f'I moved at {self.share:g} of the allowed speed, as "{self.words}" asks.'
         return f'I always move as fast as I am allowed to: "{self.words}" makes it no faster.'
 
+    @property
+    def kept(self) -> str:
+        """That it holds from now on, in a sentence."""
+        if self.share < 1.0:
+            return f"From now on I move at {self.share:g} of the allowed speed, until you say otherwise."
+        return "From now on I move as fast as I am allowed to, and no faster."
+
 
 def at_that_speed(command: str, said: str) -> str:
     """A command as slow as words ask for that it comes from, where it does not say so itself."""
@@ -50,10 +90,31 @@ def at_that_speed(command: str, said: str) -> str:
     return f"{command}, {speed.words}" if slow and speed is not None else command
 
 
+def meant_pace(words: str) -> SpokenSpeed:
+    """The speed that words mean which ask for nothing but another one: "slow down", "that is too fast"."""
+    plain = words.lower()
+    if re.search(r"\btoo (?:fast|quick)", plain):
+        return SpokenSpeed(A_BIT_SLOWER, "a bit slower")
+    if re.search(r"\btoo slow|\bspeed (?:it )?up", plain):
+        return SpokenSpeed(1.0, words)
+    if re.search(r"\b(?:slow|ease) (?:it )?(?:down|up)\b.* (?:bit|little|tad)", plain):
+        return SpokenSpeed(A_BIT_SLOWER, "a bit slower")
+    return spoken_speed(words) or SpokenSpeed(SLOWLY, "slowly")
+
+
 def spoken_speed(sentence: str) -> SpokenSpeed | None:
-    """The speed that a sentence asks for; None where it asks for none. Who asks for both gets the slower."""
-    if found := _SLOWLY.search(sentence):
-        return SpokenSpeed(SLOWLY, found.group())
-    if found := _QUICKLY.search(sentence):
-        return SpokenSpeed(1.0, found.group())
-    return None
+    """The speed that a sentence asks for; None where it asks for none. Who asks for several gets the slowest."""
+    found = [(match.span(), share, match.group()) for share, words in _SPOKEN for match in words.finditer(sentence)]
+    for match in _PERCENT.finditer(sentence):
+        share = min(max(int(match["percent"]) / 100, LEAST), 1.0)
+        found.append((match.span(), share, match.group()))
+    # "A bit slower" is no "slower", and "not so quickly" no "quickly".
+    whole = [
+        each
+        for each in found
+        if not any(other[0] != each[0] and other[0][0] <= each[0][0] and each[0][1] <= other[0][1] for other in found)
+    ]
+    if not whole:
+        return None
+    _, share, words = min(whole, key=lambda each: each[1])
+    return SpokenSpeed(share, words)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy import ndimage
 
 from tool_nodes import workspace
 from tool_nodes.geometry import pose, rotation_z
@@ -15,7 +16,7 @@ from tool_nodes.motion.moves import NOBODY_MOVES, GuardedMoves
 from tool_nodes.motion.plans import PlacePlan, SkillPlan
 from tool_nodes.motion.targets import HeldObject
 from tool_nodes.motion.turning import stood_up
-from tool_nodes.perception.heights import height_map
+from tool_nodes.perception.heights import MIN_HEIGHT, HeightMap, height_map
 from tool_nodes.perception.obstacles import fit_obstacles
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import (
@@ -213,7 +214,9 @@ class GuardedSkills(GuardedMoves):
     @recorded("plan to point at a place")
     def _plan_point(self, point: FloatArray, speed: float, frame: Frame) -> SkillPlan:
         self._on_stage("planning")
-        top = height_map(frame).support_height(point[:2], _AROUND_M)
+        heights = height_map(frame)
+        point = np.array([*_middle(heights, point[:2]), point[2]])
+        top = heights.support_height(point[:2], _AROUND_M)
         above = max(float(point[2]), 0.0 if np.isnan(top) else top) + HOVER_M
         steps: tuple[float, ...] = () if self.held is not None else (0.0,)
         scene = _scene_of(frame)
@@ -336,6 +339,27 @@ _SAME_Q = 0.05
 """The arm still holds a thing out where no joint is further away than this [rad], as it counts as parked."""
 _OFFERING_SPEED = 0.4
 """Share of the allowed speed of the way to a person [-]; a round figure, some 0.2 m/s at the hand."""
+
+
+def _middle(heights: HeightMap, xy: FloatArray) -> FloatArray:
+    """The middle (2,) of what stands at a place (2,), as far as it is seen; the place itself where nothing does.
+
+    A picture's point shows the near side of a thing, and the far wall of a hollow one. What reaches farther than a
+    thing does is several that touch: of them the place is kept.
+    """
+    labels, _ = ndimage.label(np.nan_to_num(heights.heights) > MIN_HEIGHT, structure=np.ones((3, 3)))
+    i, j = (int(v) for v in np.floor((np.asarray(xy) - (heights.x0, heights.y0)) / heights.cell))
+    near = labels[max(i - 1, 0) : i + 2, max(j - 1, 0) : j + 2]
+    if not near.any():
+        return xy
+    cells = np.argwhere(labels == np.bincount(near[near > 0]).argmax())
+    low, high = cells.min(axis=0), cells.max(axis=0) + 1
+    middle = np.array([heights.x0, heights.y0]) + heights.cell * (low + high) / 2
+    return middle if np.linalg.norm(middle - xy) <= _HALF_A_THING_M else xy
+
+
+_HALF_A_THING_M = 0.08
+"""A place at a thing is no farther than this from its middle [m]: half of the largest product that the arm lifts."""
 
 
 def _scene_of(frame: Frame) -> CollisionScene:

@@ -51,6 +51,8 @@ _EDGE_M = {"left": (0.34, 0.42), "right": (0.34, 0.42), "front": (0.14, 0.18), "
 """The same of the edges: the last 0.1 m across and 0.05 m in depth that the arm reaches."""
 _CORNER_M = {"left": (0.22, 0.36), "right": (0.22, 0.36), "front": (0.07, 0.10), "back": (0.10, 0.20)}
 """The same of the corners: the reach is a circle, and ends at 0.57 m in front where it comes 0.36 m to the side."""
+_ELSEWHERE_M = 0.15
+"""What is to be out of the way goes at least so far from where it stands [m]: about twice its width."""
 _AROUND_MIDDLE_M = 0.10
 """The middle of the table reaches so far from its centre [m]: a third of what the camera shows is 0.3 m wide."""
 _EXACT_M = (0.008, 0.012)
@@ -149,7 +151,7 @@ def _wish(
     if request.relation == "anywhere":
         return np.asarray(2.0 * np.linalg.norm(xy - _MIDDLE, axis=2))
     if request.relation == "region":
-        return _in_region(request, xy, frame)
+        return _in_region(request, xy, frame, moved)
     if request.relation == "moved":
         return _moved(request, xy, things, moved, frame)
     gaps = np.stack([distance_to_outline(xy, thing.outline) for thing in things])
@@ -189,8 +191,13 @@ def _beside(request: FreeSpaceRequest, nearest: FloatArray, moved: Footprint | N
     return cost
 
 
-def _in_region(request: FreeSpaceRequest, xy: FloatArray, frame: Frame) -> FloatArray:
+def _in_region(request: FreeSpaceRequest, xy: FloatArray, frame: Frame, moved: Footprint | None) -> FloatArray:
     sides = request.region.split()
+    if request.extent == "aside":
+        cost = np.min([_towards_sides([side], _EDGE_M, xy, frame) for side in _EDGE_M], axis=0)
+        return (
+            cost if moved is None else np.where(np.linalg.norm(xy - moved.centre, axis=2) < _ELSEWHERE_M, np.inf, cost)
+        )
     if sides == ["middle"]:
         away = np.linalg.norm(xy - _CENTRE, axis=2)
         return np.where(away <= _AROUND_MIDDLE_M, (away / 0.05) ** 2, np.inf)

@@ -1,4 +1,4 @@
-"""Questions to the operator. As an answer may never come, each says which whole command to type."""
+"""Questions to the operator: each says how to answer it, and most which whole command says the same."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def where_of(command: Command, named: dict[NounPhrase, str] | None = None) -> st
 def which(command: Command, phrase: NounPhrase, points: Sequence[PicturePoint]) -> str:
     """Asks which of the things at some points a phrase of a command means.
 
-    "Which can do you mean: the left one at (0.21, 0.53) or the right one at (0.48, 0.42)? Type the whole command once
-    more, such as "pick up the left can"."
+    "Which can do you mean: the left one at (0.21, 0.53) or the right one at (0.48, 0.42)? Answer such as "the left
+    one", or say the whole command, such as "pick up the left can"."
     """
     named = {phrase: f"the {side_of_first(points)} {_sided(phrase)}"}
     target = command.target
@@ -42,14 +42,16 @@ def which(command: Command, phrase: NounPhrase, points: Sequence[PicturePoint]) 
     again = f"pick up {thing}" if command.action == "pick" else f"put {thing} {where_of(command, named)}"
     as_reference = "" if phrase == target else " as the reference"
     question = f"Which {phrase.plain} do you mean{as_reference}: {describe(points)}?"
-    return f'{question} Type the whole command once more, such as "{again}".'
+    first = f"the {side_of_first(points)} one"
+    return f'{question} Answer such as "{first}", or say the whole command, such as "{again}".'
 
 
 def which_two(command: Command, number: int) -> str:
     """Asks between which two things a place is meant to be, where the command names another number of those here."""
     names = " and ".join(the(reference.text) for reference in command.references)
     return (
-        f"Which two things do you mean: {names} are {number} here? Type the whole command once more with two of them."
+        f"Which two things do you mean: {names} are {number} here? "
+        'Answer with two of them, such as "the box and the bowl".'
     )
 
 

@@ -124,8 +124,7 @@ class _Episode:
         return where_of(self._command)
 
     def _told(self, deed: str) -> str:
-        """What was done, at which speed that was asked for, and which wish the arm has no way to heed."""
-        return f"{deed} {self._command.manner}".rstrip()
+        return f"{deed} {self._command.manner}".rstrip()  # at which speed, and which wish the arm cannot heed
 
     def run(self) -> Script:
         """Steps until `Done`. The first one after an answer of the operator says how that was understood."""
@@ -234,13 +233,13 @@ class _Episode:
         self.holding = self._command.target is None
 
     def _require(self, responses: Sequence[Response], doing: str) -> None:
-        failed = next((r for r in responses if not r.ok), None)
-        if failed is not None:
+        for failed in (response for response in responses if not response.ok):
             raise Setback(doing, failed)
 
     def _detect(self, phrase: str, only_one: bool = False) -> ToolCall:
-        which = "one" if only_one else "all"
-        return ToolCall(f"roborefer.detect_{which}", {"obj_name": phrase, "image_index": self._image})
+        return ToolCall(
+            f"roborefer.detect_{'one' if only_one else 'all'}", {"obj_name": phrase, "image_index": self._image}
+        )
 
     def _ask_spot(self, thing: str = "", at: PicturePoint | None = None) -> ToolCall:
         if self._command.relation == "moved" and not (thing or at):
@@ -256,8 +255,7 @@ class _Episode:
         command, target = self._command, self._command.target
         wanted = [target] if target else []
         sides = bool(target and any(s.positional for s in target.selectors))
-        calls = [self._detect(phrase.text) for phrase in wanted]
-        calls += [self._detect(name) for name in self._named_references()]
+        calls = [self._detect(name) for name in (*(phrase.text for phrase in wanted), *self._named_references())]
         heeded = bool(target and wording.needs_thing(command))
         calls += [self._ask_spot()] if command.action == "place" and not heeded else []
         calls += [self._detect(target.plain)] if target and sides else []
@@ -346,9 +344,8 @@ class _Episode:
 
     def _check_spot(self, response: Response, excluded: bool) -> None:
         """Remember the place point, or give up before anything moves."""
-        self._spot = response.points[0] if response.points else None
-        if self._spot is not None or excluded:
-            self._spot = None if excluded else self._spot
+        self._spot = response.points[0] if response.points and not excluded else None
+        if response.points or excluded:
             return
         target, form = self._target, self._command.form
         beside = [p for group in self._references for p in group] if form is None else [form.point]
@@ -370,9 +367,13 @@ class _Episode:
         spot = f"; free room {self._where} at {at(self._spot)}" if self._spot else ""
         calls = [ToolCall("sam2.segment_from_point", {"x": x, "y": y, "image_index": self._image})]
         calls += [wording.grasp_call(self._image)] * (1 + self._failed_grasps)
+        calls.append(self._detect(wording.on_top_of(self._command.target, self._target)))
         responses = yield ScriptStep(
             f"{self._name.capitalize()} is at {at(self._target)}{spot}. I need its mask and a grasp.", tuple(calls)
         )
+        *responses, above = responses
+        if above.points:
+            raise Done("Something would fall.", self.failure(ErrorCode.NO_GRASP, wording.CARRIES.format(self._name)))
         if not responses[0].ok:
             raise unmet(f"segment {self._name}", responses[0])
         if not any(r.ok for r in responses[1:]):
@@ -446,13 +447,12 @@ class _Episode:
         spot = self._spot
         call = ToolCall("robot.place_object_at_2d_location", {"placement_point_2d": [round(x, 4) for x in spot]})
         [response] = yield ScriptStep(f"There is room {self._where} at {at(spot)}; I place it there.", (call,))
+        # What lies beside the place that was pointed at may be a thing.
         if response.raised and self._failed_spots and self._command.relation not in ("in", "on", "at"):
-            # What lies beside the place that was pointed at may be a thing.
             self.holding, response = False, Response(response.raised, ErrorCode.PLACE_BLOCKED)
         if response.ok:
             doubt = f" {response.unverified}." if response.unverified else ""
-            where = wording.put_at(self._command, self._where, spot)
-            done = self._told(f"Placed {self._name} {where}.{doubt}")
+            done = self._told(f"Placed {self._name} {wording.put_at(self._command, self._where, spot)}.{doubt}")
             raise Done("The gripper is open. " + ("I cannot see it there." if doubt else "The object is down."), done)
         self._failed_spots.append(spot)
         self._refusal, self.holding = response, self.holding and response.error not in LOST

@@ -76,6 +76,8 @@ _TAKEN_FROM = re.compile(
 )
 _THERE = re.compile(r"^(?:it |them )?(?:there|here)$")
 _HERE = re.compile(r"\b(?:over )?here$")
+_LIGHT = frozenset({"make", "turn", "do"})
+"""Verbs that say little without what follows them."""
 _CONNECTING = frozenset({"then", "and", "also"})
 _SHOWN_WORDS = 12
 """Most words that are quoted of a sentence without an action [words]."""
@@ -104,7 +106,11 @@ class Reader:
         lead, clauses = self._clauses(spoken, asked)
         unsupported = next((c for c in clauses if c.verb_class == "unsupported"), None)
         if unsupported:
-            refuse(f'I cannot "{as_said(unsupported)}"; {ABILITY}.')
+            light = unsupported.verb in _LIGHT and unsupported.words
+            said = " ".join((unsupported.verb, *words_only(unsupported.words))[:_SHOWN_WORDS])
+            refuse(
+                f'I cannot "{as_said(unsupported)}"{f", as in {chr(34)}{said}{chr(34)}" if light else ""}; {ABILITY}.'
+            )
         draft = Draft(asides=self._asides)
         if lead:
             clauses[-1] = self._read_lead(lead, clauses[-1], draft)

@@ -129,11 +129,11 @@ _TAKEN = re.compile(rf"(?<=\w )where (?:the|my|that|this) (?:\w+ ){{1,4}}(?:is|w
 """A place where another thing is."""
 _MANNER = re.compile(
     rf"\bby \w+ing\b{_REST}|\bby (?:its|the|his|her|one|both) (?!edge\b)(?:\w+ (?!edge\b))?{PART}s?\b(?! of\b)"
-    r"|\bat (?:full|half|top|low|high|normal|maximum|max|double|slow|walking) (?:speed|pace|power)\b"
+    r"|\bat (?:full|half|top|low|high|normal|maximum|max|double|slow|walking) power\b|\bat a walking pace\b"
     r"|\bwith (?:(?:great|more|less|full|all|some|much|a lot of|as much|as little) )*"
     r"(?:force|speed|power|strength|ease|effort|feeling|love|both hands|two hands|one hand|patience|precision)\b"
     r"|\bwith (?:\d+|one|two|three|four|five|both|all|only) (?:\w+ )?(?:fingers?|hands?)\b"
-    r"|\bin (?:slow motion|one go|a hurry)\b|\bfrom (?:the )?(?:sides?|top|above|below)$"
+    r"|\bin (?:one go|a hurry)\b|\bfrom (?:the )?(?:sides?|top|above|below)$"
 )
 _GAP = re.compile(
     rf"\b(?:leaving|keeping|with|having) (?:\w+ ){{0,2}}(?:gap|space|room|distance|clearance)\b(?! of =){_REST}"
@@ -155,7 +155,7 @@ _NOWHERE = re.compile(
     rf"|aligned\b{_NOT_WITH_TWO}|flush\b|level with\b"
     r"|(?:all )?around\b|(?:north|south|east|west)\b|by itself\b|on its own\b|all alone\b|beyond reach\b"
     rf"|in(?:to)? (?:the )?(?:place|stead|position|spot) of\b"
-    rf"|(?:in|into|out of|within) (?:\w+ )?(?:reach|sight)\b|to one side\b|(?:out of|in) (?:the|my) way\b){_REST}"
+    rf"|(?:in|into|out of|within) (?:\w+ )?(?:reach|sight)\b|in (?:the|my) way\b){_REST}"
 )
 _PARK = re.compile(
     r"^(?:go|move|drive|return|come)(?: back)?(?: to)?(?: the| your)? "
@@ -238,7 +238,8 @@ def check_kind(spoken: Traced, polite: bool, account: WordTrace) -> None:
         refuse("A thing cannot be in two opposite places at once.", ErrorCode.INVALID_ARGUMENT)
     _refuse_any(_NO_WISH, spoken, account)
     if _QUESTION.match(text) and not polite and not re.match(rf"when (?!{_AUXILIARY})", text):
-        refuse(f"I carry out commands and do not answer questions; {ABILITY}.")
+        asked = account.quote(spoken.words)
+        refuse(f"I carry out commands and do not answer questions such as {asked}; {ABILITY}.")
     _refuse_any(_NO_CONDITION, spoken, account)
     kind = VERBS.get(text.split()[0], ("", ""))[1]
     if kind in ("unsupported", "mention"):
@@ -260,4 +261,7 @@ def check_follow_up(spoken: Traced, account: WordTrace) -> None:
 def _refuse_any(table: Sequence[tuple[re.Pattern[str], str]], spoken: Traced, account: WordTrace) -> None:
     for pattern, sentence in table:
         if found := pattern.search(spoken.text):
-            refuse(sentence.format(account.quote(spoken[found.start() : found.end()].words)))
+            end = found.end()
+            if pattern is _NEGATED:  # what is denied is quoted, too
+                end = next((k for k in range(end, len(spoken.text)) if spoken.text[k] in ",.?!"), len(spoken.text))
+            refuse(sentence.format(account.quote(spoken[found.start() : end].words)))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from tool_nodes.language.speeds import WORDS as SPEED_WORDS
 from tool_nodes.language.traced import Token, Traced
 from tool_nodes.language.words import is_slip
 
@@ -129,6 +130,7 @@ _CARE = (
 )
 _ASIDES = re.compile(
     rf"\b(?:{_CARE}(?:(?: ,)? (?:and|but|yet)(?: also)? {_CARE})+"
+    rf"|{SPEED_WORDS}"
     r"|please|kindly|be (?:very |really )?careful(?: with (?:it|that|this))?"
     r"(?: not to (?:drop|break|damage|tip|crush|spill) (?:it|anything))?"
     rf"|{_CARE}|right now"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from agent_node.policies.scripted.places import ATTACHED, SpokenPlace, find_place_on_table
 from agent_node.policies.scripted.refusals import refuse
-from agent_node.policies.scripted.verbs import CARRYING, Clause
+from agent_node.policies.scripted.verbs import CARRYING, MOVING, Clause
 from tool_nodes.language.measures import POINT
 from tool_nodes.language.phrases import NounPhrase
 from tool_nodes.language.place_phrases import Condition, read_condition, split_conditions
@@ -20,6 +20,8 @@ from tool_nodes.results import ErrorCode
 _OPPOSITE = ({"left_of", "right_of"}, {"in_front_of", "behind"}, {"left", "right"}, {"front", "back"})
 _LONGEST_PLACE = 40
 """Most words of one place [words]: a round figure, four times what people say."""
+_PARTS = frozenset({"side", "edge", "corner", "border", "margin", "half", "end", "table", "middle", "centre"})
+"""Words after which a part of the table is where a thing is brought: "the can on the left" is one of several."""
 _TELLING = ("moved", "at", "farthest_from", "in_line")
 """Places that tell by themselves that a thing is to go there."""
 
@@ -70,9 +72,10 @@ def part_clause(clause: Clause) -> Worded:
         return Worded(_plain(text))
     head, *others = split_conditions(text)
     more = _read_all(others)
-    if more is None or (more and not placing and _first(head.text, placing) is None):
+    carried = clause.verb in MOVING and clause.words[:1] not in (("me",), ("us",))
+    if more is None or (more and not placing and _first(head.text, placing, carried) is None):
         head, more = Condition((), text), ()
-    first = _first(head.text, placing)
+    first = _first(head.text, placing, carried)
     if more and first is None and not (_has_place(head.text) or any(part.denied for part in more)):
         return Worded(_plain(text))  # "put the can but in the bin"
     if first is None:
@@ -105,14 +108,20 @@ def _read_all(conditions: Sequence[Condition]) -> tuple[WordedPart, ...] | None:
     return tuple(parts)
 
 
-def _first(text: Traced, placing: bool) -> tuple[int, ReadPlace] | None:
-    """(index of its first word, the place) of what the end of a text says, as early as a wording fits."""
+def _first(text: Traced, placing: bool, carried: bool = False) -> tuple[int, ReadPlace] | None:
+    """(index of its first word, the place) of what the end of a text says, as early as a wording fits.
+
+    Args:
+        text: Words after a verb.
+        placing: The verb places.
+        carried: It brings a thing, but not to a person: a part of the table is where to.
+    """
     tokens = text.split()
     for i, token in enumerate(tokens):
         if len(tokens) - i > _LONGEST_PLACE or token == "," or (i and tokens[i - 1] in (*ATTACHED, "one", "of")):
             continue
         place = read_place(_plain(Traced.join(tokens[i:])))
-        if place is None or not (placing or place.goes):
+        if place is None or not (placing or place.goes or (carried and _PARTS.intersection(tokens[i:]))):
             continue
         before = Traced.join(tokens[:i])
         on_table = find_place_on_table(before.text)

@@ -9,7 +9,7 @@ from typing import Any
 from agent_node.calls import ToolCall
 from agent_node.dialogue.dialogue import Dialogue
 from agent_node.dialogue.learning import named_thing
-from agent_node.dialogue.looking import LookPolicy
+from agent_node.dialogue.looking import LookPolicy, MeasurePolicy
 from agent_node.episode import Episode, Exchange, Turn
 from agent_node.policy import Policy, Reply
 from agent_node.protocol import ParsedTurn
@@ -67,6 +67,8 @@ class TextRobot:
         self.memories.append(memory)
         if isinstance(policy, LookPolicy):
             return self._look(sentence, policy)
+        if isinstance(policy, MeasurePolicy):  # nothing can be measured in a text
+            return episode_of(sentence, [])
         self.deeds.append(sentence)
         ending = self.endings.pop(0) if self.endings else None
         records = [record("roborefer.detect_all", {"points": p}, obj_name=n) for n, p in self.points.items()]

@@ -60,7 +60,11 @@ def numbers(answer: str) -> list[float]:
 def test_a_question_is_answered_and_nothing_moves(station: Station, kind: str) -> None:
     before = station.world.snapshot().time
     memory = RobotMemory([LEMON, LOST])
-    things = ("next to the tuna can",) if kind == "what_stands" else ("the tuna can", "the tomato soup")
+    things: tuple[str, ...] = (
+        ("next to the tuna can",) if kind == "what_stands" else ("the tuna can", "the tomato soup")
+    )
+    things = ("the tuna can", "the tomato soup", "the cereal box") if kind == "nearer" else things
+    things = ("the tuna can", "next to the tomato soup") if kind == "related" else things
     episode = asked(station, kind, *things, memory=memory)
     assert episode.success
     assert episode.error_code is None

@@ -18,9 +18,8 @@ def acts(text: str) -> list[object]:
     [
         "pick up the lemon",
         "pick up the lemon and put it in the bowl",
-        "Could you please put the red box to the left of the bowl, thanks",
+        "Could you please put the red box to the left of the bowl",
         "put the can on the table",
-        "the lemon should go in the bowl",
         "return the can to the bin",
         "gibberish of no kind",
         "can you pick up the lemon?",
@@ -124,7 +123,7 @@ def test_control_characters_are_blanks() -> None:
 
 
 def test_small_talk_before_a_command_is_no_act_of_its_own() -> None:
-    assert acts("Thanks! pick up the lemon") == [Deed("Thanks! pick up the lemon")]
+    assert acts("Thanks! pick up the lemon") == [Deed("pick up the lemon")]
     assert acts("Thanks a lot!") == [SmallTalk("thanks")]
 
 

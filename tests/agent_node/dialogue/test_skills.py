@@ -48,8 +48,8 @@ def empty(holding: tuple[Station, StationState]) -> Station:
     return station
 
 
-def asked(station: Station, name: str, thing: str = "", slowly: bool = False, held: bool = False) -> Episode:
-    policy = skill_policy(SkillAct(name, thing, slowly), HELD if held else RobotMemory(), load_protocol("spacetools"))
+def asked(station: Station, name: str, thing: str = "", speed: float = 1.0, held: bool = False) -> Episode:
+    policy = skill_policy(SkillAct(name, thing, speed), HELD if held else RobotMemory(), load_protocol("spacetools"))
     return Agent(policy, station.new_toolbox(SUITES)).run("a skill")
 
 
@@ -64,7 +64,7 @@ def test_the_gripper_and_the_arm_do_what_was_said(empty: Station) -> None:
     assert empty.world.opening_m < 0.002
     assert asked(empty, "open_gripper").success
     assert empty.world.opening_m > 0.08
-    pointed = asked(empty, "point_at", "the red box", slowly=True)
+    pointed = asked(empty, "point_at", "the red box", speed=0.3)
     assert pointed.success, pointed.answer
     assert pointed.answer == "I point at the red box from above."
     assert [record.arguments["speed"] for record in pointed.records if record.motion] == [0.3]

@@ -167,10 +167,24 @@ def test_a_pick_takes_five_turns_and_leaves_the_look_after_the_lift_to_the_tool(
         "roborefer.detect_all",
         "sam2.segment_from_point",
         "grasp_generator.compute_grasp",
+        "roborefer.detect_all",
         "robot.execute_grasp",
     ]
     assert world.held is not None
     assert world.held.name == "red box"
+
+
+def test_a_thing_on_which_another_one_stands_is_not_taken() -> None:
+    views = table()
+    box = next(view for view in views if view.name == "red box")
+    salt = replace(next(view for view in views if view is not box), name="salt", synonyms=(), kind="jar")
+    x, y, z = (float(value) for value in box.position_m)
+    top = z + float(box.size_m[2]) / 2 + float(salt.size_m[2]) / 2
+    views = [view for view in views if view.name == "red box"] + [replace(salt, position_m=np.array([x, y, top]))]
+    world = TextWorld(views)
+    answer, _ = run("Pick up the red box", world)
+    assert answer.startswith("NO_GRASP: Something stands on the red box and would fall")
+    assert world.held is None
 
 
 @dataclass
@@ -242,7 +256,7 @@ def test_an_ambiguous_target_is_asked_back_with_its_candidates_and_nothing_moves
     world = TextWorld(table())
     answer, _ = run("pick up the coconut water", world)
     assert answer.startswith("AMBIGUOUS: Which coconut water do you mean")
-    assert answer.endswith('Type the whole command once more, such as "pick up the far coconut water".')
+    assert answer.endswith('or say the whole command, such as "pick up the far coconut water".')
     assert "the far one at (0.40, 0.20)" in answer
     assert "the near one at (0.50, 0.80)" in answer
     assert not set(world.names()) & set(MOTIONS)

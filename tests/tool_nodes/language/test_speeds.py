@@ -17,6 +17,11 @@ from tool_nodes.language.speeds import SLOWLY, at_that_speed, spoken_speed
         ("pick up the can quickly, but carefully", SLOWLY, "carefully"),
         ("pick up the can as fast as you can", 1.0, "as fast as you can"),
         ("quickly take the can", 1.0, "quickly"),
+        ("at half speed put the can down", 0.5, "at half speed"),
+        ("put the can down a bit slower", 0.6, "a bit slower"),
+        ("take the can, not so fast", 0.6, "not so fast"),
+        ("take the can at 20% speed", 0.2, "at 20% speed"),
+        ("take the can in slow motion", 0.3, "in slow motion"),
     ],
 )
 def test_words_ask_for_a_share_of_the_allowed_speed(sentence: str, share: float, words: str) -> None:
