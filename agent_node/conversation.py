@@ -40,7 +40,7 @@ from agent_node.events import (
     ignore,
 )
 from agent_node.policy import Message, Reply, reply_problem
-from agent_node.protocol import NOT_RUN, ParsedTurn
+from agent_node.protocol import NOT_RUN, ParsedTurn, Protocol
 from agent_node.recovery import (
     ENDED_BY_A_PERSON,
     LAST_TURN,
@@ -272,7 +272,7 @@ class Conversation:
         last_but_one = len(episode.turns) == self._turn_budget - 1
         if self._recovery.announce_last_turn and last_but_one and turn.exchanges:
             turn.exchanges[-1] = self._noted(turn.exchanges[-1], LAST_TURN)
-        episode.messages += [_message(exchange, episode.session) for exchange in turn.exchanges]
+        episode.messages += [_message(exchange, episode.session, self._protocol) for exchange in turn.exchanges]
         self._memory.trim(episode.session, episode.messages)
         if broken is not None:
             raise broken
@@ -398,10 +398,10 @@ class Conversation:
         self._listener(CommandEnded(f"{error.code}: {answer}", error.code))
 
 
-def _message(exchange: Exchange, session: Session) -> Message:
+def _message(exchange: Exchange, session: Session, protocol: Protocol) -> Message:
     index = exchange.image_index
     picture = None if index is None else session.images[index].rgb
-    return Message("tool", exchange.response, exchange.shown, index, picture)
+    return Message("tool", protocol.response(exchange.shown, index), exchange.shown, index, picture)
 
 
 def _is_malformed(turn: ParsedTurn) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from agent_node.call_lines import CallLine, read_lines, write_lines
 from agent_node.calls import ToolCall, blocks, boxed_answers, json_call, python_call
 from rclpy_zenoh.plain_yaml import load
 from tool_nodes.results import ErrorCode, ToolError, invalid
@@ -69,7 +70,8 @@ class Protocol:
         system: System prompt with `{tools}`.
         user: The operator's sentence as the policy reads it: `{task}`, and where the paper has them `{task_type}` and
             `{output_format}`, which a task of another kind is given with `dataclasses.replace`.
-        tools: How tools are listed: JSON "schemas" one a line, "signatures", or "none" where the server is given them.
+        tools: How tools are listed: JSON "schemas" one a line, "signatures", the "lines" that call them, or "none"
+            where the server is given them.
         call: Tag of a call.
         answer: Tag of the answer, or `\\boxed`.
         turn_budget: Assistant turns of a command, for policies that plan with it.
@@ -78,16 +80,19 @@ class Protocol:
         tool_lines: With "signatures": the paper's own lines of its tools, in its order; other tools come after them.
         thought: Tag of a thought; empty where everything outside calls and answer is one.
         thought_before_call: A call that no thought precedes is a problem.
-        syntax: Content of a call's tag: a "json" object or a "python" expression.
+        syntax: Content of a call's tag: a "json" object or a "python" expression. With "lines" there are no tags: each
+            line of a turn is a call, see `agent_node.call_lines`.
         calls_in_a_turn: "all" are run; with "one", more are a problem; with "first", later ones are ignored and logged.
         reasoning_alone: A turn with neither call nor answer is no problem.
         stop: Where a server may stop writing.
+        lines: With the syntax "lines", those that there are.
+        shortened: Regular expressions, and what takes the place of what they match in a tool's words, in this order.
     """
 
     name: str
     system: str
     user: str
-    tools: Literal["schemas", "signatures", "none"]
+    tools: Literal["schemas", "signatures", "lines", "none"]
     call: str
     answer: str
     turn_budget: int
@@ -96,18 +101,28 @@ class Protocol:
     tool_lines: tuple[str, ...] = ()
     thought: str = ""
     thought_before_call: bool = False
-    syntax: Literal["json", "python"] = "json"
+    syntax: Literal["json", "python", "lines"] = "json"
     calls_in_a_turn: Calls = "all"
     reasoning_alone: bool = False
     stop: tuple[str, ...] = ()
+    lines: tuple[CallLine, ...] = ()
+    shortened: tuple[tuple[str, str], ...] = ()
 
     def system_prompt(self, schemas: Sequence[Mapping[str, Any]]) -> str:
         """The system prompt with the tools' JSON schemas in the protocol's own form."""
         if self.tools == "schemas":
             listed = "\n".join(json.dumps(schema) for schema in schemas)
+        elif self.tools == "lines":
+            listed = "\n".join(self._call_lines([schema["function"] for schema in schemas]))
         else:
             listed = "\n".join(f"• {line}" for line in self._signatures(schema["function"] for schema in schemas))
         return self.system.replace("{tools}", listed)
+
+    def _call_lines(self, functions: Sequence[Mapping[str, Any]]) -> list[str]:
+        """The lines of the tools that are offered; where the page has none of them, each tool by its signature."""
+        offered = {function["name"] for function in functions}
+        listed = [f"{line.line}: {line.about}" for line in self.lines if line.tool in offered]
+        return listed or [f"{function['name']} {{...}} {_signature(function)}" for function in functions]
 
     def _signatures(self, functions: Iterable[Mapping[str, Any]]) -> list[str]:
         known = {function["name"]: _signature(function) for function in functions}
@@ -125,6 +140,8 @@ class Protocol:
 
     def parse(self, text: str) -> ParsedTurn:
         """Parse one assistant turn; never raises."""
+        if self.syntax == "lines":
+            return ParsedTurn(*read_lines(text, self.lines))
         tags = [tag for tag in (self.thought, self.call, self.answer) if tag and tag != BOXED]
         found, unclosed = blocks(text, tags)
         held: dict[str, list[str]] = {tag: [] for tag in tags}
@@ -178,6 +195,8 @@ class Protocol:
 
     def render_turn(self, thought: str, calls: Sequence[ToolCall], answer: str | None = None) -> str:
         """A turn as the protocol writes it; what `parse` reads back, if the words hold none of its tags."""
+        if self.syntax == "lines":
+            return write_lines(thought, calls, answer, self.lines)
         thinking = f"<{self.thought}>{thought}</{self.thought}>" if self.thought else thought
         parts = [thinking, *(f"<{self.call}>{self._rendered(call)}</{self.call}>" for call in calls)]
         if answer is not None:
@@ -192,6 +211,14 @@ class Protocol:
         return f"{call.name}({', '.join(f'{name}={value!r}' for name, value in arguments.items())})".replace(
             "</", "\\x3c/"
         )
+
+    def response(self, text: str, image_index: int | None = None) -> str:
+        """One tool response as the policy reads it: `render_response`, or with lines the shortened words alone."""
+        if self.syntax != "lines":
+            return render_response(text, image_index)
+        for pattern, shown in self.shortened:
+            text = re.sub(pattern, shown, text)
+        return as_data(text.strip())
 
     def closed(self, text: str) -> str:
         """The text with the end that a server cut off when it stopped at one of the protocol's stop strings."""
@@ -233,7 +260,9 @@ def load_protocol(name: str) -> Protocol:
     unknown = set(document) - {entry.name for entry in fields(Protocol)}
     if unknown or document.get("calls_in_a_turn", "all") not in get_args(Calls):
         raise ToolError(ErrorCode.INTERNAL, f"The protocol file {name}.yaml is wrong: {sorted(unknown) or document}.")
-    lists = {key: tuple(document.get(key, ())) for key in ("stop", "tool_lines")}
+    lists: dict[str, Any] = {key: tuple(document.get(key, ())) for key in ("stop", "tool_lines")}
+    lists["lines"] = tuple(CallLine(**line) for line in document.get("lines", ()))
+    lists["shortened"] = tuple((pattern, shown) for pattern, shown in document.get("shortened", ()))
     return Protocol(name=name, **document | lists)
 
 

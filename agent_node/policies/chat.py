@@ -309,6 +309,8 @@ def canonical(completion: Completion, protocol: Protocol, names: ToolNames) -> s
     if not calls:
         words, calls, unclosed = _written_calls(words, protocol)
         cut = cut or unclosed
+    if protocol.syntax == "lines":
+        return _as_lines(thought, words, calls, protocol, names)
     thought, words = plain(thought.strip(), protocol), plain(words.strip(), protocol)
     if calls or cut:
         thought, words = "\n".join(part for part in (thought, words) if part), ""
@@ -328,8 +330,16 @@ def canonical(completion: Completion, protocol: Protocol, names: ToolNames) -> s
     return "\n".join(parts)
 
 
+def _as_lines(thought: str, words: str, calls: Sequence[tuple[str, str]], protocol: Protocol, names: ToolNames) -> str:
+    """The same where each line is a call; one whose JSON is broken stays as it was written."""
+    said = protocol.render_turn("\n".join(part.strip() for part in (thought, words) if part.strip()), ())
+    return "\n".join([*([said] if said else []), *(f"{names.ours(name)} {written}" for name, written in calls)])
+
+
 def _thinking(thought: str, protocol: Protocol) -> str:
     """Reasoning that a server separates, as the protocol writes it."""
+    if protocol.syntax == "lines":
+        return f"{protocol.render_turn(thought.strip(), ())}\n" if thought.strip() else ""
     shown = plain(thought.strip(), protocol)
     return f"<{protocol.thought}>{shown}</{protocol.thought}>\n" if shown and protocol.thought else shown
 

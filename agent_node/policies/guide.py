@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agent_node.call_lines import NUMBERS, SAY, WORDS
 from agent_node.calls import ToolCall
 from agent_node.policies.chat import ToolNames
 from agent_node.policy import Message, Policy
@@ -185,7 +186,9 @@ class Guide:
 
     def _grammar(self, rest: str, rules: dict[str, str]) -> str:
         protocol = self._protocol
-        if protocol.thought:
+        if protocol.syntax == "lines":
+            thought = rf'"# " [^\n]{{0,{self._longest}}} "\n"'
+        elif protocol.thought:
             thought = f'"<{protocol.thought}>" [^<]{{0,{self._longest}}} "</{protocol.thought}>" "\\n"?'
         else:
             thought = f"[^<\\\\]{{0,{self._longest}}}"
@@ -201,6 +204,8 @@ class Guide:
         words = f"{first} [^<]{{0,{longest}}}"
         if self._native:
             answer = words
+        elif protocol.syntax == "lines":
+            return self._any_lines(schemas, tools | arguments.rules)
         elif protocol.answer == BOXED:
             answer = rf'"\\boxed{{" [^<\\{{}} ] [^<\\{{}}]{{0,{longest}}} "}}"'
         else:
@@ -212,8 +217,27 @@ class Guide:
         more = f' ("\\n" call){{0,{_MOST_CALLS - 1}}}' if protocol.calls_in_a_turn == "all" else ""
         return "(calls | answer)", {"calls": f"call{more}", "call": call, "answer": answer} | tools | arguments.rules
 
+    def _any_lines(self, schemas: Sequence[Mapping[str, Any]], rules: dict[str, str]) -> tuple[str, dict[str, str]]:
+        """The same where each line is a call: those of the protocol's page whose tools there are, and any tool."""
+        offered = {schema["function"]["name"] for schema in schemas}
+        words = rf"[^\u0000-\u0020\u007f-\u00a0] [^\u0000-\u001f]{{0,{self._longest}}}"
+        blanks = {WORDS: f"({words})"} | dict.fromkeys(NUMBERS, _number({"minimum": 0, "maximum": 1}, fraction=True))
+        short = {
+            f"line{k}": " ".join([quoted(line.verb), *(f'" " {blanks[blank]}' for blank in line.blanks)])
+            for k, line in enumerate(self._protocol.lines)
+            if line.tool in offered
+        }
+        tools = [name for name in rules if name.startswith("tool")]
+        answer = {"answer": f"{quoted(f'{SAY} ')} {words}"}
+        if not tools:
+            return "answer", answer
+        calls = {"calls": f'call ("\\n" call){{0,{_MOST_CALLS - 1}}}', "call": _either([*short, *tools])}
+        return "(calls | answer)", calls | short | answer | rules
+
     def _tool(self, function: Mapping[str, Any], arguments: ArgumentRules) -> str:
         parameters, name = {"properties": {}} | function["parameters"], function["name"]
+        if self._protocol.syntax == "lines":
+            return " ".join([quoted(f"{name} {{"), arguments.members(parameters), quoted("}")])
         if self._protocol.syntax == "python":
             return " ".join([quoted(f"{name}("), arguments.members(parameters, "{}="), quoted(")")])
         opened = json.dumps({"name": self._names.sent(name) if self._native else name, "arguments": {}})[:-2]

@@ -6,6 +6,7 @@ No turn may raise an exception, and no call may come out of one that is not writ
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import re
 import time
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from agent_node.call_lines import WORDS
 from agent_node.calls import ToolCall
 from agent_node.protocol import ParsedTurn, Protocol, load_protocol, protocol_names
 
@@ -133,12 +135,33 @@ def faults(protocol: Protocol, text: str, parsed: ParsedTurn) -> Iterator[str]:
 
 
 def _calls_in(protocol: Protocol, text: str) -> Iterator[tuple[str, Any]]:
-    """(name, arguments) of everything between an opening tag of a call and the next closing one, read once more."""
+    """(name, arguments) of everything between an opening tag of a call and the next closing one, read once more.
+
+    Where each line is a call, of every line.
+    """
+    if protocol.syntax == "lines":
+        yield from _lines_in(protocol, text)
+        return
     opening, closing = f"<{protocol.call}>", f"</{protocol.call}>"
     for start in (match.end() for match in re.finditer(re.escape(opening), text)):
         content, end, _ = text[start:].partition(closing)
         if end:
             yield from _read(protocol, content)
+
+
+def _lines_in(protocol: Protocol, text: str) -> Iterator[tuple[str, Any]]:
+    for line in map(str.strip, text.split("\n")):
+        name, _, written = line.partition(" ")
+        for short in protocol.lines:
+            if short.verb == name:
+                values = [written.strip()] if short.blanks == [WORDS] else written.split()
+                filled = json.dumps(dict(short.arguments))
+                for blank, value in zip(short.blanks, values, strict=False):
+                    filled = filled.replace(f'"{blank}"', json.dumps(value) if blank == WORDS else value)
+                with contextlib.suppress(ValueError):
+                    yield short.tool, json.loads(filled)
+        with contextlib.suppress(ValueError, RecursionError):
+            yield name, json.loads(written)
 
 
 def _read(protocol: Protocol, content: str) -> Iterator[tuple[str, Any]]:

@@ -27,7 +27,7 @@ from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.transcript import MISSING, PicturePoint, Response, read_episode
 from agent_node.policies.scripted.wording import pointable
 from agent_node.policies.tiny.context import ALIKE, read_registers
-from agent_node.policies.tiny.dialect import REASONS, Move, Plan, render_move
+from agent_node.policies.tiny.dialect import REASONS, Move, Plan, render_lines, render_move
 from agent_node.policies.tiny.vocabulary import REGISTERS, default_vocabulary
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
@@ -126,24 +126,28 @@ class CarefulPolicy:
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """The next turn. Raises ToolError as `agent_node.policies.tiny.context.read_registers`."""
         text, turns = read_episode(conversation)
-        move = self._next(text, turns)
+        move, points = self._next(text, turns)
+        if self._protocol.syntax == "lines":
+            return Reply(render_lines(move, points, self._protocol))
         registers = read_registers(conversation, default_vocabulary())
         return Reply(render_move(move, registers, self._protocol))
 
-    def _next(self, text: str, turns: Sequence[list[Response]]) -> Move:
+    def _next(self, text: str, turns: Sequence[list[Response]]) -> tuple[Move, Sequence[PicturePoint]]:
+        """The next move, and the points that its registers name."""
         try:
             command = parse_command(plainly(text) if self._habits.told else text)
         except ToolError as error:
-            return Move("refuse", why=_reason(error.code))
+            return Move("refuse", why=_reason(error.code)), ()
         if command.target is None or command.form is not None:
-            return Move("refuse", why=ErrorCode.NOT_UNDERSTOOD)
-        play = _ActionPlan(command, self._habits, np.random.default_rng((self._seed, _STREAM))).run()
+            return Move("refuse", why=ErrorCode.NOT_UNDERSTOOD), ()
+        plan = _ActionPlan(command, self._habits, np.random.default_rng((self._seed, _STREAM)))
+        play = plan.run()
         move = next(play)
         for responses in turns:
             move = play.send(responses or [MISSING])
         if len(turns) >= self._max_turns - 1 and move.kind not in ("done", "refuse"):
-            return Move("refuse", why=ErrorCode.EXECUTION_FAILED)
-        return move
+            return Move("refuse", why=ErrorCode.EXECUTION_FAILED), ()
+        return move, plan.points
 
 
 class _WrongThing(Exception):

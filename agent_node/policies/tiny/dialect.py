@@ -293,9 +293,32 @@ def render_move(move: Move, registers: Registers, protocol: Protocol | None = No
 
 
 def _valid(tokens: Sequence[str], move: Move, registers: Registers, protocol: Protocol | None) -> str:
-    answer = {"done": DONE_ANSWER, "refuse": f"{move.why}: {REASONS.get(move.why, '')}"}.get(move.kind)
     protocol = protocol or load_protocol("spacetools")
-    return protocol.render_turn(" ".join(tokens), calls_of(move, registers), answer)
+    return protocol.render_turn(" ".join(tokens), calls_of(move, registers), _answer(move))
+
+
+def _answer(move: Move) -> str | None:
+    return {"done": DONE_ANSWER, "refuse": f"{move.why}: {REASONS.get(move.why, '')}"}.get(move.kind)
+
+
+def render_lines(move: Move, points: Sequence[PicturePoint], protocol: Protocol) -> str:
+    """The turn of a move where each line is a call: without tokens, and every call looks at the newest view.
+
+    Args:
+        move: With the operator's words as they are.
+        points: The points that its registers name.
+        protocol: One with lines.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where it names a register that there is not.
+    """
+    calls = [
+        replace(call, arguments={**call.arguments, "image_index": "$captured_image"})
+        if "image_index" in call.arguments
+        else call
+        for call in calls_of(move, Registers(tuple(points)))
+    ]
+    return protocol.render_turn("", calls, _answer(move))
 
 
 def render_turn(tokens: Sequence[str], registers: Registers, protocol: Protocol | None = None) -> str:

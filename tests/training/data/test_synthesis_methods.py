@@ -20,6 +20,7 @@ from sim.tasks.task import History, Score, Transcript
 from tool_nodes.results import ErrorCode, ToolError
 from training.data.synthesis import checks, evic, last, peria, spacetools, wording
 from training.data.synthesis.attempts import Attempt, attempt
+from training.data.synthesis.methods import METHODS, SynthesisJob
 from training.data.synthesis.teacher_pool import TeacherPool
 from training.env.environment import Environment
 from training.env.failures import Failures
@@ -426,3 +427,13 @@ def test_after_an_empty_result_nothing_is_said_to_have_worked() -> None:
     made = attempt(failing, AnswerTask(), Script([LOOK, LOOK, "7"]), seed=1)
     assert made.episode is not None
     assert wording._context(made.episode, 1, True).last == "found nothing"
+
+
+def test_a_small_models_teacher_writes_lines_and_does_its_task_in_physics() -> None:
+    (made,) = METHODS["lines"].make(TeacherPool(), SynthesisJob(0, "lines", "pick", 3))
+    assert made.right, made.score
+    assert made.episode is not None
+    assert made.episode.protocol.name == "compact"
+    said = [turn.text for turn in made.episode.turns]
+    assert (said[0], said[-1]) == ("look\ndepth", "say Done.")
+    assert not any("{" in text for text in said), "every call has a line of its own"

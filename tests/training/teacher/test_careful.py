@@ -55,6 +55,27 @@ def play(sentence: str, variant: str, answers: Answers, seed: int = 0, turns: in
             messages.append(Message("tool", render_response(words, index), words, index))
 
 
+def test_in_lines_it_says_the_same_without_tokens_and_looks_at_the_newest_view() -> None:
+    protocol = load_protocol("compact")
+    policy = CarefulPolicy(HABITS["unchecked"], protocol)
+    sentence = "put the zorb next to the tea box"
+    left = ["seen", "measured", points(HERE), "an outline", "a grasp", "It holds.", points(THERE), "It stands."]
+    messages, turns = [Message("system", "tools"), Message("user", sentence, sentence)], [""]
+    while turns[-1] != "say Done.":
+        turns.append(policy.respond(messages).text)
+        messages.append(Message("assistant", turns[-1]))
+        messages += [Message("tool", left[0], left.pop(0)) for _ in protocol.parse(turns[-1]).calls]
+    assert turns[1:] == [
+        "look\ndepth",
+        "point zorb",
+        "outline 0.5 0.5\ngrasp",
+        "take",
+        "room free table next to the tea box",
+        "place 0.2 0.3",
+        "say Done.",
+    ]
+
+
 def kinds(moves: list[Move]) -> list[str]:
     return [f"{move.kind} {move.pointer}".strip() for move in moves]
 

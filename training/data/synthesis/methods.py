@@ -5,6 +5,7 @@
 | `points` | SpaceTools, the pointing teacher | tools that err | right, and pointing alone was called |
 | `tools` | SpaceTools, the universal teacher | tools that err | right |
 | `robot` | SpaceTools, its robot's part | the scripted policy, real physics | right |
+| `lines` | none: for small models, in `compact` | a script that tries again; tools err every other time | right |
 | `explore` | PERIA, explore and exploit | wrong answers are taken back, tools that err | right in the fewest rounds |
 | `verified` | E-ViC, the filter | two policies, 8 rollouts each at most, tools that err | the first that is right |
 | `views` | LAST, stage 1 | a question about a tool's picture | right, after that tool was called |
@@ -22,13 +23,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from agent_node.policies.registry import make_policy
+from agent_node.policy import Policy
+from agent_node.protocol import load_protocol
 from tool_nodes.results import ErrorCode, invalid
 from training.data.synthesis import checks, evic, last, peria, spacetools
 from training.data.synthesis.attempts import Attempt, attempt
 from training.data.synthesis.teacher_pool import VIEW, TeacherPool, kinds_of, schemas_of, suites_of
 from training.env.failures import ALL_TOOLS, EMPTY, Failures
 from training.tasks.kinds import MANIPULATION
+from training.teacher.careful import HABITS, CarefulPolicy
 
+COMPACT = "compact"
+"""The protocol for small models, and what its trajectories are asked for by."""
 ERRING = 0.4
 """Difficulty of the worlds whose tools err, see `training.env.difficulty` [-], so that a part of the plain teacher's
 attempts is wrong."""
@@ -97,6 +104,15 @@ def _robot(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
     return [attempt(teachers.environment("dirl", ERRING), task, teacher, job.seed)]
 
 
+def _lines(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
+    task, protocol = teachers.task(job.kind, job.seed), load_protocol(COMPACT)
+    level = ERRING if job.number % 2 else 0.0
+    teacher: Policy = CarefulPolicy(HABITS["unchecked"], protocol, job.seed)
+    if teachers.policy:
+        teacher = make_policy(teachers.policy, protocol, schemas_of(suites_of("dirl")))
+    return [attempt(teachers.environment("dirl", level, protocol=COMPACT), task, teacher, job.seed)]
+
+
 def _explore(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
     task = teachers.task(job.kind, job.seed)
     writing = peria.Writing(teachers.teacher(task, "peria"), teachers.protocol("peria"), prompted=bool(teachers.policy))
@@ -153,6 +169,7 @@ METHODS: Mapping[str, Method] = {
     "points": Method("dirl", lambda: spacetools.POINTING_KINDS, _points, _pointed),
     "tools": Method("dirl", lambda: kinds_of("dirl"), _plain),
     "robot": Method("dirl", lambda: MANIPULATION, _robot),
+    "lines": Method("dirl", lambda: MANIPULATION, _lines),
     "explore": Method("peria", lambda: kinds_of("peria"), _explore),
     "verified": Method("evic", lambda: kinds_of("evic"), _verified),
     "views": Method("last", lambda: (VIEW,), _views),
@@ -171,6 +188,7 @@ _SHARES: Mapping[str, Mapping[str, float]] = {
         "tools": (1.0 - _ROBOT_SHARE) * (1.0 - spacetools.POINTING_SHARE),
         "robot": _ROBOT_SHARE,
     },
+    COMPACT: {"lines": 1.0},
     "peria": {"explore": 1.0},
     "evic": {"verified": 1.0},
     "last": {

@@ -94,6 +94,7 @@ class TeacherPool:
         failures: Failures | None = None,
         views: bool = False,
         pointing: bool = False,
+        protocol: str = "",
     ) -> Environment:
         """Stations as a recipe has them.
 
@@ -103,17 +104,17 @@ class TeacherPool:
             failures: On purpose; the difficulty's where None.
             views: For ViewTask, which no recipe has a reward for: the mean of its terms is taken.
             pointing: With the tool and the prompt of SpaceTools' pointing expert alone.
+            protocol: Name of the protocol; the recipe's where empty.
         """
-        key = (recipe, level, repr(failures), views, pointing)
+        protocol = protocol or (EXPERT_PROTOCOL if pointing else recipe_named(recipe).protocol)
+        key = (recipe, level, repr(failures), views, pointing, protocol)
         if key not in self._environments:
             difficulty = Difficulty(level)
             suites = (POINTING,) if pointing else suites_of(recipe)
             config = StationConfig(ports=self._ports, suites=suites, image_size=IMAGE_SIZE, sleep=True)
             self._environments[key] = Environment(
                 difficulty.config(config),
-                settings=ConversationSettings(
-                    protocol=load_protocol(EXPERT_PROTOCOL) if pointing else self.protocol(recipe)
-                ),
+                settings=ConversationSettings(protocol=load_protocol(protocol)),
                 failures=failures or difficulty.failures(),
                 grader=mean_of_terms if views else recipe_named(recipe),
             )
