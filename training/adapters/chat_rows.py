@@ -1,0 +1,77 @@
+"""Conversations as tokens to be learned: what `training.adapters.sft_on_trl` reads, made of rollouts.
+
+    .engines/trl/bin/python -m training.adapters.chat_rows ROLLOUTS MODEL FOLDER
+
+ROLLOUTS is a folder of `toolhand data synth` or `toolhand rollouts collect`, of which those are taken that the task's
+own score calls right. The tokens are those that the policy `transformers` reads and writes: the model's own chat
+template, and the turns word by word. The policy's turns and the tokens that end them are learned, nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tool_nodes.files import write_whole
+from tool_nodes.results import ToolError, invalid
+from training.adapters.environments import require_engine
+from training.adapters.sft_on_trl import ROWS
+from training.data.formats.conversation import ChatEntry, example_of
+from training.rollouts.collection import read_rollouts
+
+_NOT_LEARNED = -100
+
+
+def row_of(entries: Sequence[ChatEntry], tokenizer: Any) -> dict[str, list[int]]:
+    """A conversation in the layout "text" as tokens, and those that are learned.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where the template writes a turn otherwise once another one follows.
+    """
+    messages = [{"role": entry.role, "content": entry.words} for entry in entries]
+
+    def tokens(count: int, **more: Any) -> list[int]:
+        text = tokenizer.apply_chat_template(messages[:count], tokenize=False, **more)
+        return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    ids = tokens(len(messages))
+    labels = [_NOT_LEARNED] * len(ids)
+    for k, entry in enumerate(entries):
+        if entry.role != "assistant" or not entry.sampled:
+            continue
+        before, after = tokens(k, add_generation_prompt=True), tokens(k + 1)
+        if ids[: len(after)] != after or after[: len(before)] != before:
+            raise invalid("The model's chat template writes a turn otherwise once another one follows it.")
+        if tokenizer.eos_token_id not in after[len(before) :]:
+            raise invalid("The model's chat template does not end a turn with the token that ends the model's.")
+        end = after.index(tokenizer.eos_token_id, len(before)) + 1
+        labels[len(before) : end] = ids[len(before) : end]
+    return {"input_ids": ids, "labels": labels}
+
+
+def write_rows(rollouts: Path, model: str, folder: Path) -> tuple[int, int]:
+    """Write FOLDER/rows.jsonl; (conversations, tokens of all).
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where there are no rollouts that are right, and as `row_of`; UNAVAILABLE without
+            TRL's environment.
+    """
+    with require_engine("trl"):
+        from transformers import AutoTokenizer
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    right = (record for record in read_rollouts(rollouts) if record.true_success)
+    rows = [row_of(example_of(record, "text").entries, tokenizer) for record in right]
+    if not rows:
+        raise invalid(f"No rollout in {rollouts} is right: there is nothing to learn.")
+    write_whole(folder / ROWS, "".join(f"{json.dumps(row)}\n" for row in rows).encode())
+    return len(rows), sum(len(row["input_ids"]) for row in rows)
+
+
+if __name__ == "__main__":
+    try:
+        print("{} conversations, {} tokens".format(*write_rows(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))))
+    except ToolError as error:
+        sys.exit(f"{error.code}: {error}")

@@ -1,0 +1,179 @@
+"""Supervised fine-tuning of a LoRA adapter by TRL's SFTTrainer and peft, on a processor or a GPU.
+
+    .engines/trl/bin/python -m training.adapters.sft_on_trl FOLDER
+
+FOLDER/settings.json   a document of `LoraSettings`
+FOLDER/rows.jsonl      {"input_ids": [...], "labels": [...]} a conversation; -100 is not learned
+FOLDER/checkpoints/    written every so many steps: the same command goes on from the last one, to the same numbers
+FOLDER/events/         curves, for TensorBoard
+FOLDER/log.jsonl       what was logged, one step a line
+FOLDER/adapter/        adapter_model.safetensors and adapter_config.json, in half precision: written last, and whole
+
+This runs in the environment of the engine (`toolhand engines make trl`), and so imports nothing that it does not have.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tool_nodes import plain_json
+from tool_nodes.files import NOTES_BYTES, read_file, read_lines, write_whole
+from tool_nodes.results import ToolError, invalid
+from training.adapters.environments import require_engine
+
+SETTINGS, ROWS, CHECKPOINTS, EVENTS, LOG, ADAPTER = (
+    "settings.json", "rows.jsonl", "checkpoints", "events", "log.jsonl", "adapter",
+)  # fmt: skip
+_LONGEST_ROW = 1_000_000
+"""Longest line of the rows [bytes]: 8,192 tokens are about 100,000."""
+
+
+@dataclass(frozen=True)
+class LoraSettings:
+    """How an adapter is trained.
+
+    Attributes:
+        model: Folder of the base model.
+        rank: Rank of the adapter; its scale is twice that.
+        learning_rate: Highest rate of AdamW; it rises over the first twentieth of the steps and falls as a cosine.
+        epochs: Times that each conversation is seen.
+        batch: Conversations of a step.
+        micro_batch: Conversations that are computed at once; the batch is a multiple of it.
+        seed: Seed of the adapter's first weights and of the order.
+        save_steps: Steps between two checkpoints.
+        minutes: Wall time after which the training ends wherever it is, as the schedule has it then; None: never.
+        report_to: Where TRL sends its curves beside the log: tensorboard, wandb ...
+    """
+
+    model: str
+    rank: int = 8
+    learning_rate: float = 1e-3
+    epochs: float = 2.0
+    batch: int = 8
+    micro_batch: int = 4
+    seed: int = 0
+    save_steps: int = 20
+    minutes: float | None = None
+    report_to: tuple[str, ...] = ("tensorboard",)
+
+
+def train_adapter(folder: Path) -> Path:
+    """Train what a folder describes; returns the folder of the adapter, which is left alone where it is there.
+
+    Raises:
+        ToolError: UNAVAILABLE where this Python lacks TRL; INVALID_ARGUMENT where a file of the folder is bad.
+    """
+    adapter = folder / ADAPTER
+    if adapter.is_dir():
+        return adapter
+    settings, rows = _settings(folder), _rows(folder)
+    with require_engine("trl"):
+        import torch
+        from datasets import Dataset
+        from peft import LoraConfig
+        from transformers import AutoModelForCausalLM, AutoTokenizer, set_seed
+        from trl import SFTConfig, SFTTrainer
+
+    os.environ["TENSORBOARD_LOGGING_DIR"] = str(folder / EVENTS)
+    set_seed(settings.seed)
+    tokenizer = AutoTokenizer.from_pretrained(settings.model)
+    model = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32, use_safetensors=True)
+    arguments = SFTConfig(
+        output_dir=str(folder / CHECKPOINTS),
+        per_device_train_batch_size=settings.micro_batch,
+        gradient_accumulation_steps=max(1, settings.batch // settings.micro_batch),
+        num_train_epochs=settings.epochs,
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=0.05,
+        logging_steps=1,
+        save_steps=settings.save_steps,
+        save_total_limit=1,
+        max_length=None,
+        gradient_checkpointing=False,
+        bf16=False,
+        train_sampling_strategy="group_by_length",
+        report_to=list(settings.report_to),
+        seed=settings.seed,
+        use_cpu=not torch.cuda.is_available(),
+        dataloader_num_workers=0,
+    )
+    lora = LoraConfig(
+        r=settings.rank,
+        lora_alpha=2 * settings.rank,
+        target_modules="all-linear",
+        task_type="CAUSAL_LM",
+    )
+    trainer = SFTTrainer(
+        model=model,
+        args=arguments,
+        train_dataset=Dataset.from_list(rows),
+        processing_class=tokenizer,
+        peft_config=lora,
+        callbacks=_callbacks(folder, settings),
+    )
+    trainer.train(resume_from_checkpoint=any((folder / CHECKPOINTS).glob("checkpoint-*")))
+    trained = trainer.model.to(torch.float16)
+    part = folder / f"{ADAPTER}.part"
+    trained.save_pretrained(str(part))
+    part.replace(adapter)
+    return adapter
+
+
+def _callbacks(folder: Path, settings: LoraSettings) -> list[Any]:
+    import time
+
+    from transformers import TrainerCallback
+
+    class Watch(TrainerCallback):
+        """Writes the log, and ends the training when its time is over."""
+
+        def __init__(self) -> None:
+            self.began = time.monotonic()
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+            """See TrainerCallback."""
+            lines = "".join(f"{json.dumps(row)}\n" for row in state.log_history)
+            write_whole(folder / LOG, lines.encode())
+            print(json.dumps({"step": state.global_step, "of": state.max_steps, **(logs or {})}), flush=True)
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+            """See TrainerCallback."""
+            if settings.minutes is not None and time.monotonic() - self.began > 60.0 * settings.minutes:
+                control.should_training_stop = control.should_save = True
+            return control
+
+    return [Watch()]
+
+
+def _settings(folder: Path) -> LoraSettings:
+    path = folder / SETTINGS
+    try:
+        document = dict(plain_json.load(read_file(path, NOTES_BYTES, folder)))
+        document["report_to"] = tuple(document.get("report_to", ("tensorboard",)))
+        return LoraSettings(**document)
+    except (OSError, ValueError, TypeError) as error:
+        raise invalid(f"{path} is no description of a training: {error}.") from error
+
+
+def _rows(folder: Path) -> list[dict[str, Any]]:
+    path = folder / ROWS
+    try:
+        rows = [dict(plain_json.load(line)) for line in read_lines(path, _LONGEST_ROW, folder)]
+    except (OSError, ValueError, TypeError) as error:
+        raise invalid(f"{path} cannot be read: {error}.") from error
+    if not rows or any(len(row.get("input_ids", ())) != len(row.get("labels", ())) for row in rows):
+        raise invalid(f"{path} holds no rows, or one with more tokens than labels.")
+    return rows
+
+
+if __name__ == "__main__":
+    try:
+        print(train_adapter(Path(sys.argv[1])))
+    except ToolError as error:
+        sys.exit(f"{error.code}: {error}")
