@@ -70,6 +70,8 @@ ADAPTERS = {
     "tool_nodes.serve.transport": {"ray"},
     "training.adapters.on_openenv": {"openenv"},
     "training.adapters.on_trl": {"torch", "trl"},
+    "training.adapters.sft_on_trl": {"torch", "transformers", "trl"},
+    "training.adapters.chat_rows": {"transformers"},
     "training.adapters.on_verifiers": {"verifiers"},
     "training.adapters.on_verl": {"verl"},
     "training.adapters.on_verl_trainer": {"torch", "verl"},
