@@ -31,6 +31,7 @@ from agent_node.dialogue.learning import without_point
 from agent_node.dialogue.memory import ANSWER_WITHIN_S, OpenQuestion, OperatorMemory, RobotMemory
 from agent_node.dialogue.memory_file import MemoryFile
 from agent_node.dialogue.naming import OTHER, resolved
+from agent_node.dialogue.nearly import NearReading, nearly
 from agent_node.dialogue.pointing import answer_at, bound
 from agent_node.dialogue.reading import read
 from agent_node.dialogue.telling import without_points
@@ -198,10 +199,19 @@ class Dialogue:
         turn.answers += [f'I take "{part.remark}" for a remark.' for part in parts if part.remark]
         if question is None and self.operator.left and self.operator.stopped_because and not _goes_on(acts):
             self._drop_plan()
-        if len(acts) == 1:
+        near = self._near(acts, words) if question is None else None
+        if near is not None:
+            self.operator.question = OpenQuestion(near.question, "", self._clock(), "", (), (near.text,))
+            turn.fail(ErrorCode.AMBIGUOUS, near.question)
+        elif len(acts) == 1:
             self._follow(acts[0], parts[0].said, turn)
         else:
             self._plan([part.said for part in parts], turn)
+
+    def _near(self, acts: Sequence[Act], words: str) -> NearReading | None:
+        """The nearest sentence that can be read, for one that cannot."""
+        unread = (isinstance(act, Refused) or (isinstance(act, Deed) and self._check(act.text)) for act in acts)
+        return nearly(words) if any(unread) else None
 
     def _hear_answer(self, question: OpenQuestion, words: str, acts: Sequence[Act], turn: TurnSoFar) -> bool:
         """True where words answer the question that waits, or are to be said again."""

@@ -39,26 +39,26 @@ class PolicyOutcome:
     """One task by one policy; what is counted is the simulator's truth.
 
     Attributes:
-        policy: As it was typed.
+        policy: Name as it was typed.
         kind, seed, split: The task.
-        text: What the operator said.
+        text: Sentence of the operator.
         scored: False where an infrastructure error left it without a score: it counts as a failure.
         success: The task's own judge found everything as asked for.
         deed: The arm is to do something; else the task is a question.
         wrong_thing: Something was picked up that was not meant.
-        false_success: Of a deed: the tools and the answer say that it is done, and the judge disagrees.
-        wrong_answer: Of a question: an answer without an error's code, which is not right.
+        false_success: The tools and the answer say that a deed is done, and the judge disagrees.
+        wrong_answer: A question has an answer without an error's code, which is not right.
         refused: It ended with an error's code, or without an answer.
         looked: A picture was taken.
         error_code: The code that it ended with; None without one.
         reward: Reward of the task's kind, 0..1: the stages of a deed or the mean of its terms, a question's first term.
             0 without a score.
         calls, invalid, turns: Calls that were run, calls and turns that could not be read or run, assistant turns.
-        prompt_tokens, completion_tokens, cost: As the policy counted them; 0 where nothing counts.
+        prompt_tokens, completion_tokens, cost: Counts of the policy itself; 0 where nothing counts.
         policy_s: Wall time of the policy's turns [s].
         wall_s: Wall time of the conversation [s].
         answer: The answer, cut to SHOWN characters.
-        reasons: What is not as it should be, cut likewise.
+        reasons: Differences from what should be, cut likewise.
     """
 
     policy: str

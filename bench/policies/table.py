@@ -91,7 +91,7 @@ def differences(policies: Mapping[str, Sequence[PolicyOutcome]], seed: int) -> l
 
     Args:
         policies: Policy -> its outcomes.
-        seed: Of the bootstrap: whole tasks are drawn, so that what both find hard moves both.
+        seed: Seed of the bootstrap: whole tasks are drawn, so that what both find hard moves both.
 
     Returns:
         For each pair n, the difference with its 95 % percentile interval, and how many tasks one alone did.

@@ -116,7 +116,7 @@ def worded(rng: np.random.Generator, kind: str, split: Split, options: str = "",
 
     Args:
         rng: Draws the words.
-        kind, split: Whose wordings.
+        kind, split: Kind and split of the wordings.
         options: Answers to choose from, of a choice.
         side: Side for the blank `where`, in words of the split; "" where the wordings have none.
         blanks: Words for the other blanks.

@@ -28,8 +28,8 @@ from importlib import resources
 from typing import Any, cast
 
 import numpy as np
-import yaml
 
+from rclpy_zenoh.plain_yaml import load
 from sim.tasks import sentences
 from sim.tasks.predicates import Relation
 from training.tasks.splits import SPLITS, Split
@@ -67,8 +67,7 @@ class Sayings:
 @cache
 def sayings(split: Split) -> Sayings:
     """The words of a split."""
-    text = resources.files(__package__).joinpath("said", f"{split}.yaml").read_text(encoding="utf-8")
-    document: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    document: dict[str, Any] = load(resources.files(__package__).joinpath("said", f"{split}.yaml").read_bytes())
     parts = {name: document.pop(name) for name in ("polite", "sides", "compared", "which", "where")}
     for way in ("do", "say"):
         parts[way] = {kind: tuple(wordings.get(way, ())) for kind, wordings in document.items()}
@@ -88,8 +87,8 @@ def say(rng: np.random.Generator, kind: str, split: Split, **blanks: str) -> str
     Args:
         rng: Draws it.
         kind: Kind of task.
-        split: Whose wordings.
-        blanks: What stands in the wording's blanks.
+        split: Split with the wordings.
+        blanks: Words for the wording's blanks.
     """
     words = sayings(split)
     number = int(rng.integers(len(words.do[kind]) + len(words.say[kind])))
@@ -161,11 +160,11 @@ def say_command(rng: np.random.Generator, split: Split, words: CommandWords) -> 
 
 
 @dataclass(frozen=True)
-class Heard:
+class ReadSaying:
     """A sentence of the grammar, read back.
 
     Attributes:
-        blanks: What stands in the wording's blanks.
+        blanks: Words in the wording's blanks.
         free: Characters that no word of the grammar accounts for: of two readings the one with fewer is right.
     """
 
@@ -173,10 +172,10 @@ class Heard:
     free: int
 
 
-def heard(text: str, kind: str) -> Heard | None:
+def heard(text: str, kind: str) -> ReadSaying | None:
     """What a sentence of a kind says, by the grammar of all splits; None where it is none of that kind."""
     candidates = [(text, "say"), *((said, "do") for said in _unframed(text))]
-    found: list[Heard] = []
+    found: list[ReadSaying] = []
     for said, way in candidates:
         for pattern in _patterns(kind, way):
             match = pattern.fullmatch(said)
@@ -214,7 +213,7 @@ def side_of(words: str) -> str | None:
     return None
 
 
-def _heard(match: re.Match[str]) -> Heard:
+def _heard(match: re.Match[str]) -> ReadSaying:
     blanks = match.groupdict()
     free = 0
     for name, value in blanks.items():
@@ -226,7 +225,7 @@ def _heard(match: re.Match[str]) -> Heard:
             free += len(value) if where is None else sum(map(len, where[1]))
         elif name != "where":
             free += len(value)
-    return Heard(blanks, free)
+    return ReadSaying(blanks, free)
 
 
 def _unframed(text: str) -> list[str]:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 
 from agent_node.policies.scripted.refusals import ABILITY, PLACES, refuse
-from agent_node.policies.scripted.verbs import LOOSELY, VERBS
+from agent_node.policies.scripted.verbs import LOOSELY, VERBS, strip_politeness
 from tool_nodes.language.traced import Traced, WordTrace
-from tool_nodes.language.words import NUMBERS
+from tool_nodes.language.words import NUMBERS, tokenize
 from tool_nodes.results import ErrorCode, ToolError
 
 _QUESTION = re.compile(
@@ -246,6 +246,19 @@ def check_kind(spoken: Traced, polite: bool, account: WordTrace) -> None:
         return  # the deed itself is what cannot be done
     _refuse_any(_NO_PLACE, spoken, account)
     _refuse_any(_NO_MANNER, spoken, account)
+
+
+def is_unable(text: str) -> bool:
+    """Whether a sentence holds a wish that no arm heeds; questions, and what nobody understands, are none."""
+    plain = Traced.join(tokenize(text))
+    spoken, _ = strip_politeness(plain)
+    try:
+        check_whole(plain, WordTrace(text))
+        for refused in (_NO_WISH, _NO_CONDITION, _NO_MANNER):
+            _refuse_any(refused, spoken, WordTrace(text))
+    except ToolError:
+        return True
+    return False
 
 
 def check_follow_up(spoken: Traced, account: WordTrace) -> None:
