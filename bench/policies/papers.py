@@ -59,6 +59,7 @@ PAPER_ROWS: tuple[PaperRow, ...] = (
     _depth("Qwen2.5-VL-7B (Backbone)", 80.00),
     _depth("GPT-5.1", 82.93),
 )
+"""Rows of the papers' tables that stand beside ours, percentages as they are printed."""
 
 NOT_THE_SAME: dict[str, str] = {
     "SpaceTools": (

@@ -26,9 +26,8 @@ from tool_nodes.files import NOTES_BYTES, read_file, read_lines, write_whole
 from tool_nodes.results import ToolError, invalid
 from training.adapters.environments import require_engine
 
-SETTINGS, ROWS, CHECKPOINTS, EVENTS, LOG, ADAPTER = (
-    "settings.json", "rows.jsonl", "checkpoints", "events", "log.jsonl", "adapter",
-)  # fmt: skip
+SETTINGS, ROWS, LOG = "settings.json", "rows.jsonl", "log.jsonl"
+CHECKPOINTS, EVENTS, ADAPTER = "checkpoints", "events", "adapter"
 _LONGEST_ROW = 1_000_000
 """Longest line of the rows [bytes]: 8,192 tokens are about 100,000."""
 
