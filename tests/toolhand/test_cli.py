@@ -274,8 +274,8 @@ WRONG = [
     (
         ("fly",),
         "The commands are run, talk, dialogue, runs, open, replay, view, scene, tools, call, mock, mcp, approve, "
-        "console, calibrate, doctor, completion, rollouts, robot, data, bench, train, models, engines, serve, up, stop, "
-        "ros.",
+        "console, calibrate, doctor, completion, rollouts, robot, data, bench, train, models, engines, serve, up, "
+        "stop, ros.",
     ),
 ]
 

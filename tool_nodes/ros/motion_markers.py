@@ -40,9 +40,9 @@ _PLACE_M = 0.004
 """Height of the area of a place as it is drawn [m]; chosen to look at."""
 
 ORANGE, GREEN, YELLOW = (1.0, 0.55, 0.0), (0.15, 0.85, 0.45), (1.0, 0.78, 0.0)
+"""Colours of obstacles, the thing and the gripper: red, green and blue in [0, 1], chosen to differ in lightness too."""
 MAGENTA, BLUE = (1.0, 0.24, 0.78), (0.16, 0.55, 1.0)
-"""Colours of obstacles, the thing, the gripper, the path and the place: red, green and blue in [0, 1], chosen to differ
-in lightness too."""
+"""Colours of the path and the place, likewise."""
 FINGERS = ((0, 1), (0, 2), (1, 3), (2, 4))
 """Lines of the drawn gripper, between the points of `GripperModel.points`."""
 
