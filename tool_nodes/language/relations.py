@@ -52,7 +52,7 @@ class RelationMark:
 _SCENE = r"(?:table|desk|picture|image|scene|view|photo|frame|workspace|counter|camera|screen|row|line|pile|bunch)"
 STOP = (
     r"(?= (?:in|into|inside|on|onto|to|next|beside|besides|behind|between|near|by|and|then|that|which|is|with|from|at|"
-    r"under|left|right|close|closest|nearest|not|but|except|down|off|out|before|<|@|=)|$)"
+    r"under|left|right|close|closest|nearest|not|but|except|down|off|out|up(?= |$)|before|<|@|=)|$)"
 )
 """Lookahead: the words end here, or go on with something other than a noun."""
 _LEAD = r"(?:(?:(?:on|to|at|onto|toward|towards|from) )?(?:the |its )(?:very |immediate )?|(?:on|to|at) )?"
@@ -120,6 +120,7 @@ _REWRITES = tuple(
         (r"\b(f[au]rthest) ((?:\w+ ){1,4}?)from (?=the|my|a|me|us|you)", r"\2 \1 from "),
         (rf"\bof (?:the |these |those |all )?(?:two|three|four|five|lot|bunch){STOP}", " "),
         (r"\bup front\b", " <near> "),
+        (r"(?<=\bis )f[au]rther (?=(?:to the )?(?:left|right)\b)", " "),
         (
             r"\b(?:f[au]rthest|most|all the way|far) "
             r"(?=(?:(?:to|on|towards?) the )?(?:left|right)\b(?!(?: hand)?(?: side)? of\b))",

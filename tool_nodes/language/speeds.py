@@ -46,7 +46,11 @@ SPEEDS: tuple[tuple[float, str], ...] = (
     ),
 )
 """Share of the allowed speed [-], and the lower-case words that ask for it."""
-PERCENT = r"(?:at |with )?(?:about )?(?P<percent>\d{1,3}) ?(?:%|per ?cent)(?: (?:of )?" + _USUAL + r"(?:speed|pace))?"
+_PACE = r"(?: (?:of )?" + _USUAL + r"(?:speed|pace))"
+PERCENT = (
+    r"(?:(?:at |with )(?:about )?(?P<percent>\d{1,3}) ?(?:%|per ?cent)(?: (?!of\b)|$|" + _PACE + r")"
+    r"|(?:about )?(?P<share>\d{1,3}) ?(?:%|per ?cent)(?:$|" + _PACE + r"))"
+)
 _SPOKEN = tuple((share, re.compile(rf"\b(?:{words})(?!\w)", re.IGNORECASE)) for share, words in SPEEDS)
 _PERCENT = re.compile(rf"\b{PERCENT}(?!\w)", re.IGNORECASE)
 WORDS = "|".join(
@@ -106,7 +110,7 @@ def spoken_speed(sentence: str) -> SpokenSpeed | None:
     """The speed that a sentence asks for; None where it asks for none. Who asks for several gets the slowest."""
     found = [(match.span(), share, match.group()) for share, words in _SPOKEN for match in words.finditer(sentence)]
     for match in _PERCENT.finditer(sentence):
-        share = min(max(int(match["percent"]) / 100, LEAST), 1.0)
+        share = min(max(int(match["percent"] or match["share"]) / 100, LEAST), 1.0)
         found.append((match.span(), share, match.group()))
     # "A bit slower" is no "slower", and "not so quickly" no "quickly".
     whole = [

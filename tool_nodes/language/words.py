@@ -101,7 +101,7 @@ _NORMAL: tuple[tuple[re.Pattern[str] | str, str], ...] = (
     (r"'", ""),
     (r"see[- ]through", "seethrough"),
     (r"\b(left|right|front|back|far|near|rear|upper|top|bottom)[- ]most\b", r"\1most"),
-    (r"(?<=\d) ?%", " percent"),
+    (r"(?<=\d) ?%(?= (?:of (?:the |your )?)?(?:\w+ )?(?:speed|pace)\b)|(?<=at \d\d) ?%(?! of)", " percent"),
     (r"red bull", "redbull"),
     (r"\bcoca[- ]?cola\b", "cola"),
     (r"\b(?:trash|garbage|rubbish|waste)[- ]?(?:paper )?(?:can|bin|basket|bucket)\b", "bin"),

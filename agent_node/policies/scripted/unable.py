@@ -50,7 +50,7 @@ _DELAY = re.compile(
 """A time to wait for, or how long a thing is to be held."""
 _MEASURE = re.compile(
     rf"\b(?<!with )(?:(?:about|around|exactly|roughly|approximately|only|at least|at most) )?{_AMOUNT}"
-    rf"(?:[.,] \d+ )?(?:{_AMOUNT}|or |to )*{_UNIT}\b(?! (?:of|at)\b)"
+    rf"(?:[.,] \d+ )?(?:{_AMOUNT}|or |to )*{_UNIT}\b(?! (?:of|at|speed|pace)\b)"
     rf"|\b(?:\d+|{_ALPHA_NUMBERS}) (?:places|spots)\b"
 )
 _DISTANCE = re.compile(rf"(?:{_MEASURE.pattern})(?= (?:away )?from\b)")
@@ -113,6 +113,7 @@ _RIDDANCE = re.compile(r"^(?:get rid of|dispose of|do away with)\b")
 _HALF = re.compile(
     r"\b(?:almost|nearly|hardly|barely|scarcely|virtually|partly|partially|not quite"
     r"|half(?: ?way)?(?= (?:in|into|on|onto|to|out|off|over)\b))\b(?: (?:in|into|on|onto|to|out of|off|over)\b)?"
+    r"|\b\d+ per ?cent of (?!(?:the |your )?(?:\w+ )?(?:speed|pace)\b)"
 )
 _LEFT_ALONE = re.compile(
     r"^(?:leave|let)\b(?! go\b)[^,.]*? (?:alone|be|in peace|untouched"

@@ -335,6 +335,20 @@ def test_things_told_apart_by_their_side_are_two_things() -> None:
     assert command.references[0].selectors == (Selector("right"),)
 
 
+@pytest.mark.parametrize(
+    ("sentence", "side"),
+    [
+        ("Hoist the cinnamon on the right-hand side up", "right"),
+        ("Pick the screwdriver on the left up off the table", "left"),
+        ("Pick up the green bowl that is further left", "left"),
+    ],
+)
+def test_a_side_is_heard_before_a_particle_and_in_a_comparison(sentence: str, side: str) -> None:
+    target = parse_command(sentence).target
+    assert target is not None
+    assert ([selector.key for selector in target.selectors], target.relation) == ([side], None)
+
+
 def test_a_hundred_kilobytes_are_refused_without_being_read() -> None:
     with pytest.raises(ToolError, match="100,000"):
         parse_command("pick up " * 12_500)
