@@ -32,14 +32,18 @@ _FIGURE, _WORD = r"\d{1,4}(?:[.,]\d{1,3})?", "|".join(sorted(_WORDS, key=len, re
 _ABOUT = r"(?:\b(?:about|around|exactly|roughly|approximately|only|some|another) )?"
 _WHOLE = r"(mm|cm|dm|m|ft|millimet(?:re|er)|centimet(?:re|er)|met(?:re|er)|inche|inch|foot|feet)s?\b"
 _BODY = (
-    r"(finger|hand)(?:s?(?: |-)?(?:width|breadth)s?|s(?= (?:apart|away|from|to|left|right|in front|behind|next|beside"
+    r"(finger|hand)(?:(?:'?s)?(?: |-)?(?:width|breadth)s?|s?(?= (?:apart|away|from|to|left|right|in front|behind|next|beside"
     r"|closer|nearer|further|farther|towards?|forwards?|backwards?)\b))\b"
 )
 """Widths of a part of the hand; "with two hands" is none."""
 LENGTHS = tuple(
     (re.compile(rf"{_ABOUT}\b{number}{unit}"), rf" {LENGTH}\1_\2 ")
-    for unit in (_WHOLE, _BODY)
-    for number in (r"(?:an? )?(half|quarter|couple) (?:of )?(?:an? )?", rf"({_FIGURE})(?: |-)?", rf"({_WORD})(?: |-)")
+    for unit, apart in ((_WHOLE, ""), (_BODY, "(?<!with )"))
+    for number in (
+        rf"{apart}(?:an? )?(half|quarter|couple) (?:of )?(?:an? )?",
+        rf"{apart}({_FIGURE})(?: |-)?",
+        rf"{apart}({_WORD})(?: |-)",
+    )
 )
 """What is replaced in a text so that a length is one word."""
 TOKENS = rf"{POINT}{_SHARE},{_SHARE}(?![\d.])|{LENGTH}(?:{_FIGURE}|{_WORD})_(?:{'|'.join(_METRES)})\b"
