@@ -2,7 +2,7 @@
 
 `tuned.yaml` was there while the reader was made, `unseen.yaml` was only measured until the kinds that failed were
 repaired, `fresh.yaml` was written after that reader and measured once before its kinds were repaired, and so were the
-three parts of `independent.yaml`, by three writers who had not seen the reader. A line is
+three parts of `independent.yaml`, by two writers who had not seen the reader. A line is
 `sentence => meaning`; equal meanings are joined by " or ". What a person would refuse or ask stands
 beside what she would do.
 
