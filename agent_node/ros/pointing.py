@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import threading
 from collections import OrderedDict
@@ -11,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from PIL import Image
 from toolhand_interfaces.msg import PointedAt
 from vision_msgs.msg import Point2D
 
@@ -23,6 +21,7 @@ from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.ros.link import RosLink
 from tool_nodes.ros.messages import nanoseconds, time_message
 from tool_nodes.ros.remote import RemoteCamera
+from tool_nodes.toolbox.picture_files import PictureFileError, opened
 from tool_nodes.types import Frame
 
 _MOST_NOTED = 2 * MOST_POINTS
@@ -117,8 +116,11 @@ class PointWatch:
         try:
             noted.frame = self._camera.capture()
             if jpeg:
-                shown = np.asarray(Image.open(io.BytesIO(jpeg)).convert("RGB"))
+                with opened(jpeg) as picture:
+                    shown = np.asarray(picture.convert("RGB"))
                 noted.stale = looks_otherwise_around(shown, noted.frame, point)
+        except PictureFileError:
+            noted.stale = True  # nobody knows what was clicked
         except ToolError:
             pass  # there is nothing to compare with later; grasping proves itself what it has grasped
         finally:

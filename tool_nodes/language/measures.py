@@ -32,8 +32,8 @@ _FIGURE, _WORD = r"\d{1,4}(?:[.,]\d{1,3})?", "|".join(sorted(_WORDS, key=len, re
 _ABOUT = r"(?:\b(?:about|around|exactly|roughly|approximately|only|some|another) )?"
 _WHOLE = r"(mm|cm|dm|m|ft|millimet(?:re|er)|centimet(?:re|er)|met(?:re|er)|inche|inch|foot|feet)s?\b"
 _BODY = (
-    r"(finger|hand)(?:(?:'?s)?(?: |-)?(?:width|breadth)s?|s?(?= (?:apart|away|from|to|left|right|in front|behind|next|beside"
-    r"|closer|nearer|further|farther|towards?|forwards?|backwards?)\b))\b"
+    r"(finger|hand)(?:(?:'?s)?(?: |-)?(?:width|breadth)s?|s?(?= (?:apart|away|from|to|left|right|in front|behind"
+    r"|next|beside|closer|nearer|further|farther|towards?|forwards?|backwards?)\b))\b"
 )
 """Widths of a part of the hand; "with two hands" is none."""
 LENGTHS = tuple(

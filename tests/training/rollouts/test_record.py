@@ -78,7 +78,7 @@ def played(folder: Path, policy: Any, environment: Environment, rollout: int = 0
 def physical(tmp_path_factory: pytest.TempPathFactory) -> Played:
     """A real episode, all of whose grasps fail on purpose once in a while."""
     failing = Environment(FAST, failures=Failures({"robot.execute_grasp": {"PLAN_FAILED": 0.6}}))
-    return played(tmp_path_factory.mktemp("physical"), ScriptedPolicy(), failing, rollout=4)
+    return played(tmp_path_factory.mktemp("physical"), ScriptedPolicy(), failing, rollout=3)
 
 
 @pytest.fixture(scope="module")
