@@ -8,7 +8,7 @@ from agent_node.calls import ToolCall
 from agent_node.dialogue.fixed_calls import FixedCalls
 from agent_node.dialogue.measured import SeenBox, read_box
 from agent_node.episode import Episode
-from agent_node.policies.scripted.steps import Done, Script, ScriptStep
+from agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
 from agent_node.policies.scripted.transcript import PicturePoint
 from agent_node.protocol import Protocol
 from tool_nodes.results import ErrorCode, ToolError
@@ -18,6 +18,23 @@ _AT_ONCE = 12
 """Most phrases of one turn [-]: a turn may have 16 calls."""
 FREE_TABLE = "free table"
 """Words by which a pointer is asked for room on the table."""
+
+
+def _look(why: str) -> ScriptPart[int]:
+    """Take a picture with depth; its index in the conversation.
+
+    Args:
+        why: Thought of the turn.
+
+    Raises:
+        Done: Nothing could be seen.
+    """
+    look = (ToolCall("robot.capture_image", {}), ToolCall("robot.get_depth_with_pointcloud", {}))
+    responses = yield ScriptStep(why, look)
+    failed = next((response for response in responses if response.error is not None), None)
+    if failed is not None:
+        raise Done("I cannot see the table.", f"{failed.error}: I could not look at the table: {failed.text}")
+    return responses[0].image_index or 0
 
 
 class LookPolicy(FixedCalls):
@@ -36,12 +53,7 @@ class LookPolicy(FixedCalls):
 
     def script(self) -> Script:
         """See `FixedCalls`."""
-        look = (ToolCall("robot.capture_image", {}), ToolCall("robot.get_depth_with_pointcloud", {}))
-        responses = yield ScriptStep("I need to see what stands there: a picture with depth.", look)
-        failed = next((response for response in responses if response.error is not None), None)
-        if failed is not None:
-            raise Done("I cannot see the table.", f"{failed.error}: I could not look at the table: {failed.text}")
-        image = responses[0].image_index or 0
+        image = yield from _look("I need to see what stands there: a picture with depth.")
         for k in range(0, len(self.phrases), _AT_ONCE):
             asked = self.phrases[k : k + _AT_ONCE]
             yield ScriptStep(f"Where are {' and '.join(asked)}?", tuple(_detect(each, image) for each in asked))
@@ -64,12 +76,7 @@ class MeasurePolicy(FixedCalls):
 
     def script(self) -> Script:
         """See `FixedCalls`."""
-        look = (ToolCall("robot.capture_image", {}), ToolCall("robot.get_depth_with_pointcloud", {}))
-        responses = yield ScriptStep("I need to know how large they are and where they stand.", look)
-        failed = next((response for response in responses if response.error is not None), None)
-        if failed is not None:
-            raise Done("I cannot see the table.", f"{failed.error}: I could not look at the table: {failed.text}")
-        image = responses[0].image_index or 0
+        image = yield from _look("I need to know how large they are and where they stand.")
         seen = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}
         for k in range(0, len(self.points), _AT_ONCE // 2):
             calls: list[ToolCall] = []

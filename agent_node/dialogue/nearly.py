@@ -113,8 +113,7 @@ def _runs(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
         if new(first, second):
             yield first, second
     for k, token in enumerate(tokens):  # what stands before an order or a question
-        begins = VERBS.get(token, ("",))[0] == token or token in joints()["begins a question"]
-        if k and begins and not _orders(tokens[:k]) and new(0, k):
+        if k and _orders([token]) and not _orders(tokens[:k]) and new(0, k):
             yield 0, k
     for k in range(1, _LONGEST_END + 1):
         if n - k >= LEAST_KEPT and new(n - k, n):
