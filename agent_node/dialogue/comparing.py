@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from agent_node.dialogue.acts import QuestionAct
 from agent_node.dialogue.measured import SeenBox
+from agent_node.dialogue.seeing import SeeingAnswers
 from agent_node.dialogue.telling import bare, counted, joined, side_words
 from agent_node.policies.scripted.points import near, the
 from agent_node.policies.scripted.steps import Done, Script, ScriptPart
-from agent_node.policies.scripted.transcript import PicturePoint, Response
+from agent_node.policies.scripted.transcript import PicturePoint
 from tool_nodes.language.words import tokenize, word_set
 from tool_nodes.results import ErrorCode
 
@@ -64,16 +64,8 @@ _MEASURES: Mapping[str, tuple[Callable[[MeasuredThing], float], int]] = {
 """What a word compares, and whether the most or the least of it is meant."""
 
 
-class Comparing:
+class Comparing(SeeingAnswers):
     """Answers of `questions.QuestionPolicy` that compare things or tell what stands at a place."""
-
-    _act: QuestionAct
-    _look: Callable[[], Script]
-    _named: Callable[[], ScriptPart[list[tuple[str, PicturePoint]]]]
-    _points: Callable[[str], ScriptPart[tuple[PicturePoint, ...]]]
-    _boxes: Callable[[Sequence[PicturePoint]], ScriptPart[list[SeenBox | None]]]
-    _all: Callable[[Sequence[str]], ScriptPart[list[Response]]]
-    _require_one: Callable[[Sequence[PicturePoint], str], None]
 
     def _word(self) -> str:
         """The word of the question that compares."""

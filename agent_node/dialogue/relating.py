@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-from agent_node.dialogue.acts import QuestionAct
-from agent_node.dialogue.measured import SeenBox
+from agent_node.dialogue.seeing import SeeingAnswers
 from agent_node.dialogue.telling import bare, counted, joined, side_words
 from agent_node.policies.scripted.points import near, the
 from agent_node.policies.scripted.steps import Done, Script, ScriptPart
-from agent_node.policies.scripted.transcript import PicturePoint, Response
+from agent_node.policies.scripted.transcript import PicturePoint
 from tool_nodes.language.referring import table_points
 from tool_nodes.results import ErrorCode
 
@@ -21,16 +18,8 @@ _IN_LINE_M = 0.02
 """Things of which one is less than this farther to a side are not called to that side of each other [m]."""
 
 
-class Relating:
+class Relating(SeeingAnswers):
     """Answers of `questions.QuestionPolicy` about relations of things that are named."""
-
-    _act: QuestionAct
-    _look: Callable[[], Script]
-    _named: Callable[[], ScriptPart[list[tuple[str, PicturePoint]]]]
-    _points: Callable[[str], ScriptPart[tuple[PicturePoint, ...]]]
-    _boxes: Callable[[Sequence[PicturePoint]], ScriptPart[list[SeenBox | None]]]
-    _all: Callable[[Sequence[str]], ScriptPart[list[Response]]]
-    _require_one: Callable[[Sequence[PicturePoint], str], None]
 
     def _one_of(self, index: int) -> ScriptPart[tuple[str, PicturePoint]]:
         """The bare name and the point of the only thing that a phrase of the question means."""

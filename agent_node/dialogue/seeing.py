@@ -1,0 +1,22 @@
+"""What the answers of `questions.QuestionPolicy` are made of, whichever file they stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from agent_node.dialogue.acts import QuestionAct
+from agent_node.dialogue.measured import SeenBox
+from agent_node.policies.scripted.steps import Script, ScriptPart
+from agent_node.policies.scripted.transcript import PicturePoint, Response
+
+
+class SeeingAnswers:
+    """Declares what the policy gives to its answers: the question, and ways to look, point and measure."""
+
+    _act: QuestionAct
+    _look: Callable[[], Script]
+    _named: Callable[[], ScriptPart[list[tuple[str, PicturePoint]]]]
+    _points: Callable[[str], ScriptPart[tuple[PicturePoint, ...]]]
+    _boxes: Callable[[Sequence[PicturePoint]], ScriptPart[list[SeenBox | None]]]
+    _all: Callable[[Sequence[str]], ScriptPart[list[Response]]]
+    _require_one: Callable[[Sequence[PicturePoint], str], None]
