@@ -1,10 +1,13 @@
 """Conversations as tokens to be learned: what `training.adapters.sft_on_trl` reads, made of rollouts.
 
-    .engines/trl/bin/python -m training.adapters.chat_rows ROLLOUTS MODEL FOLDER
+    .engines/trl/bin/python -m training.adapters.chat_rows ROLLOUTS MODEL FOLDER [WORDINGS]
 
 ROLLOUTS is a folder of `toolhand data synth` or `toolhand rollouts collect`, of which those are taken that the task's
 own score calls right. The tokens are those that the policy `transformers` reads and writes: the model's own chat
 template, and the turns word by word. The policy's turns and the tokens that end them are learned, nothing else.
+
+Of each conversation with a command there are as many rows as WORDINGS (1 where it is left out): the first as it was, the
+others with the command in other words of its split (`training.tasks.sayings`), so that an epoch has each wording once.
 """
 
 from __future__ import annotations
@@ -12,8 +15,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tool_nodes.files import write_whole
 from tool_nodes.results import ToolError, invalid
@@ -21,6 +27,8 @@ from training.adapters.environments import require_engine
 from training.adapters.sft_on_trl import ROWS
 from training.data.formats.conversation import ChatEntry, example_of
 from training.rollouts.collection import read_rollouts
+from training.tasks.sayings import command_of, say_command
+from training.tasks.splits import Split
 
 _NOT_LEARNED = -100
 
@@ -52,8 +60,24 @@ def row_of(entries: Sequence[ChatEntry], tokenizer: Any) -> dict[str, list[int]]
     return {"input_ids": ids, "labels": labels}
 
 
-def write_rows(rollouts: Path, model: str, folder: Path) -> tuple[int, int]:
-    """Write FOLDER/rows.jsonl; (conversations, tokens of all).
+def in_other_words(entries: Sequence[ChatEntry], split: Split, rng: np.random.Generator) -> list[ChatEntry]:
+    """The same conversation with its command said otherwise; as it was where the grammar does not know the command."""
+    said = next(entry.words for entry in entries if entry.role == "user")
+    meant = command_of(said)
+    if meant is None:
+        return list(entries)
+    other = say_command(rng, split, meant)
+    return [replace(entry, parts=(other,)) if entry.words == said else entry for entry in entries]
+
+
+def write_rows(rollouts: Path, model: str, folder: Path, wordings: int = 1) -> tuple[int, int]:
+    """Write FOLDER/rows.jsonl; (rows, tokens of all).
+
+    Args:
+        rollouts: Folder of the conversations.
+        model: Folder of the base model.
+        folder: Where the rows go.
+        wordings: Rows of each conversation, see the module.
 
     Raises:
         ToolError: INVALID_ARGUMENT where there are no rollouts that are right, and as `row_of`; UNAVAILABLE without
@@ -62,8 +86,13 @@ def write_rows(rollouts: Path, model: str, folder: Path) -> tuple[int, int]:
     with require_engine("trl"):
         from transformers import AutoTokenizer
     tokenizer = AutoTokenizer.from_pretrained(model)
-    right = (record for record in read_rollouts(rollouts) if record.true_success)
-    rows = [row_of(example_of(record, "text").entries, tokenizer) for record in right]
+    rows = []
+    for record in read_rollouts(rollouts):
+        if record.true_success:
+            entries, rng = example_of(record, "text").entries, np.random.default_rng(record.task["seed"])
+            rows.append(row_of(entries, tokenizer))
+            for _ in range(wordings - 1):
+                rows.append(row_of(in_other_words(entries, record.task["split"], rng), tokenizer))
     if not rows:
         raise invalid(f"No rollout in {rollouts} is right: there is nothing to learn.")
     write_whole(folder / ROWS, "".join(f"{json.dumps(row)}\n" for row in rows).encode())
@@ -72,6 +101,7 @@ def write_rows(rollouts: Path, model: str, folder: Path) -> tuple[int, int]:
 
 if __name__ == "__main__":
     try:
-        print("{} conversations, {} tokens".format(*write_rows(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))))
+        where, base, to, *more = sys.argv[1:]
+        print("{} rows, {} tokens".format(*write_rows(Path(where), base, Path(to), *map(int, more))))
     except ToolError as error:
         sys.exit(f"{error.code}: {error}")

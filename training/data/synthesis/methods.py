@@ -43,6 +43,8 @@ MORE_ERRING = 0.8
 """The same where E-ViC's filter is to have something to remove [-]; a round figure."""
 UNSURE = Failures({ALL_TOOLS: {EMPTY: 0.3, ErrorCode.EXECUTION_FAILED: 0.1}})
 """Failures per call where wrong answers are wanted, which PERIA takes back [-]; round figures."""
+LINES_KINDS = ("pick", "relational_pick", "pick_and_place", "pick_and_place", "absent")
+"""Kinds of small models' tasks, drawn alike: a placement has the most words to be read, and stands twice."""
 _TRIES = 8
 """Rollouts until one is right and has a failure that was checked; most of LAST have one or two calls, each of which
 fails every other time."""
@@ -107,10 +109,10 @@ def _robot(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
 def _lines(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
     task, protocol = teachers.task(job.kind, job.seed), load_protocol(COMPACT)
     level = ERRING if job.number % 2 else 0.0
-    teacher: Policy = CarefulPolicy(HABITS["unchecked"], protocol, job.seed)
+    teacher: Policy = CarefulPolicy(HABITS["expert"], protocol, job.seed)
     if teachers.policy:
         teacher = make_policy(teachers.policy, protocol, schemas_of(suites_of("dirl")))
-    return [attempt(teachers.environment("dirl", level, protocol=COMPACT), task, teacher, job.seed)]
+    return [attempt(teachers.environment("dirl", level, by_terms=True, protocol=COMPACT), task, teacher, job.seed)]
 
 
 def _explore(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
@@ -133,7 +135,7 @@ def _verified(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
 
 def _views(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
     task = teachers.task(job.kind, job.seed)
-    return [attempt(teachers.environment("last", views=True), task, teachers.teacher(task, "last"), job.seed)]
+    return [attempt(teachers.environment("last", by_terms=True), task, teachers.teacher(task, "last"), job.seed)]
 
 
 def _checked(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
@@ -169,7 +171,7 @@ METHODS: Mapping[str, Method] = {
     "points": Method("dirl", lambda: spacetools.POINTING_KINDS, _points, _pointed),
     "tools": Method("dirl", lambda: kinds_of("dirl"), _plain),
     "robot": Method("dirl", lambda: MANIPULATION, _robot),
-    "lines": Method("dirl", lambda: MANIPULATION, _lines),
+    "lines": Method("dirl", lambda: LINES_KINDS, _lines),
     "explore": Method("peria", lambda: kinds_of("peria"), _explore),
     "verified": Method("evic", lambda: kinds_of("evic"), _verified),
     "views": Method("last", lambda: (VIEW,), _views),

@@ -92,7 +92,7 @@ class TeacherPool:
         recipe: str,
         level: float = 0.0,
         failures: Failures | None = None,
-        views: bool = False,
+        by_terms: bool = False,
         pointing: bool = False,
         protocol: str = "",
     ) -> Environment:
@@ -102,12 +102,12 @@ class TeacherPool:
             recipe: Recipe with the tools, protocol and rewards.
             level: Level of the difficulty.
             failures: On purpose; the difficulty's where None.
-            views: For ViewTask, which no recipe has a reward for: the mean of its terms is taken.
+            by_terms: The reward is the mean of the task's terms, for kinds that the recipe has no reward for.
             pointing: With the tool and the prompt of SpaceTools' pointing expert alone.
             protocol: Name of the protocol; the recipe's where empty.
         """
         protocol = protocol or (EXPERT_PROTOCOL if pointing else recipe_named(recipe).protocol)
-        key = (recipe, level, repr(failures), views, pointing, protocol)
+        key = (recipe, level, repr(failures), by_terms, pointing, protocol)
         if key not in self._environments:
             difficulty = Difficulty(level)
             suites = (POINTING,) if pointing else suites_of(recipe)
@@ -116,7 +116,7 @@ class TeacherPool:
                 difficulty.config(config),
                 settings=ConversationSettings(protocol=load_protocol(protocol)),
                 failures=failures or difficulty.failures(),
-                grader=mean_of_terms if views else recipe_named(recipe),
+                grader=mean_of_terms if by_terms else recipe_named(recipe),
             )
         self._environments.move_to_end(key)
         while len(self._environments) > ENVIRONMENTS_KEPT:
