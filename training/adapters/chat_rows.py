@@ -6,8 +6,9 @@ ROLLOUTS is a folder of `toolhand data synth` or `toolhand rollouts collect`, of
 own score calls right. The tokens are those that the policy `transformers` reads and writes: the model's own chat
 template, and the turns word by word. The policy's turns and the tokens that end them are learned, nothing else.
 
-Of each conversation with a command there are as many rows as WORDINGS (1 where it is left out): the first as it was, the
-others with the command in other words of its split (`training.tasks.sayings`), so that an epoch has each wording once.
+Of each conversation with a command there are as many rows as WORDINGS (1 where it is left out): the first as it was,
+the others with the command in other words of its split (`training.tasks.sayings`), so that an epoch has each wording
+once.
 """
 
 from __future__ import annotations
