@@ -147,7 +147,9 @@ class ToolSpec:
         }
 
 
-def _spec(function: Callable[..., Any], suite: str) -> ToolSpec:
+@functools.lru_cache(maxsize=1024)
+def _described(function: Callable[..., Any]) -> ToolSpec:
+    """What a function's signature and docstring say; read once, since each conversation has a toolbox of its own."""
     mark: _Mark = function.__tool__  # type: ignore[attr-defined]
     hints = get_type_hints(function, include_extras=True)
     doc = parse_docstring(inspect.getdoc(function) or "", DocstringStyle.GOOGLE)
@@ -171,7 +173,6 @@ def _spec(function: Callable[..., Any], suite: str) -> ToolSpec:
         renamed=mark.renamed,
         motion=mark.motion,
         function=function,
-        suite=suite,
         given=given,
         stepwise=mark.stepwise,
         timeout_s=mark.timeout_s,
@@ -184,7 +185,10 @@ def _specs_of(provider: object) -> Iterable[ToolSpec]:
     if hasattr(provider, "tool_specs"):
         return list(provider.tool_specs())
     members = [member for _, member in inspect.getmembers(provider, callable) if hasattr(member, "__tool__")]
-    return [_spec(member, getattr(provider, "suite", "")) for member in members]
+    suite = getattr(provider, "suite", "")
+    return [
+        replace(_described(getattr(member, "__func__", member)), function=member, suite=suite) for member in members
+    ]
 
 
 @dataclass
