@@ -30,7 +30,7 @@ from agent_node.dialogue.sessions import DialogueSessions
 from agent_node.dialogue.skills import SUITES
 from agent_node.events import ANSWER_DEADLINE_S
 from agent_node.policies import registry
-from agent_node.protocol import load_protocol
+from agent_node.protocol import OWN
 from agent_node.ros.answers import AnswerDesk
 from agent_node.ros.pointing import candidate_messages, points_of
 from agent_node.ros.record import GraphRecord
@@ -130,7 +130,8 @@ class CommandNode(Node):
         self._policy = parameters.text(self, "policy", "scripted", f"Who decides: {', '.join(registry.FORMS)}")
         if make_policy is None:
             registry.require_form(self._policy)
-        protocol = load_protocol(parameters.text(self, "protocol", "spacetools", "How the policy writes"))
+        named = parameters.text(self, "protocol", OWN, "How the policy writes; own: as it was taught")
+        protocol = registry.protocol_of(self._policy, named)
         runs_dir = Path(parameters.text(self, "runs_dir", "runs", "Folder that reports are written to"))
         turns = parameters.count(self, "turns", TURN_BUDGET, "Turns before a command fails; 1 or more")
         if turns < 1:

@@ -22,6 +22,9 @@ from tool_nodes.results import ErrorCode, ToolError, invalid
 FOLDER = Path(__file__).with_name("protocols")
 BOXED = r"\boxed"
 
+OWN = "own"
+"""Named in place of a protocol: what the policy was taught, see `agent_node.policies.registry.protocol_of`."""
+
 NOTE = "\nNote: "
 """Begins what the agent adds to a tool's words for the policy; see `agent_node.recovery`."""
 NOT_RUN = "Not run:"

@@ -25,8 +25,8 @@ from agent_node.console.options import (
 from agent_node.console.terminal import AsJson, say
 from agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
 from agent_node.policies.options import ModelSettings, PolicyOptions
-from agent_node.policies.registry import make_policy, require_form
-from agent_node.protocol import load_protocol
+from agent_node.policies.registry import make_policy, protocol_of, require_form
+from agent_node.protocol import OWN, Protocol
 from bench.shared_graph import SharedGraph
 from bench.stats import format_report, machine, publish, rate_row, timing_row, with_unscored
 from bench.timing import TimedPlanner, camera_rows
@@ -76,11 +76,16 @@ class EpisodeOptions:
     transport: Transport = "process"
     driver: DriverName = "ideal"
     policy: PolicySpec = "scripted"
-    protocol: ProtocolName = "spacetools"
+    protocol: ProtocolName = OWN
     turns: int = TURN_BUDGET
     difficulty: float = 0.0
     fast: bool = False
     model: ModelSettings = _DEFAULT_MODEL
+
+    @property
+    def written(self) -> Protocol:
+        """How the policy writes. Raises ToolError INVALID_ARGUMENT."""
+        return protocol_of(self.policy, self.protocol)
 
     def check(self) -> None:
         """Raises ToolError INVALID_ARGUMENT for what cannot be run."""
@@ -90,7 +95,7 @@ class EpisodeOptions:
             raise invalid("Only the transport process has a difficulty.")
         if self.driver != "ideal" and self.transport != "ros":
             raise invalid(f"Only the transport ros has the driver {self.driver}.", "Give --transport ros.")
-        load_protocol(self.protocol)
+        _ = self.written
         require_form(self.policy)
         registry.require_installed("policy", self.policy)
         self.backends.require_known()
@@ -99,11 +104,12 @@ class EpisodeOptions:
     def document(self) -> dict[str, Any]:
         """The options as the report has them, of the model's those that are not the default."""
         model = {name: value for name, value in vars(self.model).items() if value != getattr(_DEFAULT_MODEL, name)}
-        plain = ("transport", "driver", "policy", "protocol", "difficulty", "fast")
+        plain = ("transport", "driver", "policy", "difficulty", "fast")
         return {
             **self.backends.document(),
             "robot": self.robot.robot,
             "model": model,
+            "protocol": self.written.name,
             **{name: getattr(self, name) for name in plain},
         }
 
@@ -222,7 +228,7 @@ def _record(
     toolbox: Tools | None = None,
 ) -> EpisodeRecord:
     options = job.options
-    protocol, tools = load_protocol(options.protocol), toolbox or station.toolbox
+    protocol, tools = options.written, toolbox or station.toolbox
     settings = PolicyOptions(**asdict(options.model), seed=job.seed, turns=options.turns)
     policy = make_policy(options.policy, protocol, tools.schemas(), settings)
     outcome = run_episode(station, policy, task, ConversationSettings(options.turns, protocol), toolbox=tools)
@@ -322,7 +328,7 @@ def bench_manipulation(
     what = f"{seeds} scenes {clutter} of {objects}" if clutter else f"{seeds * len(PAPER_SENTENCES)} episodes"
     say(
         f"{what}, seeds {chosen[0]}..{chosen[-1]}, perception {options.backends.perception}, transport "
-        f"{options.transport}, policy {options.policy}, protocol {options.protocol}, robot {options.robot.robot}"
+        f"{options.transport}, policy {options.policy}, protocol {options.written.name}, robot {options.robot.robot}"
     )
     if clutter:
         scenes = [ClutterJob(cast(Clutter, clutter), seed, objects, options) for seed in chosen]

@@ -12,6 +12,8 @@ import tyro
 from agent_node.console.options import PROTOCOL, SUITE, Unprefixed, installed, listed
 from agent_node.console.terminal import INTERRUPTED, AsJson, emit, say
 from agent_node.policies.options import ModelSettings
+from agent_node.policies.registry import protocol_of
+from agent_node.protocol import OWN
 from tool_nodes.results import invalid
 from tool_nodes.tools.suites import parse_suites
 from training.recipes import RECIPES, recipe_named
@@ -74,7 +76,7 @@ class CollectOptions(RolloutOptions):
         return (EvaluationPlan if self.evaluate else RolloutPlan)(
             tasks,
             settings={k: v for k, v in asdict(self.model).items() if v != getattr(_DEFAULT_MODEL, k)},
-            protocol=self.protocol or (followed.protocol if followed else "spacetools"),
+            protocol=protocol_of(self.policy, self.protocol or (followed.protocol if followed else OWN)).name,
             reward=self.reward or self.recipe or "mean",
             suites=parse_suites(self.suite) if self.suite else followed.suites if followed else ("spacetools",),
             **shared,

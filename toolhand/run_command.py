@@ -20,6 +20,7 @@ from agent_node.console.options import (
 )
 from agent_node.console.terminal import AsJson
 from agent_node.policies.options import ModelSettings
+from agent_node.protocol import OWN
 from sim.ros.graph import Transport
 from sim.simulators import SimulatorName, TruthSource
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET
@@ -74,7 +75,7 @@ class RunCommand:
     perception: Perception = DefaultText(DEFAULT_PRESET)
     ports: PortOptions = AS_PRESET
     policy: PolicySpec = DefaultText("scripted")
-    protocol: ProtocolName = DefaultText("spacetools")
+    protocol: ProtocolName = DefaultText(OWN)
     seed: Seed = DefaultNumber(0)
     suite: Suite = DefaultText("spacetools")
     role: ToolboxRole = "operator"

@@ -23,9 +23,8 @@ from agent_node.episode import Episode
 from agent_node.episode import summarize as summarize_episode
 from agent_node.events import Listener, ignore, nobody
 from agent_node.policies.options import PolicyOptions
-from agent_node.policies.registry import make_policy
+from agent_node.policies.registry import make_policy, protocol_of
 from agent_node.policy import Policy
-from agent_node.protocol import load_protocol
 from agent_node.runs.folder import SAFETY_FILE, Unwritten, new_run_dir, write_json, write_trajectory
 from agent_node.runs.mcap.recorder import Recorder
 from agent_node.runs.report import write_report
@@ -83,7 +82,7 @@ class ProcessSession:
             robot=command.robot,
             objects=command.objects,
         )
-        self.protocol = load_protocol(command.protocol)
+        self.protocol = protocol_of(command.policy, command.protocol)
         options = PolicyOptions(**asdict(command.model), seed=command.seed, turns=command.turns, stopped=self._is_hit)
         self._policy = make_policy(command.policy, self.protocol, self.station.toolbox.schemas(), options)
         if refused is not None:

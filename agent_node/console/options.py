@@ -52,7 +52,7 @@ _POLICIES = {
     "transformers": "transformers:FOLDER_OR_NAME",
     "replay": "replay:RUN_FOLDER",
     "tiny": "tiny or tiny:FILE (a small network that sees)",
-    "smollm2": "smollm2 (a small language model, with --model.adapter and --protocol compact)",
+    "smollm2": "smollm2 (a small language model, with --model.adapter)",
 }
 _SUITES = {
     "spacetools": "spacetools",
@@ -82,7 +82,8 @@ POLICY = tyro.conf.arg(metavar="POLICY", help=f"Who decides: {installed('policy'
 PolicySpec = Annotated[str, POLICY]
 PROTOCOL = tyro.conf.arg(
     metavar="PROTOCOL",
-    help=f"How the policy writes: {listed(protocol_names())}; native is a server's own tool calls.",
+    help=f"How the policy writes: {listed(protocol_names())}; native is a server's own tool calls, own what the policy "
+    "was taught: compact of smollm2, spacetools of the others.",
 )
 ProtocolName = Annotated[str, PROTOCOL]
 SUITE = tyro.conf.arg(

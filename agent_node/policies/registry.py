@@ -17,7 +17,7 @@ from agent_node.policies.tiny.policy import TinyPolicy
 from agent_node.policies.tiny.weights import read_kept, shipped_weights
 from agent_node.policies.transport import check_url, is_private, plain_line
 from agent_node.policy import Policy
-from agent_node.protocol import Protocol
+from agent_node.protocol import OWN, Protocol, load_protocol
 from tool_nodes import registry
 from tool_nodes.results import invalid
 
@@ -32,6 +32,22 @@ FORMS = (
     "smollm2",
 )
 """What a user can type; installed packages may offer more (the entry points `toolhand.policy`)."""
+
+OWN_PROTOCOLS = {"smollm2": "compact"}
+"""What a policy was taught to write, by its name; every other writes `spacetools`."""
+
+
+def protocol_of(spec: str, named: str = OWN) -> Protocol:
+    """The protocol in which a policy writes.
+
+    Args:
+        spec: The policy, as `make_policy` takes it.
+        named: Name of a protocol, or OWN.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a protocol that there is not.
+    """
+    return load_protocol(OWN_PROTOCOLS.get(spec.partition(":")[0], "spacetools") if named == OWN else named)
 
 
 def make_policy(

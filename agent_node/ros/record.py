@@ -16,6 +16,8 @@ from rclpy.parameter import parameter_value_to_python
 from simulation_interfaces.srv import GetCurrentWorld
 from std_srvs.srv import Trigger
 
+from agent_node.policies.registry import protocol_of
+from agent_node.protocol import OWN
 from tool_nodes.results import ToolError
 from tool_nodes.ros.attempts import SERVICE, Attempts, read_attempts
 from tool_nodes.ros.calling import call
@@ -35,7 +37,7 @@ _ARGUMENTS: dict[str, tuple[str, Any]] = {
     "lockstep": ("lockstep", False),
     "approval": ("approval", "auto"),
     "policy": ("policy", "scripted"),
-    "protocol": ("protocol", "spacetools"),
+    "protocol": ("protocol", OWN),
     "role": ("role", "operator"),
     "suite": ("suites", "spacetools"),
     "turn_budget": ("turns", 24),
@@ -114,9 +116,10 @@ def up_command(task: str, settings: dict[str, Any]) -> str:
     run = shlex.join(["toolhand", "run", task, "--transport", "ros"])
     if "scene" not in settings:  # a real arm's drivers are started on their own
         return run
+    own = {"protocol": protocol_of(str(settings.get("policy", "scripted"))).name}
     given = [
         f"{argument}:={str(settings[name]).lower() if isinstance(settings[name], bool) else settings[name]}"
         for name, (argument, default) in _ARGUMENTS.items()
-        if name in settings and settings[name] != default
+        if name in settings and settings[name] not in (default, own.get(name))
     ]
     return f"{shlex.join(['toolhand', 'up', 'sim', *given])}\n{run}"

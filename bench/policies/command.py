@@ -24,8 +24,8 @@ from agent_node.console.options import (
 from agent_node.console.terminal import AsJson, say
 from agent_node.conversation_settings import TURN_BUDGET
 from agent_node.policies.options import ModelSettings
-from agent_node.policies.registry import require_form
-from agent_node.protocol import load_protocol
+from agent_node.policies.registry import protocol_of, require_form
+from agent_node.protocol import OWN
 from agent_node.runs.folder import encode, write_atomically, write_json
 from bench.policies.outcome import PAGE, TABLE, OutcomeFolder, PolicyOutcome
 from bench.policies.page import policies_page
@@ -116,7 +116,7 @@ def bench_policy(
     perception: Perception = DEFAULT_PRESET,
     sensor: SensorName = DEFAULT_SENSOR,
     suite: Suite = "spacetools,peria",
-    protocol: ProtocolName = "spacetools",
+    protocol: ProtocolName = OWN,
     turns: int = TURN_BUDGET,
     difficulty: float = 0.0,
     bootstrap_seed: int = 0,
@@ -149,7 +149,7 @@ def bench_policy(
     for spec in policies:
         require_form(spec)
         registry.require_installed("policy", spec)
-    load_protocol(protocol)
+        protocol_of(spec, protocol)
     suites = parse_suites(suite)
     require_installed(suites, perception, AS_PRESET)
     require_sensor(sensor)
@@ -166,9 +166,10 @@ def bench_policy(
         "difficulty": difficulty,
         "tasks_version": TASKS_VERSION,
     }
-    settings = {"protocol": protocol, "turns": turns, **{k: v for k, v in asdict(model).items() if k not in _FREE}}
+    shared = {"turns": turns, **{k: v for k, v in asdict(model).items() if k not in _FREE}}
+    settings = {spec: {"protocol": protocol_of(spec, protocol).name, **shared} for spec in policies}
     with OutcomeFolder(out) as folder:
-        folder.settle(noted, dict.fromkeys(policies, settings))
+        folder.settle(noted, settings)
         player = Player(PlaySettings(config, difficulty, protocol, turns, split, model))
         try:
             broken = _play_all(folder, player, policies, tasks, workers)

@@ -12,14 +12,15 @@ from agent_node.agent import next_turn
 from agent_node.conversation_settings import ConversationSettings
 from agent_node.episode import Episode
 from agent_node.policies.options import ModelSettings, PolicyOptions
-from agent_node.policies.registry import make_policy
+from agent_node.policies.registry import make_policy, protocol_of
 from agent_node.policy import Policy
-from agent_node.protocol import load_protocol
+from agent_node.protocol import Protocol
 from bench.policies.outcome import SHOWN, PolicyOutcome
 from sim.station import StationConfig
 from sim.tasks.task import Score, Task
 from tool_nodes.names import stream_of
 from tool_nodes.results import ErrorCode, ToolError
+from training.env.backends import make_pool
 from training.env.difficulty import Difficulty
 from training.env.environment import Environment
 from training.env.failures import ran_out_of_time
@@ -28,7 +29,7 @@ from training.rewards.stages import stage_reward
 from training.tasks.kinds import make_task
 from training.tasks.shown import ShownTask
 
-_IN_PROCESS = "transformers:"
+_IN_PROCESS = ("transformers:", "smollm2")
 """Policies whose model is in this process: it is loaded once, and writes one conversation at a time."""
 _GONE = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT})
 """Codes of a policy that cannot be asked."""
@@ -54,7 +55,7 @@ class PlaySettings:
     Attributes:
         config: Backends of the stations.
         difficulty: Level, see `training.env.difficulty`.
-        protocol: How the policies write.
+        protocol: How the policies write, see `agent_node.policies.registry.protocol_of`.
         turns: Assistant turns of a conversation.
         split: Split of the tasks.
         model: Settings of models.
@@ -81,11 +82,7 @@ class Player:
     def __init__(self, settings: PlaySettings) -> None:
         self._settings = settings
         self._difficulty = Difficulty(settings.difficulty)
-        self._environment = Environment(
-            self._difficulty.config(settings.config),
-            settings=ConversationSettings(settings.turns, load_protocol(settings.protocol)),
-            failures=self._difficulty.failures(),
-        )
+        self._pool = make_pool("physics", self._difficulty.config(settings.config))
         self._kept: dict[str, Policy] = {}
         self._one_at_a_time = threading.Lock()
 
@@ -96,8 +93,8 @@ class Player:
             PolicyGone: It could not be asked.
             ToolError: As of `make_policy`; no task was begun.
         """
-        task = self._task(kind, seed)
-        with self._environment.open(task, seed=seed, rollout=stream_of(kind)) as session:
+        task, protocol = self._task(kind, seed), protocol_of(spec, self._settings.protocol)
+        with self._environment(protocol).open(task, seed=seed, rollout=stream_of(kind)) as session:
             if not spec.startswith(_IN_PROCESS):
                 return self._played(session, spec, self._policy(spec, seed, session.tools()), (kind, seed))
             with self._one_at_a_time:
@@ -106,8 +103,17 @@ class Player:
                 return self._played(session, spec, self._kept[spec], (kind, seed))
 
     def close(self) -> None:
-        """End what the environment has started."""
-        self._environment.close()
+        """End what the stations have started."""
+        self._pool.close()
+
+    def _environment(self, protocol: Protocol) -> Environment:
+        """Where the episodes of a protocol happen, on the stations of all."""
+        return Environment(
+            self._difficulty.config(self._settings.config),
+            settings=ConversationSettings(self._settings.turns, protocol),
+            failures=self._difficulty.failures(),
+            backend=self._pool,
+        )
 
     def _task(self, kind: str, seed: int) -> Task:
         task = make_task(kind, seed, self._settings.split)
@@ -117,7 +123,7 @@ class Player:
     def _policy(self, spec: str, seed: int, schemas: Sequence[Mapping[str, Any]]) -> Policy:
         settings = self._settings
         options = PolicyOptions(**asdict(settings.model), seed=seed, turns=settings.turns)
-        return make_policy(spec, load_protocol(settings.protocol), schemas, options)
+        return make_policy(spec, protocol_of(spec, settings.protocol), schemas, options)
 
     def _played(self, session: EpisodeSession, spec: str, policy: Policy, given: tuple[str, int]) -> PolicyOutcome:
         began, policy_s = time.monotonic(), 0.0

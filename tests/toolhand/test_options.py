@@ -74,6 +74,22 @@ def test_help_of_collected_rollouts_lists_every_name_that_is_registered(option: 
     assert words >= set(names)
 
 
+@pytest.mark.parametrize(
+    ("options", "protocol"),
+    [
+        ({}, "spacetools"),
+        ({"policy": "smollm2"}, "compact"),
+        ({"policy": "smollm2", "protocol": "peria"}, "peria"),
+        ({"policy": "smollm2", "protocol": "own"}, "compact"),
+        ({"recipe": "peria"}, "peria"),
+    ],
+)
+def test_rollouts_are_written_in_the_protocol_of_the_policy_the_recipe_or_the_command(
+    options: dict[str, str], protocol: str
+) -> None:
+    assert CollectOptions(n=4, **options).plan().protocol == protocol  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(("known", "port"), [(options._PRESETS, "perception"), (options._POLICIES, "policy")])
 def test_every_name_that_help_describes_is_registered(known: dict[str, str], port: str) -> None:
     assert set(known) <= set(registry.names(port))

@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from agent_node.policies.options import PolicyOptions
-from agent_node.policies.registry import FORMS, make_policy
+from agent_node.policies.registry import FORMS, make_policy, protocol_of
 from agent_node.protocol import load_protocol
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -121,3 +121,17 @@ def test_a_model_in_this_process_does_not_speak_a_servers_form(schemas):
 def test_options_must_be_sensible(option, value):
     with pytest.raises(ToolError, match=option):
         PolicyOptions(**{option: value})
+
+
+@pytest.mark.parametrize(
+    ("spec", "named", "written"),
+    [
+        ("scripted", "own", "spacetools"),
+        ("openai:smollm2@http://localhost:1/v1", "own", "spacetools"),
+        ("smollm2", "own", "compact"),
+        ("smollm2", "spacetools", "spacetools"),
+        ("scripted", "peria", "peria"),
+    ],
+)
+def test_a_policy_writes_as_it_was_taught_unless_somebody_names_a_protocol(spec, named, written):
+    assert protocol_of(spec, named).name == written

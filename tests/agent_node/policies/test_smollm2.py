@@ -12,6 +12,7 @@ from agent_node.policies.options import PolicyOptions
 from agent_node.policies.registry import make_policy
 from agent_node.protocol import load_protocol
 from tool_nodes.results import ErrorCode, ToolError
+from toolhand.cli import main
 from toolhand.models import models_fetch
 
 
@@ -78,6 +79,12 @@ def test_another_model_is_refused_with_the_one_that_there_is():
 def test_the_cache_of_the_user_is_where_it_lies(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(Path("/somewhere")))
     assert smollm2.default_folder() == Path("/somewhere/toolhand/smollm2")
+
+
+def test_a_command_with_it_needs_no_word_of_the_protocol(tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["run", "pick up the box", "--policy", "smollm2", "--runs-dir", str(tmp_path)])
+    assert "needs an adapter" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from agent_node.policies.options import ModelSettings
 from agent_node.policy import Message, Reply
-from agent_node.protocol import load_protocol
+from agent_node.protocol import Protocol, load_protocol
 from bench.policies import playing
 from bench.policies.playing import Player, PlaySettings, PolicyGone
 from sim.station import StationConfig
@@ -93,6 +93,29 @@ def test_a_policy_that_cannot_be_asked_leaves_no_outcome(player, monkeypatch):
     monkeypatch.setattr(playing, "make_policy", lambda *made: Gone())
     with pytest.raises(PolicyGone, match="The server is gone"):
         player.play("saying", "size", 0)
+
+
+def test_where_no_protocol_is_named_each_policy_writes_and_is_asked_in_its_own(monkeypatch):
+    asked: dict[str, tuple[str, str]] = {}
+
+    class Asked(Saying):
+        def __init__(self, spec: str, protocol: Protocol) -> None:
+            super().__init__(protocol.render_turn("", (), "OBJECT_NOT_FOUND: nothing."))
+            self._spec, self._protocol = spec, protocol
+
+        def respond(self, conversation: Sequence[Message]) -> Reply:
+            asked[self._spec] = (self._protocol.name, conversation[0].text[:60])
+            return super().respond(conversation)
+
+    monkeypatch.setattr(playing, "make_policy", lambda spec, protocol, *more: Asked(spec, protocol))
+    config = StationConfig(suites=("spacetools",), image_size=(160, 120), sleep=True)
+    both = Player(PlaySettings(config, 0.0, "own", 24, "test", ModelSettings()))
+    answers = {both.play(spec, "absent", 0).answer for spec in ("scripted", "smollm2")}
+    both.close()
+    assert answers == {"nothing."}, "each answer was read in the protocol that it was written in"
+    assert {spec: name for spec, (name, _) in asked.items()} == {"scripted": "spacetools", "smollm2": "compact"}
+    assert asked["smollm2"][1].startswith("Work the robot arm. Write lines:")
+    assert not asked["scripted"][1].startswith("Work the robot arm. Write lines:")
 
 
 def test_a_turn_that_cannot_be_read_counts_as_invalid(player, monkeypatch):

@@ -13,7 +13,7 @@ import pytest
 
 import bench.policies.command as command
 from bench.policies.command import bench_policy, task_list
-from bench.policies.outcome import OUTCOMES, OutcomeFolder, PolicyOutcome, read_outcomes
+from bench.policies.outcome import OUTCOMES, SETTINGS, OutcomeFolder, PolicyOutcome, read_outcomes
 from bench.policies.page import policies_page
 from bench.policies.playing import PolicyGone
 from bench.policies.table import differences, policy_row, share
@@ -155,6 +155,15 @@ def test_a_folder_of_other_tasks_or_settings_is_refused(tmp_path, fake):
     with pytest.raises(ToolError, match="has outcomes of scripted with turns 24, not 9"):
         run(tmp_path, turns=9)
     assert run(tmp_path, "careful", turns=9) == 0  # another policy may have others
+
+
+def test_the_folder_notes_the_protocol_of_each_policy(tmp_path, fake):
+    assert run(tmp_path, "scripted", "smollm2") == 0
+    noted = json.loads((tmp_path / SETTINGS).read_text())["policies"]
+    assert {spec: settings["protocol"] for spec, settings in noted.items()} == {
+        "scripted": "spacetools",
+        "smollm2": "compact",
+    }
 
 
 def test_two_commands_do_not_write_to_one_folder(tmp_path):

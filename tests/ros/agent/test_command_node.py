@@ -18,6 +18,7 @@ from rclpy.action.server import ServerGoalHandle
 from agent_node.console.terminal import Interrupt
 from agent_node.events import Event, Thought, ToolAnswered, ToolCalled
 from agent_node.policy import Message, Reply
+from agent_node.protocol import load_protocol
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
 from tests.ros.agent.conftest import DOMAIN, PATIENCE_S, Operator, wait_until
@@ -222,6 +223,20 @@ def test_nothing_is_left_of_a_command_in_the_graph(agent: Agent, operator: Opera
     for _ in range(3):
         person.run("move")
     assert sorted(node.get_node_names()) == ["agent", "operator"]
+
+
+@pytest.mark.parametrize(("protocol", "written"), [("own", "compact"), ("spacetools", "spacetools")])
+def test_a_policy_writes_its_own_protocol_unless_the_graph_names_another(
+    agent: Agent, operator: Operators, slow: Slow, protocol: str, written: str
+) -> None:
+    class Says(Script):
+        def respond(self, conversation: Sequence[Message]) -> Reply:
+            return Reply(load_protocol(written).render_turn("", (), "Done."))
+
+    agent(slow.toolbox, {"smollm2": Says()}, policy="smollm2", protocol=protocol)
+    status, result = operator().run("move")
+    assert (status, result.answer) == (ABORTED, "Done."), "no tool has said so"
+    assert json.loads((Path(result.run_dir) / "result.json").read_text())["protocol"] == written
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,13 @@ def test_the_commands_start_such_a_graph_and_send_the_sentence() -> None:
     assert shlex.split(run) == ["toolhand", "run", "don't", "--transport", "ros"]
 
 
+def test_the_commands_name_no_protocol_where_the_policy_wrote_its_own() -> None:
+    for policy, protocol in (("scripted", "spacetools"), ("smollm2", "compact")):
+        command = up_command("stop", {"scene": "3", "policy": policy, "protocol": protocol})
+        assert "protocol" not in command
+        assert "scene:=3" in command
+
+
 def test_a_graph_without_a_simulator_is_not_started_again() -> None:
     assert up_command("stop", {"approval": "ask-motion"}) == "toolhand run stop --transport ros"
 
