@@ -52,7 +52,7 @@ _POLICIES = {
     "transformers": "transformers:FOLDER_OR_NAME",
     "replay": "replay:RUN_FOLDER",
     "tiny": "tiny or tiny:FILE (a small network that sees)",
-    "smollm2": "smollm2 (a small language model, with --model.adapter)",
+    "smollm2": "smollm2 (a small language model)",
 }
 _SUITES = {
     "spacetools": "spacetools",

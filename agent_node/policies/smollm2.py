@@ -14,6 +14,7 @@ import importlib.util
 import os
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from agent_node.protocol import Protocol
 from tool_nodes.extras import package, pip_install
 from tool_nodes.files import why
 from tool_nodes.results import invalid, unavailable
+from tool_nodes.tensor_files import require_shipped
 
 NAME = "smollm2"
 """Of the policy."""
@@ -38,6 +40,11 @@ FILE, BYTES = "SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432
 """Name and size [bytes] of the file in that release."""
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 """Of the file, as that release has it."""
+
+SHIPPED = Path(__file__).with_name("smollm2_adapter")
+"""The adapter that comes with the package, where one does; README.md in it is its card."""
+SUMS = "SHA256SUMS"
+"""Of its files, as sha256sum writes and checks them."""
 
 _EXTRA, _WHAT = "smollm", "The model smollm2"
 _CHUNK = 1 << 20
@@ -125,21 +132,37 @@ def _convert(source: Path, folder: Path, torch: Any, library: Any) -> None:
         raise unavailable(f"{source} cannot be converted: {plain_line(str(error), length=200)}") from error
 
 
-def smollm2(protocol: Protocol, options: PolicyOptions) -> TransformersChat:
-    """The entry `smollm2` of policies: the base, fetched where it is not there yet, with the adapter of the options.
+def shipped_adapter() -> Path:
+    """The folder of the adapter that comes with the package.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for another protocol and without an adapter; what `fetch` and the model raise.
+        ToolError: UNAVAILABLE where there is none, or where its files are not those that came with it.
+    """
+    try:
+        lines = (SHIPPED / SUMS).read_text("utf-8").splitlines()
+    except OSError as error:
+        raise unavailable(
+            f"No adapter of {NAME} comes with this version, and without one it writes no call.",
+            "Name the folder of one: --model.adapter DIR; `toolhand train dirl --preset smollm2` makes one.",
+        ) from error
+    for line in lines:
+        sha256, _, name = line.partition("  ")
+        require_shipped(SHIPPED / name, sha256, f"adapter of {NAME}")
+    return SHIPPED
+
+
+def smollm2(protocol: Protocol, options: PolicyOptions) -> TransformersChat:
+    """The entry `smollm2` of policies: the base, fetched where it is not there yet, with an adapter.
+
+    The adapter is that of the options, or the one that comes with the package.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for another protocol; what `shipped_adapter`, `fetch` and the model raise.
     """
     if protocol.name != PROTOCOL:
         raise invalid(
             f"The policy {NAME} writes the protocol {PROTOCOL}, not {protocol.name}.", "Leave --protocol out."
         )
-    if not options.adapter:
-        raise invalid(
-            f"The policy {NAME} needs an adapter: without one it writes no call.",
-            "Name its folder: --model.adapter DIR.",
-        )
-    folder = default_folder()
+    adapter, folder = options.adapter or str(shipped_adapter()), default_folder()
     fetch(folder)
-    return TransformersChat(str(folder), protocol, options)
+    return TransformersChat(str(folder), protocol, replace(options, adapter=adapter))

@@ -25,7 +25,7 @@ import numpy as np
 from tool_nodes.files import write_whole
 from tool_nodes.results import ToolError, invalid
 from training.adapters.environments import require_engine
-from training.adapters.sft_on_trl import ROWS
+from training.adapters.sft_on_trl import DATA, ROWS
 from training.data.formats.conversation import ChatEntry, example_of
 from training.rollouts.collection import read_rollouts
 from training.tasks.sayings import command_of, say_command
@@ -72,7 +72,7 @@ def in_other_words(entries: Sequence[ChatEntry], split: Split, rng: np.random.Ge
 
 
 def write_rows(rollouts: Path, model: str, folder: Path, wordings: int = 1) -> tuple[int, int]:
-    """Write FOLDER/rows.jsonl; (rows, tokens of all).
+    """Write FOLDER/rows.jsonl, and data.json beside it; (rows, tokens of all).
 
     Args:
         rollouts: Folder of the conversations.
@@ -96,6 +96,8 @@ def write_rows(rollouts: Path, model: str, folder: Path, wordings: int = 1) -> t
                 rows.append(row_of(in_other_words(entries, record.task["split"], rng), tokenizer))
     if not rows:
         raise invalid(f"No rollout in {rollouts} is right: there is nothing to learn.")
+    made_of = {"conversations": len(rows) // wordings, "wordings": wordings}
+    write_whole(folder / DATA, f"{json.dumps(made_of)}\n".encode())
     write_whole(folder / ROWS, "".join(f"{json.dumps(row)}\n" for row in rows).encode())
     return len(rows), sum(len(row["input_ids"]) for row in rows)
 

