@@ -1,6 +1,6 @@
 """Conversations as tokens to be learned: what `training.adapters.sft_on_trl` reads, made of rollouts.
 
-    .engines/trl/bin/python -m training.adapters.chat_rows ROLLOUTS MODEL FOLDER [WORDINGS]
+    .engines/trl/bin/python -m training.adapters.chat_rows ROLLOUTS MODEL FOLDER [WORDINGS [LONGEST [ROWS]]]
 
 ROLLOUTS is a folder of `toolhand data synth` or `toolhand rollouts collect`, of which those are taken that the task's
 own score calls right. The tokens are those that the policy `transformers` reads and writes: the model's own chat
@@ -8,7 +8,7 @@ template, and the turns word by word. The policy's turns and the tokens that end
 
 Of each conversation with a command there are as many rows as WORDINGS (1 where it is left out): the first as it was,
 the others with the command in other words of its split (`training.tasks.sayings`), so that an epoch has each wording
-once.
+once. Rows of more than LONGEST tokens are left out, and of the others ROWS are drawn; all where they are left out.
 """
 
 from __future__ import annotations
@@ -71,14 +71,16 @@ def in_other_words(entries: Sequence[ChatEntry], split: Split, rng: np.random.Ge
     return [replace(entry, parts=(other,)) if entry.words == said else entry for entry in entries]
 
 
-def write_rows(rollouts: Path, model: str, folder: Path, wordings: int = 1) -> tuple[int, int]:
+def write_rows(
+    rollouts: Path, model: str, folder: Path, wordings: int = 1, longest: int = 0, most: int = 0
+) -> tuple[int, int]:
     """Write FOLDER/rows.jsonl, and data.json beside it; (rows, tokens of all).
 
     Args:
         rollouts: Folder of the conversations.
         model: Folder of the base model.
         folder: Where the rows go.
-        wordings: Rows of each conversation, see the module.
+        wordings, longest, most: See the module; 0 for no limit of tokens and of rows.
 
     Raises:
         ToolError: INVALID_ARGUMENT where there are no rollouts that are right, and as `row_of`; UNAVAILABLE without
@@ -94,8 +96,12 @@ def write_rows(rollouts: Path, model: str, folder: Path, wordings: int = 1) -> t
             rows.append(row_of(entries, tokenizer))
             for _ in range(wordings - 1):
                 rows.append(row_of(in_other_words(entries, record.task["split"], rng), tokenizer))
+    rows = [row for row in rows if not longest or len(row["input_ids"]) <= longest]
     if not rows:
-        raise invalid(f"No rollout in {rollouts} is right: there is nothing to learn.")
+        raise invalid(f"No rollout in {rollouts} is right and short enough: there is nothing to learn.")
+    if most:
+        drawn = np.random.default_rng(most).permutation(len(rows))[:most]
+        rows = [rows[k] for k in sorted(drawn)]
     made_of = {"conversations": len(rows) // wordings, "wordings": wordings}
     write_whole(folder / DATA, f"{json.dumps(made_of)}\n".encode())
     write_whole(folder / ROWS, "".join(f"{json.dumps(row)}\n" for row in rows).encode())
