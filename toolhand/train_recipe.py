@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -14,16 +14,19 @@ from agent_node.console.options import Unprefixed, listed, require_at_least
 from agent_node.console.terminal import AsJson, emit, say
 from tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
 from tool_nodes.results import invalid, unavailable
-from training.presets.models import MODELS, PRESETS, TINY
+from training.presets.models import MODELS, PRESETS, SMOLLM2, TINY
 
 RUN_TINY, RUN_ARMS = ("training.experiment.run", "run_tiny"), ("training.experiment.run", "run_arms")
 """Module and function that train a recipe on two cores: (recipe, folder, seed) -> a JSON document; and all arms of the
 experiment: (folder, seeds)."""
+RUN_SMOLLM2 = ("training.adapters.smollm2_run", "run_smollm2")
+"""The same of the preset smollm2: (folder, options, a function that takes lines of progress) -> a JSON document."""
 
 HELP = """Train a small policy by the recipe of {paper}, or write everything to train a large one on GPUs.
 
-The preset tiny trains on two cores. Every other one writes a folder: tasks, configuration of the engines with the
-paper's numbers, tools, a launch script and a page that says what has to be there. It trains nothing.
+The preset tiny trains on two cores, and so does smollm2, a small language model, by TRL; the same command goes on with
+it. Every other one writes a folder: tasks, configuration of the engines with the paper's numbers, tools, a launch
+script and a page that says what has to be there. It trains nothing.
 """
 
 
@@ -65,6 +68,25 @@ class TinyOptions:
 
 
 @dataclass(frozen=True)
+class LanguageOptions:
+    """Options of the preset smollm2, beside --n: conversations of its teachers, 400 by default.
+
+    Attributes:
+        wordings: Rows of each conversation, in other words; 3 by default.
+        epochs: Times that each row is seen; 2 by default.
+        rounds: Rounds of GRPO on its own episodes after that, of 16 each; none by default.
+        minutes: Wall time of each of the two trainings, which then end wherever they are.
+        report_to: Where TRL sends its curves: tensorboard (by default), wandb or none.
+    """
+
+    wordings: int | None = None
+    epochs: float | None = None
+    rounds: int | None = None
+    minutes: float | None = None
+    report_to: Literal["tensorboard", "wandb", "none"] | None = None
+
+
+@dataclass(frozen=True)
 class WrittenOptions:
     """Options of the presets that write a folder.
 
@@ -84,7 +106,7 @@ class WrittenOptions:
     difficulty: float | None = None
 
 
-_AS_DEFAULT, _TINY, _WRITTEN = RecipeOptions(), TinyOptions(), WrittenOptions()
+_AS_DEFAULT, _TINY, _LANGUAGE, _WRITTEN = RecipeOptions(), TinyOptions(), LanguageOptions(), WrittenOptions()
 
 
 def _command(recipe: str, paper: str) -> Callable[..., int]:
@@ -93,16 +115,24 @@ def _command(recipe: str, paper: str) -> Callable[..., int]:
     def train(
         options: Unprefixed[RecipeOptions] = _AS_DEFAULT,
         tiny: Unprefixed[TinyOptions] = _TINY,
+        language: Unprefixed[LanguageOptions] = _LANGUAGE,
         written: Unprefixed[WrittenOptions] = _WRITTEN,
         as_json: AsJson = False,
     ) -> int:
         what = options.preset if tiny.seeds is None else "arms"
         options = replace(options, out=options.out or Path("runs/train") / f"{recipe}-{what}")
-        if options.preset == TINY:
-            _require_none(written, f"the presets that write a folder: {' and '.join(MODELS)}")
-            document = _train_tiny(recipe, options, tiny)
-        else:
+        if options.preset != TINY:
             _require_none(tiny, f"the preset {TINY}")
+        if options.preset != SMOLLM2:
+            _require_none(language, f"the preset {SMOLLM2}")
+        if options.preset in (TINY, SMOLLM2):
+            given = written if options.preset == TINY else replace(written, n=None)
+            _require_none(given, f"the presets that write a folder: {' and '.join(MODELS)}")
+        if options.preset == TINY:
+            document = _train_tiny(recipe, options, tiny)
+        elif options.preset == SMOLLM2:
+            document = _train_smollm2(recipe, options, language, written.n)
+        else:
             document = _write(recipe, options, written)
         if as_json:
             emit(document)
@@ -112,14 +142,14 @@ def _command(recipe: str, paper: str) -> Callable[..., int]:
     return train
 
 
-def _given(options: TinyOptions | WrittenOptions) -> dict[str, Any]:
+def _given(options: TinyOptions | LanguageOptions | WrittenOptions) -> dict[str, Any]:
     """Those of the options that were typed."""
     return {name: value for name, value in vars(options).items() if value not in (None, ())}
 
 
-def _require_none(options: TinyOptions | WrittenOptions, whose: str) -> None:
+def _require_none(options: TinyOptions | LanguageOptions | WrittenOptions, whose: str) -> None:
     if given := list(_given(options)):
-        raise invalid(f"--{given[0]} is of {whose}.")
+        raise invalid(f"--{given[0].replace('_', '-')} is of {whose}.")
 
 
 def _train_tiny(recipe: str, options: RecipeOptions, tiny: TinyOptions) -> Mapping[str, Any]:
@@ -136,12 +166,26 @@ def _train_tiny(recipe: str, options: RecipeOptions, tiny: TinyOptions) -> Mappi
     return _function(RUN_ARMS)(options.out, seeds, names=tiny.arms, **given)
 
 
+def _train_smollm2(
+    recipe: str, options: RecipeOptions, language: LanguageOptions, n: tuple[int, ...] | None
+) -> Mapping[str, Any]:
+    from training.adapters.smollm2_run import Smollm2Options
+
+    if recipe != "dirl":
+        raise invalid(f"The preset {SMOLLM2} is trained by the recipe dirl, not by {recipe}.")
+    if n is not None and len(n) != 1:
+        raise invalid(f"--n of the preset {SMOLLM2} is one number, got {len(n)}.")
+    more = {"n": n and n[0], "workers": options.workers, **_given(language)}
+    asked = Smollm2Options(seed=options.seed, **{name: value for name, value in more.items() if value is not None})
+    return _function(RUN_SMOLLM2)(options.out, asked, say)
+
+
 def _function(where: tuple[str, str]) -> Callable[..., Mapping[str, Any]]:
     module, name = where
     try:
         found: Callable[..., Mapping[str, Any]] = getattr(import_module(module), name)
     except ImportError as error:
-        raise unavailable(f"The preset {TINY} is not in this installation ({error}).") from error
+        raise unavailable(f"That preset is not in this installation ({error}).") from error
     return found
 
 

@@ -84,11 +84,7 @@ class TransformersChat:
             factory = library.AutoModelForImageTextToText if sees else library.AutoModelForCausalLM
             cuda = self._torch.cuda.is_available() if self._options.device == "auto" else False
             self._device = ("cuda" if cuda else "cpu") if self._options.device == "auto" else self._options.device
-            dtype = self._torch.float32 if self._device == "cpu" else "auto"
-            model = factory.from_pretrained(name, dtype=dtype, use_safetensors=True, trust_remote_code=False)
-            if self._options.adapter:
-                model = with_adapter(model, name, Path(self._options.adapter))
-            self._model = model.to(self._device).eval()
+            self._model = model = self._weights(name, factory)
             self._tokenizer = library.AutoTokenizer.from_pretrained(name, trust_remote_code=False)
             self._rope: Any = getattr(getattr(model, "model", None), "get_rope_index", None)
             self._image_processor: Any = library.AutoImageProcessor.from_pretrained(name) if self._rope else None
@@ -109,6 +105,14 @@ class TransformersChat:
         self._keep_last = (
             {"logits_to_keep": 1} if "logits_to_keep" in inspect.signature(model.forward).parameters else {}
         )
+
+    def _weights(self, name: str, factory: Any) -> Any:
+        """The model, ready to be asked."""
+        dtype = self._torch.float32 if self._device == "cpu" else "auto"
+        model = factory.from_pretrained(name, dtype=dtype, use_safetensors=True, trust_remote_code=False)
+        if self._options.adapter:
+            model = with_adapter(model, name, Path(self._options.adapter))
+        return model.to(self._device).eval()
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """The next assistant turn.

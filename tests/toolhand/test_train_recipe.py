@@ -53,10 +53,17 @@ def test_a_preset_writes_a_folder_once(command: Any, tmp_path: Path) -> None:
     ("arguments", "status", "words"),
     [
         (("gpt",), 2, "There is no toolhand train 'gpt', only pointer, pointer-hits, dirl, peria, evic, last."),
-        (("dirl", "--preset", "gpt"), 2, "There is no preset 'gpt', only tiny, qwen2.5-vl-3b, qwen3-vl-8b."),
+        (("dirl", "--preset", "gpt"), 2, "There is no preset 'gpt', only tiny, smollm2, qwen2.5-vl-3b, qwen3-vl-8b."),
         (("dirl", "--n", "3"), 2, "--n is of the presets that write a folder: qwen2.5-vl-3b and qwen3-vl-8b."),
         (("last", "--preset", "qwen3-vl-8b", "--n", "0"), 2, "There must be 1 task or more"),
         (("dirl", "--preset", "qwen3-vl-8b", "--scale", "0.1"), 2, "--scale is of the preset tiny."),
+        (("peria", "--preset", "smollm2"), 2, "The preset smollm2 is trained by the recipe dirl, not by peria."),
+        (("dirl", "--preset", "smollm2", "--scale", "0.1"), 2, "--scale is of the preset tiny."),
+        (("dirl", "--preset", "smollm2", "--world", "erring"), 2, "--world is of the presets that write a folder"),
+        (("dirl", "--preset", "smollm2", "--n", "3", "4"), 2, "--n of the preset smollm2 is one number, got 2."),
+        (("dirl", "--preset", "smollm2", "--rounds", "-1"), 2, "--rounds must be 0 or more, got -1."),
+        (("dirl", "--report-to", "none"), 2, "--report-to is of the preset smollm2."),
+        (("dirl", "--preset", "qwen3-vl-8b", "--epochs", "2"), 2, "--epochs is of the preset smollm2."),
         (("dirl", "--arms", "sft"), 2, "--arms is of all arms: give --seeds as well."),
         (("peria", "--seeds", "3"), 2, "--seeds is of the recipe dirl"),
         (("evic",), 2, "The preset tiny cannot be trained by the recipe 'evic', only by dirl, peria, last"),
@@ -89,3 +96,28 @@ def test_tiny_is_run_here(command: Any, monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setattr(train_recipe, "RUN_TINY", ("stand_in_that_is_not_there", "run_tiny"))
     status, document = command("peria")
     assert (status, document["error_code"]) == (1, "UNAVAILABLE")
+
+
+def test_a_small_language_model_is_trained_here_by_an_engine(
+    command: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def run(folder: Path, options: Any, say: Any) -> dict[str, Any]:
+        return {"folder": str(folder), **vars(options)}
+
+    monkeypatch.setitem(sys.modules, "stand_in", SimpleNamespace(run=run))
+    monkeypatch.setattr(train_recipe, "RUN_SMOLLM2", ("stand_in", "run"))
+    given = ("--n", 7, "--wordings", 2, "--rounds", 1, "--report-to", "none", "--out", tmp_path, "--seed", 3)
+    status, document = command("dirl", "--preset", "smollm2", *given)
+    assert status == 0
+    assert document == {
+        "folder": str(tmp_path),
+        "n": 7,
+        "wordings": 2,
+        "epochs": 2.0,
+        "rounds": 1,
+        "minutes": None,
+        "seed": 3,
+        "workers": 2,
+        "report_to": "none",
+    }
+    assert command("dirl", "--preset", "smollm2")[1]["folder"] == str(Path("runs/train/dirl-smollm2"))

@@ -20,14 +20,16 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, overload
 
+from agent_node.policies.adapters import base_of, write_base
 from tool_nodes import plain_json
 from tool_nodes.files import NOTES_BYTES, read_file, read_lines, write_whole
 from tool_nodes.results import ToolError, invalid
 from training.adapters.environments import require_engine
 
 SETTINGS, ROWS, LOG, DATA = "settings.json", "rows.jsonl", "log.jsonl", "data.json"
+Settings = TypeVar("Settings")
 CHECKPOINTS, EVENTS, ADAPTER = "checkpoints", "events", "adapter"
 _LONGEST_ROW = 1_000_000
 """Longest line of the rows [bytes]: 8,192 tokens are about 100,000."""
@@ -115,17 +117,35 @@ def train_adapter(folder: Path) -> Path:
         train_dataset=Dataset.from_list(rows),
         processing_class=tokenizer,
         peft_config=lora,
-        callbacks=_callbacks(folder, settings),
+        callbacks=callbacks(folder, settings.minutes),
     )
     trainer.train(resume_from_checkpoint=any((folder / CHECKPOINTS).glob("checkpoint-*")))
-    trained = trainer.model.to(torch.float16)
-    part = folder / f"{ADAPTER}.part"
-    trained.save_pretrained(str(part))
+    return save_adapter(trainer.model, settings.model, folder)
+
+
+def save_adapter(model: Any, base: str, folder: Path) -> Path:
+    """Write FOLDER/adapter whole, in half precision, with a note of the base where that has one.
+
+    Args:
+        model: Model with the adapter, of peft; it is changed.
+        base: Folder or name of the base.
+        folder: Folder of the training.
+    """
+    adapter, part = folder / ADAPTER, folder / f"{ADAPTER}.part"
+    model.half().save_pretrained(str(part))
+    if noted := base_of(Path(base)):
+        write_base(part, noted["base"], noted["sha256"])
     part.replace(adapter)
     return adapter
 
 
-def _callbacks(folder: Path, settings: LoraSettings) -> list[Any]:
+def callbacks(folder: Path, minutes: float | None) -> list[Any]:
+    """What writes the log and the progress, and ends a training in time, for any trainer of transformers.
+
+    Args:
+        folder: Folder of the training.
+        minutes: Wall time of the training; None: any.
+    """
     import time
 
     from transformers import TrainerCallback
@@ -144,20 +164,24 @@ def _callbacks(folder: Path, settings: LoraSettings) -> list[Any]:
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
             """See TrainerCallback."""
-            if settings.minutes is not None and time.monotonic() - self.began > 60.0 * settings.minutes:
+            if minutes is not None and time.monotonic() - self.began > 60.0 * minutes:
                 control.should_training_stop = control.should_save = True
             return control
 
     return [Watch()]
 
 
-def read_settings(folder: Path) -> LoraSettings:
+@overload
+def read_settings(folder: Path) -> LoraSettings: ...
+@overload
+def read_settings(folder: Path, kind: type[Settings]) -> Settings: ...
+def read_settings(folder: Path, kind: type[Any] = LoraSettings) -> Any:
     """The settings of a training. Raises ToolError INVALID_ARGUMENT where they cannot be read."""
     path = folder / SETTINGS
     try:
         document = dict(plain_json.load(read_file(path, NOTES_BYTES, folder)))
         document["report_to"] = tuple(document.get("report_to", ("tensorboard",)))
-        return LoraSettings(**document)
+        return kind(**document)
     except (OSError, ValueError, TypeError) as error:
         raise invalid(f"{path} is no description of a training: {error}.") from error
 

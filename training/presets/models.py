@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from training.recipes.recipe import TrainingRecipe
     from training.recipes.stages import Sourced
 
-TINY = "tiny"
+TINY, SMOLLM2 = "tiny", "smollm2"
 """The preset that trains on two processor cores, at once."""
 
 
@@ -51,7 +51,7 @@ MODELS = {
 }
 """Every one by name: the model of SpaceTools and the largest one of PERIA."""
 
-PRESETS = (TINY, *MODELS)
+PRESETS = (TINY, SMOLLM2, *MODELS)
 """What `toolhand train RECIPE --preset` takes."""
 
 

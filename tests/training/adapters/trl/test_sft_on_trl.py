@@ -6,6 +6,7 @@ from dataclasses import asdict
 import pytest
 import transformers
 
+from agent_node.policies.adapters import base_of, write_base
 from tests.random_qwen import byte_tokenizer, text_settings
 from tool_nodes.results import ErrorCode, ToolError
 from training.adapters.sft_on_trl import LoraSettings, train_adapter
@@ -18,6 +19,7 @@ def base(tmp_path_factory):
     transformers.set_seed(0)
     transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**text_settings(tokenizer))).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    write_base(folder, "mine", "aa")
     return folder
 
 
@@ -42,6 +44,7 @@ def test_an_adapter_is_written_in_half_precision_with_log_and_curves_and_the_los
     assert len(found) == 12
     assert found[-1] < found[0] - 0.3
     assert (adapter / "adapter_config.json").is_file()
+    assert base_of(adapter) == {"base": "mine", "sha256": "aa"}, "the base that it is of is noted"
     assert list((folder / "events").rglob("events*"))
     from safetensors.torch import load_file
 
@@ -65,8 +68,8 @@ def test_a_training_that_was_broken_off_goes_on_to_the_same_numbers(base, tmp_pa
     monkeypatch.setattr(transformers.TrainerCallback, "on_step_end", power_cut)
     from training.adapters import sft_on_trl
 
-    kept = sft_on_trl._callbacks
-    monkeypatch.setattr(sft_on_trl, "_callbacks", lambda *given: [*kept(*given), transformers.TrainerCallback()])
+    kept = sft_on_trl.callbacks
+    monkeypatch.setattr(sft_on_trl, "callbacks", lambda *given: [*kept(*given), transformers.TrainerCallback()])
     with pytest.raises(KeyboardInterrupt):
         train_adapter(broken)
     assert not (broken / "adapter").exists()

@@ -1,0 +1,134 @@
+"""The preset smollm2: stages in order, gone on with where they were broken off, each failure in one sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_node.policies import smollm2
+from tool_nodes.results import ErrorCode, ToolError
+from training.adapters import smollm2_run
+from training.adapters.environments import engine_named
+from training.adapters.smollm2_run import Smollm2Options, progress_line, run_smollm2
+
+OPTIONS = Smollm2Options(n=5, wordings=2, epochs=1.5, rounds=1, seed=7)
+
+ENGINE = """#!/bin/sh
+echo "$2 $4" >> "$0.log"
+case "$2" in
+  *chat_rows) echo "10 rows, 99 tokens"; echo '{"input_ids": [1], "labels": [1]}' > "$5/rows.jsonl";;
+  *) if [ -f "$0.broken" ]; then echo noise >&2; echo "UNAVAILABLE: no room" >&2; exit 3; fi
+     echo '{"step": 3, "of": 50, "loss": 0.5219}'; mkdir "$3/adapter";;
+esac
+"""
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A Python of TRL's environment that trains nothing, and a base."""
+    monkeypatch.setattr(smollm2_run, "FOLDER", tmp_path / "engines")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    python = engine_named("trl").python(tmp_path / "engines")
+    python.parent.mkdir(parents=True)
+    python.write_text(ENGINE)
+    python.chmod(0o755)
+    (tmp_path / "engines" / "trl" / "made-of.txt").write_bytes(engine_named("trl").parts)
+    smollm2.default_folder().mkdir(parents=True)
+    (smollm2.default_folder() / "base.json").write_text("{}")
+    return python
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Plans of which data was made."""
+    plans: list[Any] = []
+
+    def collect(plan: Any, folder: Path, workers: int, on_block: Callable[[int, int], None]) -> list[Any]:
+        folder.mkdir(exist_ok=True)
+        plans.append(plan)
+        on_block(plan.n, 20)
+        return []
+
+    monkeypatch.setattr(smollm2_run, "collect_data", collect)
+    return plans
+
+
+def called(engine: Path) -> list[str]:
+    """Modules that were run, in order."""
+    return [line.split()[0].rpartition(".")[2] for line in Path(f"{engine}.log").read_text().splitlines()]
+
+
+def refusal(folder: Path, options: Smollm2Options = OPTIONS) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        run_smollm2(folder, options, lambda line: None)
+    assert "\n" not in caught.value.message
+    return caught.value
+
+
+def test_a_command_goes_through_all_stages_and_says_where_it_is(engine, made, tmp_path):
+    said: list[str] = []
+    document = run_smollm2(tmp_path / "out", OPTIONS, said.append)
+    assert called(engine) == ["chat_rows", "sft_on_trl", "grpo_on_trl"]
+    assert (made[0].recipe, made[0].n, made[0].seed) == ("compact", 5, 7)
+    assert document["adapter"] == str(tmp_path / "out" / "grpo" / "adapter")
+    assert {"5 kept of 20 tasks", "10 rows, 99 tokens", "step 3 of 50, loss 0.522"} <= set(said)
+    assert said[-1].endswith(f"--policy smollm2 --model.adapter {document['adapter']}")
+    sft, grpo = (json.loads((tmp_path / "out" / name / "settings.json").read_text()) for name in ("sft", "grpo"))
+    assert (sft["epochs"], sft["seed"], sft["report_to"]) == (1.5, 7, ["tensorboard"])
+    assert (grpo["rounds"], grpo["adapter"]) == (1, str(tmp_path / "out" / "sft" / "adapter"))
+
+
+def test_a_stage_that_fails_is_told_in_a_sentence_and_the_same_command_goes_on(engine, made, tmp_path):
+    broken, out = Path(f"{engine}.broken"), tmp_path / "out"
+    broken.touch()
+    error = refusal(out)
+    assert error.code is ErrorCode.UNAVAILABLE
+    assert "sft_on_trl ended with status 3: UNAVAILABLE: no room" in error.message
+    assert "errors.txt has all that it said" in str(error)
+    broken.unlink()
+    assert refusal(out, replace(OPTIONS, n=6)).message == f"{out} was begun with --n 5, not 6."
+    alone = replace(OPTIONS, report_to="none", workers=1)
+    run_smollm2(out, alone, lambda line: None)
+    assert called(engine) == ["chat_rows", "sft_on_trl", "sft_on_trl", "grpo_on_trl"]
+    assert json.loads((out / "sft" / "settings.json").read_text())["report_to"] == []
+    run_smollm2(out, alone, lambda line: None)
+    assert len(called(engine)) == 4, "what is finished is left alone"
+
+
+def test_what_is_missing_is_told_with_the_command_that_makes_it(engine, made, tmp_path):
+    (smollm2.default_folder() / "base.json").unlink()
+    assert "toolhand models fetch smollm2" in str(refusal(tmp_path / "out"))
+    (tmp_path / "engines" / "trl" / "made-of.txt").write_text("older")
+    error = refusal(tmp_path / "out")
+    assert (error.code, "toolhand engines make trl" in str(error)) == (ErrorCode.UNAVAILABLE, True)
+    assert not (tmp_path / "out").exists()
+    assert not made
+
+
+def test_a_folder_of_something_else_is_left_alone(engine, made, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    assert refusal(tmp_path).code is ErrorCode.INVALID_ARGUMENT
+    (tmp_path / "run.json").write_text("[]")
+    assert "cannot be read" in refusal(tmp_path).message
+    assert not made
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [({"n": 0}, "--n must be 1 or more"), ({"epochs": 0.0}, "--epochs must"), ({"minutes": -1.0}, "--minutes must")],
+)
+def test_numbers_that_mean_nothing_are_refused(options, why):
+    with pytest.raises(ToolError, match=why) as caught:
+        Smollm2Options(**options)
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_a_line_that_is_no_log_is_shown_as_it_is():
+    assert progress_line("hello\n") == "hello"
+    assert progress_line('{"step": 1, "of": 2, "reward": 0.25}') == "step 1 of 2, reward 0.25"
+    assert progress_line("3") == "3"

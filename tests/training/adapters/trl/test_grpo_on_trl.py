@@ -1,0 +1,125 @@
+"""GRPO by TRL on episodes that a tiny model of random weights plays in this project's environment."""
+
+import json
+from dataclasses import asdict
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from tests.random_qwen import byte_tokenizer, text_settings
+from tool_nodes.results import ErrorCode, ToolError
+from training.adapters import grpo_on_trl
+from training.adapters.episodes import Episodes
+from training.adapters.grpo_on_trl import GrpoSettings, as_rollout, improve_adapter, rollouts
+from training.tasks.kinds import task_document
+
+SMALL = {
+    "group_size": 2,
+    "groups": 2,
+    "max_tokens": 6,
+    "turns": 2,
+    "backend": "mock",
+    "reward": "mean",
+    "difficulty": 0.0,
+}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("base")
+    tokenizer = byte_tokenizer()
+    transformers.set_seed(0)
+    settings = text_settings(tokenizer)
+    transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**settings)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def with_lora(base):
+    import peft
+
+    transformers.set_seed(1)
+    model = transformers.AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    lora = peft.LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", task_type="CAUSAL_LM")
+    return peft.get_peft_model(model, lora)
+
+
+@pytest.fixture(scope="module")
+def adapter(base, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("adapter")
+    with_lora(base).save_pretrained(folder)
+    return folder
+
+
+def test_what_the_model_wrote_is_learned_with_its_probabilities_and_nothing_that_tools_said(base, adapter):
+    settings = GrpoSettings(str(base), str(adapter), **SMALL)
+    own = ("protocol", "reward", "backend", "difficulty", "turns")
+    episodes = Episodes({name: getattr(settings, name) for name in own})
+    model = with_lora(base)
+    trainer = SimpleNamespace(
+        accelerator=SimpleNamespace(unwrap_model=lambda given: given),
+        model=model,
+        processing_class=transformers.AutoTokenizer.from_pretrained(base),
+    )
+    prompts = [json.dumps({"task": task_document("pick", 3), "seed": 3})] * 2
+    made = rollouts(settings, episodes)(prompts, trainer)
+    episodes.close()
+    assert model.training
+    assert all(reward is not None for reward in made["episode_reward"])
+    assert made["completion_ids"][0] != made["completion_ids"][1], "each rollout of a group is sampled by itself"
+    for prompt, completion, logprobs, mask in zip(
+        made["prompt_ids"], made["completion_ids"], made["logprobs"], made["env_mask"], strict=True
+    ):
+        assert len(completion) == len(logprobs) == len(mask)
+        assert set(mask) == {0, 1}, "two turns, and what is said between them"
+        with torch.inference_mode():
+            logits = model.eval()(input_ids=torch.tensor([prompt + completion])).logits[0].log_softmax(-1)
+        own_words = [k for k, known in enumerate(mask) if known]
+        expected = [float(logits[len(prompt) + k - 1, completion[k]]) for k in own_words]
+        np.testing.assert_allclose([logprobs[k] for k in own_words], expected, atol=1e-3)
+
+
+def test_a_turn_that_the_next_prompt_reads_otherwise_is_left_out():
+    turns = [([1, 2], (3, 4), (-0.1, -0.2)), ([1, 2, 3, 5, 6], (7,), (-0.3,))]
+    assert as_rollout(turns, 9) == ([1, 2], [3, 5, 6, 7], [0.0, 0.0, 0.0, -0.3], [0, 0, 0, 1])
+    assert as_rollout(turns[:1], 9) == ([1, 2], [3, 4], [-0.1, -0.2], [1, 1])
+    assert as_rollout([([8], (3,), (-0.1,)), turns[1]], 9) == ([1, 2, 3, 5, 6], [7], [-0.3], [1])
+    assert as_rollout([], 9) == ([9], [9], [0.0], [0])
+
+
+def prepared(folder, base, adapter, **more):
+    folder.mkdir()
+    settings = GrpoSettings(str(base), str(adapter), rounds=2, learning_rate=1e-2, **{**SMALL, **more})
+    (folder / "settings.json").write_text(json.dumps(asdict(settings)))
+    return folder
+
+
+def test_the_adapter_changes_where_rollouts_of_a_group_are_worth_different_rewards(
+    base, adapter, tmp_path, monkeypatch
+):
+    from safetensors.torch import load_file
+
+    worth = iter(range(1000))
+    scored = lambda session: (SimpleNamespace(total=float(next(worth) % 2)), None)  # noqa: E731
+    monkeypatch.setattr(grpo_on_trl, "scored_or_dropped", scored)
+    monkeypatch.setattr(grpo_on_trl, "KINDS", ("pick",))
+    folder = prepared(tmp_path / "run", base, adapter)
+    made = improve_adapter(folder)
+    log = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert [row["reward"] for row in log if "reward" in row] == [0.5, 0.5]
+    before, after = (load_file(where / "adapter_model.safetensors") for where in (adapter, made))
+    assert {str(tensor.dtype) for tensor in after.values()} == {"torch.float16"}
+    assert set(before) == set(after)
+    assert max(float((after[name].float() - before[name]).abs().max()) for name in before) > 1e-3
+    assert improve_adapter(folder) == made, "what is there is left alone"
+    assert next(worth) == 8, "two rounds of two groups of two"
+
+
+def test_bad_settings_are_told_before_anything_is_loaded(base, adapter, tmp_path):
+    (tmp_path / "settings.json").write_text('{"depth": 3}')
+    with pytest.raises(ToolError, match=r"settings\.json") as caught:
+        improve_adapter(tmp_path)
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT

@@ -1,0 +1,210 @@
+"""`toolhand train dirl --preset smollm2`: from nothing to an adapter of the policy smollm2, a stage after the other.
+
+FOLDER/run.json     what was asked for
+FOLDER/data/        conversations of scripted teachers, `toolhand data synth --recipe compact`
+FOLDER/sft/         supervised training, see `training.adapters.sft_on_trl`
+FOLDER/grpo/        rounds of RL on its own episodes, where asked for, see `training.adapters.grpo_on_trl`
+
+Data is made in this process, everything else in processes of TRL's environment. The same command goes on where it was
+broken off, and leaves alone what is finished.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from agent_node.policies.adapters import BASE
+from agent_node.policies.smollm2 import NAME, default_folder
+from agent_node.policies.transport import plain_line
+from tool_nodes import plain_json
+from tool_nodes.files import NOTES_BYTES, read_file, why, write_whole
+from tool_nodes.results import invalid, unavailable
+from training.adapters.environments import FOLDER, engine_named
+from training.adapters.grpo_on_trl import GrpoSettings
+from training.adapters.sft_on_trl import ADAPTER, ROWS, SETTINGS, LoraSettings
+from training.data.synthesis.collecting import SynthesisPlan, collect_data
+
+RUN, DATA, SFT, GRPO = "run.json", "data", "sft", "grpo"
+ERRORS = "errors.txt"
+"""What a process of a stage has written beside its progress."""
+
+_ROOT = Path(__file__).parents[2]
+_FREE = frozenset({"minutes", "report_to", "workers"})
+"""Options that may differ from call to call: they do not say what comes of it, or only when it ends."""
+
+
+@dataclass(frozen=True)
+class Smollm2Options:
+    """What is trained.
+
+    Attributes:
+        n: Conversations that are kept of the teachers.
+        wordings: Rows of each, in other words of the train split.
+        epochs: Times that each row is seen.
+        rounds: Rounds of RL after it.
+        minutes: Wall time of each training, after which it ends wherever it is; None: never.
+        seed: Seed of data and training.
+        workers: Processes that make data.
+        report_to: Where TRL sends its curves: tensorboard, wandb or none.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a number that is too small.
+    """
+
+    n: int = 400
+    wordings: int = 3
+    epochs: float = 2.0
+    rounds: int = 0
+    minutes: float | None = None
+    seed: int = 0
+    workers: int = 2
+    report_to: str = "tensorboard"
+
+    def __post_init__(self) -> None:
+        for name, least in {"n": 1, "wordings": 1, "rounds": 0, "seed": 0, "workers": 1}.items():
+            if getattr(self, name) < least:
+                raise invalid(f"--{name} must be {least} or more, got {getattr(self, name)}.")
+        for name in ("epochs", "minutes"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise invalid(f"--{name} must be more than 0, got {value:g}.")
+
+
+def run_smollm2(folder: Path, options: Smollm2Options, say: Callable[[str], None]) -> dict[str, Any]:
+    """Train an adapter, or go on with it; a JSON document of what there is.
+
+    Args:
+        folder: New, empty, or one that the same command has begun.
+        options: Sizes and times.
+        say: Takes a line of progress.
+
+    Raises:
+        ToolError: UNAVAILABLE where TRL's environment or the base is not made, and where a stage fails;
+            INVALID_ARGUMENT where the folder holds something else.
+    """
+    python, base = _python(), _base()
+    _claim(folder, options)
+    plan = SynthesisPlan(recipe="compact", n=options.n, seed=options.seed)
+    say(f"Stage 1: {options.n} conversations, into {folder / DATA}.")
+    collect_data(plan, folder / DATA, options.workers, lambda kept, jobs: say(f"{kept} kept of {jobs} tasks"))
+    sft = folder / SFT
+    if not (sft / ROWS).is_file():
+        sft.mkdir(exist_ok=True)
+        rows = [str(folder / DATA), str(base), str(sft), str(options.wordings)]
+        _child(python, "training.adapters.chat_rows", rows, sft / ERRORS, say)
+    shared: dict[str, Any] = {"seed": options.seed, "minutes": options.minutes}
+    shared["report_to"] = () if options.report_to == "none" else (options.report_to,)
+    say(f"Stage 2: supervised training, {options.epochs:g} epochs, in {sft}.")
+    adapter = _train(python, "sft", sft, asdict(LoraSettings(str(base), epochs=options.epochs, **shared)), say)
+    if options.rounds:
+        grpo = folder / GRPO
+        say(f"Stage 3: {options.rounds} rounds of GRPO on its own episodes, in {grpo}.")
+        settings = GrpoSettings(str(base), str(adapter.resolve()), rounds=options.rounds, **shared)
+        adapter = _train(python, "grpo", grpo, asdict(settings), say)
+    say(f"Use it with --policy {NAME} --model.adapter {adapter}")
+    return {"preset": NAME, "folder": str(folder), "adapter": str(adapter), **asdict(options)}
+
+
+def _python() -> Path:
+    engine = engine_named("trl")
+    if not engine.made(FOLDER):
+        raise unavailable(
+            f"The environment of TRL is not made in {FOLDER}.", f"Make it, once: toolhand engines make {engine.name}"
+        )
+    return engine.python(FOLDER).absolute()
+
+
+def _base() -> Path:
+    folder = default_folder()
+    if not (folder / BASE).is_file():
+        raise unavailable(f"The base model is not in {folder}.", f"Make it, once: toolhand models fetch {NAME}")
+    return folder
+
+
+def _claim(folder: Path, options: Smollm2Options) -> None:
+    """Note what was asked for; refuse a folder of something else."""
+    path, asked = folder / RUN, {name: value for name, value in asdict(options).items() if name not in _FREE}
+    try:
+        if path.is_file():
+            known = plain_json.load(read_file(path, NOTES_BYTES, folder))
+            for name, value in asked.items():
+                if known.get(name) != value:
+                    raise invalid(
+                        f"{folder} was begun with --{name} {known.get(name)}, not {value}.", "Give another --out."
+                    )
+            return
+        if folder.exists() and any(folder.iterdir()):
+            raise invalid(f"{folder} holds something else, and nothing is replaced.", "Give another --out.")
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, f"{json.dumps(asked)}\n".encode())
+    except OSError as error:
+        raise unavailable(f"{folder} cannot be written: {why(error)}.") from error
+    except (ValueError, AttributeError) as error:
+        raise invalid(f"{path} cannot be read: {plain_line(str(error))}.") from error
+
+
+def _train(python: Path, stage: str, folder: Path, settings: Mapping[str, Any], say: Callable[[str], None]) -> Path:
+    """Train in a folder by the module of a stage; the adapter."""
+    adapter = folder / ADAPTER
+    if not adapter.is_dir():
+        folder.mkdir(exist_ok=True)
+        write_whole(folder / SETTINGS, f"{json.dumps(settings)}\n".encode())
+        _child(python, f"training.adapters.{stage}_on_trl", [str(folder)], folder / ERRORS, say)
+    return adapter
+
+
+def _child(python: Path, module: str, words: list[str], errors: Path, say: Callable[[str], None]) -> None:
+    """Run a module in TRL's environment, with the code of this checkout; its progress is said."""
+    path = os.pathsep.join([str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    changed = {"PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1"}
+    with errors.open("wb") as noise, closing(_Child(python, module, words, os.environ | changed, noise)) as child:
+        for line in child.lines():
+            say(progress_line(line))
+        status = child.wait()
+    if status:
+        told = errors.read_text("utf-8", "replace").strip().splitlines() or ["it said nothing"]
+        raise unavailable(
+            f"{module} ended with status {status}: {plain_line(told[-1], length=200)}",
+            f"{errors} has all that it said; the same command goes on.",
+        )
+
+
+class _Child:
+    """A process that is ended with its owner."""
+
+    def __init__(self, python: Path, module: str, words: list[str], environment: Mapping[str, str], noise: Any) -> None:
+        command = [str(python), "-m", module, *words]
+        self._process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=noise, text=True)
+
+    def lines(self) -> Any:
+        """What it prints, as it comes."""
+        return self._process.stdout
+
+    def wait(self) -> int:
+        """Its exit status."""
+        return self._process.wait()
+
+    def close(self) -> None:
+        """End it, where it has not ended."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+def progress_line(line: str) -> str:
+    """A line of a stage as a person reads it: `step 3 of 50, loss 0.52` of a log entry, any other as it is."""
+    try:
+        entry = plain_json.load(line)
+        shown = [f"{name} {entry[name]:.3g}" for name in ("loss", "reward") if name in entry]
+        return ", ".join([f"step {entry['step']} of {entry['of']}", *shown])
+    except (ValueError, TypeError, KeyError):
+        return plain_line(line.rstrip("\n"), length=200)
