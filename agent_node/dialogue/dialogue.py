@@ -18,6 +18,7 @@ from agent_node.dialogue.acts import (
     Act,
     Deed,
     FollowUp,
+    GroupAct,
     QuestionAct,
     Refused,
     SmallTalk,
@@ -35,6 +36,7 @@ from agent_node.dialogue.nearly import NearReading, nearly
 from agent_node.dialogue.pointing import answer_at, bound
 from agent_node.dialogue.reading import read
 from agent_node.dialogue.telling import without_points
+from agent_node.dialogue.undoing import sequence_of
 from agent_node.episode import Episode
 from agent_node.pointed import PointedPoint
 from agent_node.policies.scripted.commands import parse_command
@@ -257,9 +259,10 @@ class Dialogue:
             self._step(said, turn, planned=False)
             return
         operator = self.operator
+        whole = isinstance(act, FollowUp) and act.kind in ("undo", "put_back") and bool(sequence_of(self.robot))
         pending = (operator.done, operator.left, operator.stopped_because)
         self._carry_on([said], turn, fresh=True)
-        if pending[1] and pending[2] and not operator.left and operator.question is None:
+        if pending[1] and pending[2] and not operator.left and operator.question is None and not whole:
             operator.done, operator.left, operator.stopped_because = pending  # a question or "undo" in between
 
     # ---- Plans ----
@@ -309,16 +312,20 @@ class Dialogue:
         done, operator.stopped_because = ([] if fresh else list(operator.done)), ""
         operator.done, operator.left = done, list(steps)
         many = len(done) + len(steps) > 1
+        sequence = self.robot.sequence(goes_on=bool(done))
         while operator.left:
             if done and (why := self._halted()):
                 turn.fail(ErrorCode.STOPPED, f"I have stopped before the next step. {self._what_is_left(why)}")
                 return
             step = operator.left[0]
+            known = list(self.robot.deeds)
             further = self._step(step, turn, many)
+            if many:
+                self.robot.note_sequence(known, sequence)
             if further is not None:
                 operator.left[:1] = further
                 many = many or len(further) > 1
-                if len(further) > 1:
+                if len(further) > 1 or _stacks(step):
                     self._tell(_shown(operator.left))
                 continue
             if operator.question is not None and turn.failed:
@@ -393,8 +400,13 @@ class Dialogue:
 
 def _goes_on(acts: Sequence[Act]) -> bool:
     """Whether an utterance leaves a pending plan as it is."""
-    kept = ("go_on", "skip", "wait", "stop", "undo", "put_back")
+    kept = ("go_on", "skip", "wait", "stop", "undo", "undo_last", "put_back")
     return all(isinstance(a, QuestionAct | SmallTalk) or (isinstance(a, FollowUp) and a.kind in kept) for a in acts)
+
+
+def _stacks(step: str) -> bool:
+    """Whether words ask for a stack: which thing goes on which is shown first, also where that is one step."""
+    return any(isinstance(part.act, GroupAct) and part.act.form == "stack" for part in read(step))
 
 
 def _only_answers(act: Act, words: str) -> bool:

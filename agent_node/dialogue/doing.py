@@ -247,9 +247,11 @@ class Doer:
             turn.fail(episode.error_code, episode.answer)
 
     def _follow_up(self, act: FollowUp, said: str, turn: TurnSoFar) -> list[str] | None:
-        if act.kind in ("undo", "put_back"):
+        if act.kind in ("undo", "undo_last", "put_back"):
+            if act.kind != "undo_last" and (steps := self._follow_ups.sequence_back(act)):
+                return [at_that_speed(step, said) for step in steps]
             command = at_that_speed(self._follow_ups.taking_back(act), said)
-            self._deed(command, turn, taking_back=act.kind == "undo" or not act.words)
+            self._deed(command, turn, taking_back=act.kind != "put_back" or act.words in ("", "them"))
             return None
         if act.kind in ("go_on", "skip"):
             raise ToolError(ErrorCode.INVALID_ARGUMENT, no_plan(act.words))
@@ -272,7 +274,7 @@ class Doer:
         seen = self.seen(said)
         if seen != said and not taking_back:
             turn.answers.append(f'In the camera\'s picture that is "{seen}".')
-        text = self._follow_ups.placed_where(seen.rstrip(" .!"))
+        text = self._follow_ups.now(self._follow_ups.placed_where(seen.rstrip(" .!")))
         text = resolved(seen if text == seen.rstrip(" .!") else text, self._last_thing(), self._robot.held is not None)
         text = self._without_other(at_that_speed(text, self._operator.pace), turn)
         if not parses(text) and _IT_ALONE.fullmatch(" ".join(map(str, tokenize(text)))):

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from agent_node.dialogue.acts import FollowUp
 from agent_node.dialogue.answering import about
 from agent_node.dialogue.clauses import parses, with_thing
-from agent_node.dialogue.learning import without_point
-from agent_node.dialogue.memory import OperatorMemory, RobotMemory, at_point
+from agent_node.dialogue.learning import named_thing, without_point
+from agent_node.dialogue.memory import POINTED, DoneDeed, OperatorMemory, RobotMemory, at_point
 from agent_node.dialogue.naming import OTHER
-from agent_node.dialogue.undoing import last_deed, mark_undone, put_back, taken_back
+from agent_node.dialogue.undoing import (
+    last_deed,
+    mark_undone,
+    put_back,
+    require_known,
+    sequence_of,
+    taken_back,
+)
 from agent_node.policies.scripted.commands import Command, parse_command
-from agent_node.policies.scripted.points import the
+from agent_node.policies.scripted.points import SAME_POINT, the
 from tool_nodes.language.phrases import parse_noun_phrase
 from tool_nodes.language.speeds import meant_pace
 from tool_nodes.results import ErrorCode, ToolError
@@ -75,11 +83,48 @@ class FollowUps:
             )
         return f"{text[: asked.start()]}on the free spot at {at_point(moved.before.point)}{text[asked.end() :]}"
 
+    def now(self, text: str) -> str:
+        """A command with the point where a thing was seen after its move in the place of the spot it was moved to.
+
+        A plan is made before its first step: what that has moved stands beside its spot by as much as the hand wavers,
+        and the middle of a tall thing is seen elsewhere than the spot under it.
+        """
+        for deed in self._robot.deeds:
+            spot = POINTED.search(text)
+            to = _FREE_SPOT.search(deed.said)
+            if spot is None or to is None or deed.after is None or not deed.success:
+                continue
+            if text[spot.start() :].startswith(to["point"]) and without_point(named_thing(text)) == deed.thing:
+                text = f"{text[: spot.start()]}at {at_point(deed.after.point)}{text[spot.start() + len(to['point']) :]}"
+        return text
+
+    def sequence_back(self, act: FollowUp) -> list[str]:
+        """The steps that take a whole plan back, the last first; none where the last deed was asked for by itself.
+
+        "Put it back" means one thing, which may stand free; a thing that has moved twice, or into whose place another
+        one has come, goes back only with the others.
+
+        Raises:
+            ToolError: As `undoing.taken_back`; nothing has moved then.
+        """
+        deeds = sequence_of(self._robot)
+        if act.kind == "put_back" and not _all_of_them(act, deeds):
+            return []
+        require_known(deeds)
+        return [f"undo the last move of {the(deed.thing)}" for deed in deeds]
+
     def taking_back(self, act: FollowUp) -> str:
         """The command of "undo" or "put it back". Raises ToolError as `undoing.taken_back`."""
-        if act.kind == "undo":
-            return taken_back(self._robot)
-        return put_back(self._robot, without_point(parse_noun_phrase(act.words).plain) if act.words else "")
+        named = act.words if act.words != "them" else ""
+        thing = without_point(parse_noun_phrase(named).plain) if named else ""
+        last = last_deed(self._robot)
+        if act.kind == "undo_last" and thing and last is not None and last.thing not in (thing, named[4:]):
+            raise ToolError(
+                ErrorCode.NOT_UNDERSTOOD,
+                f'My last move was of the {last.thing}, and not of "{named}".',
+                f'Say "undo the last move", or "put {named} back".',
+            )
+        return put_back(self._robot, thing) if act.kind == "put_back" else taken_back(self._robot)
 
     def note_taken_back(self) -> None:
         """The command of `taking_back` has been done."""
@@ -177,9 +222,9 @@ class FollowUps:
         taken_back(self._robot)  # raises where nothing can be
         rest = RobotMemory(list(self._robot.deeds))
         steps = []
-        while last_deed(rest) is not None:
+        while (deed := last_deed(rest)) is not None:
             mark_undone(rest)
-            steps.append("undo")
+            steps.append(f"undo the last move of {the(deed.thing)}")
         return steps
 
     def _same_with(self, words: str) -> str:
@@ -202,7 +247,7 @@ class FollowUps:
         if not done and not held:
             return [again]
         taken_back(self._robot)  # raises where it cannot be
-        return ["undo", again]
+        return ["undo the last move", again]
 
     def _other_one(self, act: FollowUp) -> list[str]:
         operator = self._operator
@@ -223,4 +268,24 @@ class FollowUps:
         operator.chosen = 1 - operator.chosen
         # What was put down by another command since then stays.
         stays = act.kind == "other_one" and self._robot.held is None and deed is not None and deed.said != before
-        return [named] if deed is None or (stays and other.point is not None) else ["undo", named]
+        return [named] if deed is None or (stays and other.point is not None) else ["undo the last move", named]
+
+
+_FREE_SPOT = re.compile(r"on the free spot (?P<point>at \([\d.]+, [\d.]+\))$")
+"""The spot at the end of a command to which a thing was moved."""
+
+
+def _all_of_them(act: FollowUp, deeds: Sequence[DoneDeed]) -> bool:
+    """Whether "put it back" is about a thing of a plan that cannot go back without the others, or about all of them."""
+    if not deeds or act.words == "them":
+        return bool(deeds)
+    name = without_point(parse_noun_phrase(act.words).plain) if act.words else deeds[0].thing
+    own = [deed for deed in deeds if deed.thing == name]
+    froms = [deed.before.point for deed in own if deed.before is not None]
+    taken = any(
+        deed.after is not None and math.dist(deed.after.point, point) < SAME_POINT
+        for deed in deeds
+        for point in froms
+        if deed.thing != name
+    )
+    return len(own) > 1 or taken

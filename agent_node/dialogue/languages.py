@@ -6,9 +6,9 @@ import functools
 import unicodedata
 from collections.abc import Sequence
 
-from agent_node.dialogue.wordings import FOLDER
+from agent_node.dialogue.wordings import FOLDER, known_words
+from agent_node.policies.scripted.foreign import is_english
 from rclpy_zenoh.plain_yaml import load
-from tool_nodes.language.words import word_set
 
 _SCRIPTS = {
     "CJK": "mandarin",
@@ -20,11 +20,6 @@ _SCRIPTS = {
 """First words of the Unicode names of letters, and the language that they are taken for."""
 _OTHER_SCRIPTS = frozenset({"HIRAGANA", "KATAKANA", "HANGUL"})
 """Letters beside Chinese ones that make a sentence Japanese or Korean."""
-_ENGLISH = word_set(
-    "the this that my your it me i do at by up down please put pick take bring give move place what where is are how "
-    "and of with then you can could would"
-)
-"""Words of which one makes a sentence English, unless another language has it too."""
 _FEWEST = 2
 """Fewest words of a language that tell it [words]; one alone may be a name."""
 
@@ -43,15 +38,24 @@ def answer_in_its_language(text: str, words: Sequence[str]) -> str:
         words: Its words in lower case without accents and signs.
     """
     letters = [unicodedata.name(sign, "?").split()[0] for sign in text if sign.isalpha()]
-    foreign = [letter for letter in letters if letter != "LATIN"]
-    if foreign and len(foreign) * 2 > len(letters):
-        if _OTHER_SCRIPTS & set(foreign):
+    others = [letter for letter in letters if letter != "LATIN"]
+    if others and len(others) * 2 > len(letters):
+        if _OTHER_SCRIPTS & set(others):
             return ""
-        script = max(set(foreign), key=foreign.count)
+        script = max(set(others), key=others.count)
         return _languages()[_SCRIPTS[script]][1] if script in _SCRIPTS else ""
     counted = {name: sum(word in own for word in words) for name, (own, _) in _languages().items()}
     name = max(counted, key=lambda each: counted[each])
-    ambiguous = sum(word in _ENGLISH for word in words)
-    if counted[name] < _FEWEST or counted[name] * 2 < len(words) or ambiguous > counted[name] // 2:
+    own = _languages()[name][0]
+    foreign = sum(word in own and not _is_english(word) for word in words)
+    english = sum(word not in own and _is_english(word) for word in words)
+    if counted[name] < _FEWEST or counted[name] * 2 < len(words) or foreign < (_FEWEST if english else 1):
+        return ""
+    if foreign < english:
         return ""
     return _languages()[name][1]
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_english(word: str) -> bool:
+    return is_english(word) or word in known_words()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 MOST_DEEDS = 20
@@ -45,6 +45,7 @@ class DoneDeed:
         undone: It has been taken back, or took another one back.
         opening_m: Opening of the jaws that held it [m]; None where unknown.
         known_as: Name that a picture gave it, where its words name no kind of thing, as "the red one" does not.
+        sequence: Number of the plan that it is a step of; 0 for a deed that was asked for by itself.
     """
 
     said: str
@@ -58,6 +59,7 @@ class DoneDeed:
     undone: bool = False
     opening_m: float | None = None
     known_as: str = ""
+    sequence: int = 0
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,16 @@ class RobotMemory:
     def note(self, deed: DoneDeed) -> None:
         """Remember one more deed."""
         self.deeds = [*self.deeds, deed][-MOST_DEEDS:]
+
+    def sequence(self, goes_on: bool = False) -> int:
+        """A number for the deeds of a plan: that of the last deed where it goes on, else a new one."""
+        last = self.deeds[-1].sequence if self.deeds else 0
+        return last if goes_on and last else 1 + max((deed.sequence for deed in self.deeds), default=0)
+
+    def note_sequence(self, known: list[DoneDeed], sequence: int) -> None:
+        """Number the deeds that are none of some earlier ones."""
+        old = {id(deed) for deed in known}
+        self.deeds = [deed if id(deed) in old or deed.undone else replace(deed, sequence=sequence) for deed in self.deeds]
 
     def note_seen(self, things: list[SeenThing]) -> None:
         """Remember what a picture showed, in the place of what the same words named before."""

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from agent_node.dialogue.acts import Act, Deed, FollowUp, GroupAct, QuestionAct, Refused, SkillAct, SmallTalk, Unsure
+from agent_node.dialogue.apposition import apposed
+from agent_node.dialogue.asked import topic_of
 from agent_node.dialogue.clauses import (
     SpokenClause,
     carry_verb_on,
@@ -68,13 +70,18 @@ def read(text: str) -> list[Read]:
         return [Read(Refused(ErrorCode.NOT_UNDERSTOOD, sentence), "")]
     if POINTED.search(plain) and parses(plain):
         return [Read(Deed(plain), plain)]  # a single command as plans and undoing make it
-    plain = heard(plain)
+    said = apposed(heard(plain))
+    if isinstance(said, tuple):
+        return [Read(Unsure(said), plain)]
+    plain = said
     tokens = tokenize(plain)
     words = words_only(tokens)
     if not any(word[0].isalnum() for word in words):
         foreign = answer_in_its_language(plain, words)
         return [Read(Refused(ErrorCode.NOT_UNDERSTOOD, foreign or "I have heard no words."), plain)]
     whole = read_clause(SpokenClause(tuple(tokens), plain))
+    if (about := topic_of(plain, tokens)) is not None and not isinstance(whole, QuestionAct):
+        return [_asked_about(plain, *about)]
     if whole is None or isinstance(whole, QuestionAct | GroupAct):
         several = _several_placings(plain, tokens) if whole is None or _may_be_several(whole) else []
         if len(several) > 1:
@@ -131,6 +138,15 @@ _PROPERTIES = word_set("distance size height width length weight name time date 
 """What is asked of a thing, and is none."""
 _ASKING = frozenset({"can", "could", "would", "will", "may", "might", "shall", "do", "are"})
 """Words that begin a question or a polite order: "can you pick up the can"."""
+
+
+def _asked_about(plain: str, topic: str, questions: Sequence[str]) -> Read:
+    """The question that a sentence asks about what it names first; nothing moves where it is none that is known."""
+    for said in questions:
+        if isinstance(act := read_clause(SpokenClause(tuple(tokenize(said)), plain)), QuestionAct):
+            return Read(act, plain)
+    hint = f'If something is to be moved, say "{topic}" by itself.' if parses(topic) else QUESTIONS_ANSWERED
+    return Read(Refused(ErrorCode.NOT_UNDERSTOOD, f'I have no answer to "{plain[:_QUOTED]}". {hint}'), plain)
 
 
 def _several_placings(plain: str, tokens: Sequence[Token]) -> list[Read]:
@@ -312,8 +328,9 @@ def _act(found: WordingMatch, clause: SpokenClause) -> Act | None:
             speed = spoken_speed(clause.said)
             return SkillAct(name, as_said(next(iter(things), "")), 1.0 if speed is None else speed.share)
         case "groups":
-            slots = ("thing", "things", "plural", *(() if name == "stack" else ("count",)))
-            named = [words for slot, words in found.slots if slot in slots]
+            named = [words for slot, words in found.slots if slot in ("thing", "things", "plural", "count")]
+            if name == "stack" and "both" in clause.tokens and not found.get("count"):
+                named = ["two", *named]
             if name == "without_verb" and not _is_plain(named[0], found):
                 return None
             if name == "together":
@@ -331,6 +348,8 @@ def _act(found: WordingMatch, clause: SpokenClause) -> Act | None:
         words = clause.said
     if name == "not_that" and words in ("one", "ones"):
         return FollowUp("not_that_one", clause.said)  # "not the left one"
+    if name == "put_back" and "them" in clause.tokens:
+        words = "them"
     if name == "choice":
         words = " ".join(_signs_as_commas(clause.tokens))
     if (

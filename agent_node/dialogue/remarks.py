@@ -39,6 +39,8 @@ _STATES = word_set(
     "see find belongs stands sits lies goes came fell got"
 )
 """Verbs of a clause that tells how things are."""
+_BEFORE_A_SIDE = word_set("the my your a on to at far further furthest more most one")
+"""Words after which "left" is a side."""
 _UNSEEN = re.compile(r"^(?:i|we) (?:can not|can hardly|do not|did not) (?:see|find|reach|spot|remember|know)\b")
 """A remark although it denies something."""
 _NO_ARTICLE = frozenset({"of", "there", "here", "same", "some", "any"})
@@ -137,7 +139,13 @@ def _is_remark(tokens: Sequence[Token]) -> bool:
         return True
     if _HINDERS.intersection(words) or (words[0] in joints()["begins a question"] and words[0] != "who"):
         return False
-    return words[0] in _SUBJECTS and bool(_STATES.intersection(words[1:5]))
+    return words[0] in _SUBJECTS and any(_tells(words, k) for k in range(1, min(len(words), 5)))
+
+
+def _tells(words: Sequence[str], k: int) -> bool:
+    """Whether a word tells how things are: not the "is" of "the one that is blue", nor the "left" of "on the left"."""
+    describes = words[k - 1] in ("that", "which", "who") and k > 1
+    return words[k] in _STATES and not describes and not (words[k] == "left" and words[k - 1] in _BEFORE_A_SIDE)
 
 
 def _is_named(tokens: Sequence[Token]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from agent_node.dialogue.acts import GroupAct
 from agent_node.dialogue.looking import FREE_TABLE
@@ -204,13 +205,22 @@ def _swap(act: GroupAct, look: FindThings) -> list[str]:
 
 def _stack(act: GroupAct, look: FindThings) -> list[str]:
     """The last of the things that are named stays, and each before it goes on top; of one kind, the left one stays."""
-    named = _listed(act)
+    count = number_of(act.things[0]) if len(act.things) > 1 else None
+    named = _listed(act if count is None else replace(act, things=act.things[1:]))
     if len(named) > 1:
         points = look([_plain(each) for each in named])
         things = [_only(_plain(each), points) for each in reversed(named)]
     else:
         name = _one_of(named[0])
         things = [(name, point) for point in look([name])[name]]
+        if count is not None and len(things) > count:
+            raise ToolError(
+                ErrorCode.AMBIGUOUS,
+                f"You speak of {count}, and I see {len(things)} that are called {name!r}.",
+                'Say "all", or which goes on which, such as "put the left one on the right one".',
+            )
+        if count is not None and 1 < len(things) < count:
+            raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"I see only {len(things)} that are called {name!r}.")
         if len(things) < 2:
             raise (
                 _none_here(named[0])

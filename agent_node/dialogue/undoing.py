@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from agent_node.dialogue.memory import DoneDeed, RobotMemory, at_point
@@ -11,6 +12,27 @@ from tool_nodes.results import ErrorCode, ToolError
 def last_deed(robot: RobotMemory) -> DoneDeed | None:
     """The newest deed that was done and not taken back."""
     return next((deed for deed in reversed(robot.deeds) if deed.success and not deed.undone), None)
+
+
+def sequence_of(robot: RobotMemory) -> list[DoneDeed]:
+    """The deeds of the plan that the last deed is a step of, the newest first; none where it was asked for by itself.
+
+    A pick whose thing was then placed by a step of its own is taken back with that, and is none of them.
+    """
+    last = last_deed(robot)
+    if last is None or not last.sequence:
+        return []
+    rest, deeds = RobotMemory(list(robot.deeds)), []
+    while (deed := last_deed(rest)) is not None and deed.sequence == last.sequence:
+        deeds.append(deed)
+        mark_undone(rest)
+    return deeds if len(deeds) > 1 else []
+
+
+def require_known(deeds: Sequence[DoneDeed]) -> None:
+    """Raise ToolError as `taken_back` for a deed that cannot be taken back."""
+    for deed in deeds:
+        taken_back(RobotMemory([deed]))
 
 
 def taken_back(robot: RobotMemory) -> str:

@@ -244,6 +244,10 @@ def _match_one(node: _Node, words: Sequence[str], at: int) -> Iterator[tuple[int
         for option in node.options:
             yield from _match(option, words, at)
         return
+    if node.word == ",":
+        if words[at : at + 1] == [","]:
+            yield at + 1, 0.0, ()
+        return
     while at < len(words) and words[at] == ",":
         at += 1
     if node.slot:
@@ -297,7 +301,7 @@ def is_place(words: Sequence[str]) -> bool:
     begins = len(words) > 1 and (words[0] in PLACE_WORDS or words[0] in NUMBERS or words[0].isdigit())
     begins = begins or (len(words) > 1 and words[0].startswith(LENGTH))
     return begins and not any(
-        word in ("then", "except", "afterwards") or (words[k] in ("and", ",") and VERBS.get(word, ("",))[0] == word)
+        word in ("then", "except", "afterwards", "what", "how", "why", "who") or (words[k] in ("and", ",") and VERBS.get(word, ("",))[0] == word)
         for k, word in enumerate(words[1:])
     )
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import unicodedata
 from collections.abc import Sequence
 
-from tool_nodes.language.words import word_set
+from agent_node.policies.scripted.verbs import PRONOUNS, VERBS
+from tool_nodes.language.vocabulary import catalogue_lexicon
+from tool_nodes.language.words import COLOURS, DETERMINERS, FILLERS, FUNCTION_WORDS, GENERIC, SIDES, word_set
 
 _VERBS = word_set(
     """
@@ -45,10 +48,22 @@ def is_foreign(words: Sequence[str], text: str) -> bool:
     if "the" in words or not first:
         return False
     accents = any(unicodedata.normalize("NFKD", c) != c or c in "ßøæłđ" for c in text.lower())
-    begins = first in _VERBS and (any(small) or accents or len(words) <= _SHORT)
+    english = first in VERBS or (len(words) > 1 and all(is_english(word) for word in words if word != first))
+    begins = first in _VERBS and (any(small) or accents or (len(words) <= _SHORT and not english))
     return begins or (sum(small) >= _ENOUGH and sum(small) * 3 >= len(words))
 
 
+@functools.lru_cache(maxsize=4096)
+def is_english(word: str) -> bool:
+    """Whether a word is one of the grammar or of a product's name: English, whatever else it may be."""
+    return word in _GRAMMAR or word in catalogue_lexicon().words
+
+
+_GRAMMAR = (
+    FUNCTION_WORDS | DETERMINERS | FILLERS | GENERIC | PRONOUNS | _ENGLISH | {*VERBS, *SIDES, *COLOURS}
+    | word_set("my your its our so am are was were been")
+)  # fmt: skip
+"""Words of the grammar, and small ones that it has no use for."""
 _SHORT = 3
 """Longest sentence that may have no small word [words]."""
 _ENOUGH = 2

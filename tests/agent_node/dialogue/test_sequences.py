@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from agent_node.dialogue.dialogue import Dialogue
+from agent_node.dialogue.learning import named_thing
 from tests.agent_node.dialogue.operators import Clock, TextRobot
 from tool_nodes.results import ErrorCode
 
@@ -55,7 +56,7 @@ def talk(robot: TextRobot, **options: object) -> tuple[Dialogue, list[str]]:
             [
                 "put the bunny at (0.400, 0.300) on the free spot at (0.500, 0.800)",
                 "put the bin at (0.900, 0.500) on the free spot at (0.480, 0.420)",
-                "put the bunny at (0.500, 0.800) on the free spot at (0.480, 0.420)",
+                "put the bunny at (0.300, 0.600) on the free spot at (0.480, 0.420)",  # where it was found
             ],
         ),
         ("stack the cans", ["put the can at (0.600, 0.400) on top of the can at (0.200, 0.500)"]),
@@ -238,6 +239,77 @@ def test_undo_after_a_place_and_after_a_pick() -> None:
     dialogue.say("undo")
     assert robot.deeds[3] == "put the lemon at (0.300, 0.600) on the free spot at (0.480, 0.420)"
     assert "nothing that I have done" in dialogue.say("undo").answer
+
+
+TWO = {"lemon": [(0.2, 0.5)], "pear": [(0.6, 0.4)], "free table": [(0.5, 0.8)], "bin": [(0.9, 0.5)]}
+BACK = "put the {} at (0.300, 0.600) on the free spot at (0.480, 0.420)"
+
+
+@pytest.mark.parametrize("words", ["undo", "undo that", "undo the swap", "put it back", "put them back", "put the pear back"])
+def test_a_swap_is_taken_back_as_a_whole_the_last_move_first(words: str) -> None:
+    robot = TextRobot(sees=TWO)
+    dialogue, told = talk(robot)
+    assert dialogue.say("swap the lemon and the pear").success
+    told.clear()
+    assert dialogue.say(words).success
+    assert [named_thing(deed) for deed in robot.deeds[3:]] == ["lemon", "pear", "lemon"]
+    assert all(deed.endswith("on the free spot at (0.480, 0.420)") for deed in robot.deeds[3:])  # where each stood
+    assert told[0].startswith("My plan: 1. undo the last move of the lemon; 2. undo the last move of the pear; 3. ")
+    assert "nothing that I have done" in dialogue.say("undo").answer
+
+
+def test_undo_takes_back_what_was_asked_for_at_once_and_no_more() -> None:
+    robot = TextRobot()
+    dialogue, _ = talk(robot)
+    dialogue.say("put the honey in the bowl")
+    assert dialogue.say("put the lemon in the bowl and the pear in the bin").success
+    assert dialogue.say("undo").success
+    assert [deed for deed in robot.deeds[3:] if deed.startswith("put")] == [BACK.format("pear"), BACK.format("lemon")]
+    dialogue.say("undo")
+    assert robot.deeds[-1] == BACK.format("honey")
+
+
+@pytest.mark.parametrize("words", ["undo the last move", "put it back", "put the pear back"])
+def test_one_thing_of_several_goes_back_alone_where_that_is_said(words: str) -> None:
+    robot = TextRobot(facts={"placed": {"found": [0.7, 0.7]}})
+    dialogue, _ = talk(robot)
+    dialogue.say("put the lemon in the bowl and the pear in the bin")
+    assert dialogue.say(words).success
+    assert robot.deeds[2:] == ["put the pear at (0.700, 0.700) on the free spot at (0.480, 0.420)"]
+
+
+def test_undoing_the_last_move_of_another_thing_moves_nothing() -> None:
+    robot = TextRobot()
+    dialogue, _ = talk(robot)
+    dialogue.say("put the lemon in the bowl")
+    turn = dialogue.say("undo the last move of the pear")
+    assert (turn.error_code, len(robot.deeds)) == (ErrorCode.NOT_UNDERSTOOD, 1)
+    assert "My last move was of the lemon" in turn.answer
+
+
+def test_nothing_of_a_plan_is_taken_back_where_a_step_of_it_cannot_be() -> None:
+    robot = TextRobot(facts={"grasped": {"stood": None, "stood_m": None}})
+    dialogue, _ = talk(robot)
+    dialogue.say("put the lemon in the bowl and the pear in the bin")
+    turn = dialogue.say("undo")
+    assert (turn.error_code, len(robot.deeds)) == (ErrorCode.OBJECT_NOT_FOUND, 2)
+
+
+@pytest.mark.parametrize("words", ["stack the two cans", "stack both cans", "stack the cans"])
+def test_a_stack_of_two_is_shown_before_it_is_made(words: str) -> None:
+    robot = TextRobot(sees=CANS)
+    dialogue, told = talk(robot)
+    assert dialogue.say(words).success
+    assert told[0].startswith("My plan: 1. put the can") and "on top of the can" in told[0]
+    assert len(robot.deeds) == 1
+
+
+def test_a_stack_of_another_number_than_is_there_moves_nothing() -> None:
+    robot = TextRobot(sees=CANS | {"can": [(0.2, 0.5), (0.6, 0.4), (0.7, 0.7)]})
+    dialogue, _ = talk(robot)
+    turn = dialogue.say("stack the two cans")
+    assert (turn.error_code, robot.deeds) == (ErrorCode.AMBIGUOUS, [])
+    assert "You speak of 2, and I see 3" in turn.answer
 
 
 def test_undo_says_how_far_off_a_thing_stands() -> None:

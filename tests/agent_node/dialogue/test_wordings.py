@@ -64,7 +64,7 @@ def test_a_pattern_that_is_not_closed_is_an_error(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"), [("undo teh last setp", "undo"), ("contniue", "go_on"), ("thnaks", "thanks")]
+    ("said", "meant"), [("undo teh last setp", "undo_last"), ("contniue", "go_on"), ("thnaks", "thanks")]
 )
 def test_a_slip_of_one_letter_is_mended(said: str, meant: str) -> None:
     assert best(said)[0][1] == meant
