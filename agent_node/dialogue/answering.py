@@ -122,7 +122,15 @@ def answered(
         return Answered(ended=True)
     if isinstance(act, QuestionAct | SmallTalk) or (isinstance(act, FollowUp) and act.kind == "pace"):
         return Answered(other="keep")
-    if isinstance(act, FollowUp) and act.kind in ("undo", "undo_last", "put_back", "again", "wait", "robots_left", "cameras_left"):
+    if isinstance(act, FollowUp) and act.kind in (
+        "undo",
+        "undo_last",
+        "put_back",
+        "again",
+        "wait",
+        "robots_left",
+        "cameras_left",
+    ):
         return Answered(other="drop")
     if not question.candidates:
         return _of_no_candidates(question, words, act)

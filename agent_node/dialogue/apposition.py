@@ -1,4 +1,4 @@
-"""A second description of a thing that was just named, after a comma: "the can, the red one", "the mug, the one at the back".
+"""A second description of a thing that was just named, after a comma: "the can, the red one".
 
 | said | read |
 |---|---|

@@ -69,7 +69,8 @@ def _said_in_one(topic: Sequence[str], question: list[str]) -> Iterator[str]:
             for pronouns in {"they", "them", "these", "those"}.intersection(question):
                 yield " ".join(f"{first} and {second}" if word == pronouns else word for word in question)
             yield f"{said.removesuffix(' between them').removesuffix(' apart')} between {first} and {second}"
-            yield f"{said.removesuffix(' apart').removesuffix(' it').removesuffix(' is')} is {first} from {second}"
+            if said.startswith("how far"):
+                yield f"how far is {first} from {second}"
     for pronoun in ("it", "that", "this", "they", "them"):
         if pronoun in question and not {"to", "until"}.intersection(topic):
             yield " ".join(_named(topic) if word == pronoun else word for word in question)

@@ -107,7 +107,9 @@ class RobotMemory:
     def note_sequence(self, known: list[DoneDeed], sequence: int) -> None:
         """Number the deeds that are none of some earlier ones."""
         old = {id(deed) for deed in known}
-        self.deeds = [deed if id(deed) in old or deed.undone else replace(deed, sequence=sequence) for deed in self.deeds]
+        self.deeds = [
+            deed if id(deed) in old or deed.undone else replace(deed, sequence=sequence) for deed in self.deeds
+        ]
 
     def note_seen(self, things: list[SeenThing]) -> None:
         """Remember what a picture showed, in the place of what the same words named before."""

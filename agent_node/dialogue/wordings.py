@@ -301,7 +301,8 @@ def is_place(words: Sequence[str]) -> bool:
     begins = len(words) > 1 and (words[0] in PLACE_WORDS or words[0] in NUMBERS or words[0].isdigit())
     begins = begins or (len(words) > 1 and words[0].startswith(LENGTH))
     return begins and not any(
-        word in ("then", "except", "afterwards", "what", "how", "why", "who") or (words[k] in ("and", ",") and VERBS.get(word, ("",))[0] == word)
+        word in ("then", "except", "afterwards", "what", "how", "why", "who")
+        or (words[k] in ("and", ",") and VERBS.get(word, ("",))[0] == word)
         for k, word in enumerate(words[1:])
     )
 

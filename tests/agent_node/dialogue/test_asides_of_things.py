@@ -103,12 +103,13 @@ def test_an_order_before_a_question_is_carried_out() -> None:
 
 
 ENGLISH = """
-    do a backflip; do a somersault; do the dishes; do it again for me; do as I do; do no harm; no do not; as you do;
+    do a backflip; do a flip as in a show;
+    do a somersault; do the dishes; do it again for me; do as I do; do no harm; no do not; as you do;
     me as well; a no; is it a do or a no; do a u turn; no can do; do a handstand as a joke; play a la carte; leg day;
     bring lemon; bring a coin; place a coin; place a can; tag a can; pose for me; a place in the sun; die; what was that;
     was it you; in or on; bring it in; no a lemon; one more; do a push up; take a nap; as is; do me a favour; on me;
     um; e; o; a; uma; do a barrel roll; come on; do it; me do it; no no no; do that as a test; sing me a song;
-    tell me a joke; make a cake; take a bow; jump; do a little dance; up a bit; do a flip as in a show;
+    tell me a joke; make a cake; take a bow; jump; do a little dance; up a bit;
     do a dance in the bin; place it as a lid; no place; set a table; do on; as a can
 """
 
