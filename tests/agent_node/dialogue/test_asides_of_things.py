@@ -106,8 +106,9 @@ ENGLISH = """
     do a backflip; do a flip as in a show;
     do a somersault; do the dishes; do it again for me; do as I do; do no harm; no do not; as you do;
     me as well; a no; is it a do or a no; do a u turn; no can do; do a handstand as a joke; play a la carte; leg day;
-    bring lemon; bring a coin; place a coin; place a can; tag a can; pose for me; a place in the sun; die; what was that;
-    was it you; in or on; bring it in; no a lemon; one more; do a push up; take a nap; as is; do me a favour; on me;
+    bring lemon; bring a coin; place a coin; place a can; tag a can; pose for me; a place in the sun; die;
+    what was that; was it you; in or on; bring it in; no a lemon; one more; do a push up; take a nap; as is; on me;
+    do me a favour; me as well do it;
     um; e; o; a; uma; do a barrel roll; come on; do it; me do it; no no no; do that as a test; sing me a song;
     tell me a joke; make a cake; take a bow; jump; do a little dance; up a bit;
     do a dance in the bin; place it as a lid; no place; set a table; do on; as a can
