@@ -59,10 +59,10 @@ def is_english(word: str) -> bool:
     return word in _GRAMMAR or word in catalogue_lexicon().words
 
 
-_GRAMMAR = (
-    FUNCTION_WORDS | DETERMINERS | FILLERS | GENERIC | PRONOUNS | _ENGLISH | {*VERBS, *SIDES, *COLOURS}
-    | word_set("my your its our so am are was were been")
-)  # fmt: skip
+_GRAMMAR = frozenset().union(
+    *(FUNCTION_WORDS, DETERMINERS, FILLERS, GENERIC, PRONOUNS, _ENGLISH, VERBS, SIDES, COLOURS),
+    word_set("my your its our so am are was were been"),
+)
 """Words of the grammar, and small ones that it has no use for."""
 _SHORT = 3
 """Longest sentence that may have no small word [words]."""
