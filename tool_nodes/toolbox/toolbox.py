@@ -184,7 +184,7 @@ def _described(function: Callable[..., Any]) -> ToolSpec:
 def _specs_of(provider: object) -> Iterable[ToolSpec]:
     if hasattr(provider, "tool_specs"):
         return list(provider.tool_specs())
-    members = [member for _, member in inspect.getmembers(provider, callable) if hasattr(member, "__tool__")]
+    members: list[Any] = [member for _, member in inspect.getmembers(provider, callable) if hasattr(member, "__tool__")]
     suite = getattr(provider, "suite", "")
     return [
         replace(_described(getattr(member, "__func__", member)), function=member, suite=suite) for member in members
