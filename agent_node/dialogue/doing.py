@@ -82,6 +82,9 @@ _A_BIT = re.compile(
 )
 """What may stand before a place that is said alone."""
 
+_MORE = re.compile(r"\b(?:more|even (?:more|further|farther))\b(?= (?:to|left|right|back|forwards?|backwards?)\b)")
+"""Other words for "further" in a place that is said alone."""
+
 
 @dataclass
 class TurnSoFar:
@@ -391,6 +394,7 @@ class Doer:
             words = words.partition(" ")[2]
         if not (self._robot.held or self._operator.last_thing) or parses(said):
             return said
+        words = _MORE.sub("further", words)
         start = _A_BIT.sub("", words).split()
         put = f"put it {words}"
         return put if is_place([*start, ""]) and parses(put) else said

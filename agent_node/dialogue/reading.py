@@ -28,6 +28,7 @@ from agent_node.dialogue.memory import POINTED
 from agent_node.dialogue.remarks import fronted, remarked
 from agent_node.dialogue.wordings import WordingMatch, is_thing, joints, matches, names_products, table
 from agent_node.policies.scripted.commands import MAX_COMMAND, parse_command
+from agent_node.policies.scripted.frames import in_plain_words
 from agent_node.policies.scripted.points import the
 from agent_node.policies.scripted.verbs import VERBS, strip_politeness
 from tool_nodes.language.measures import as_said
@@ -79,6 +80,8 @@ def read(text: str) -> list[Read]:
     if not any(word[0].isalnum() for word in words):
         foreign = answer_in_its_language(plain, words)
         return [Read(Refused(ErrorCode.NOT_UNDERSTOOD, foreign or "I have heard no words."), plain)]
+    if _is_framed(tokens) and parses(plain):
+        return [Read(Deed(plain), plain)]
     whole = read_clause(SpokenClause(tuple(tokens), plain))
     if (about := topic_of(plain, tokens)) is not None and not isinstance(whole, QuestionAct):
         return [_asked_about(plain, *about)]
@@ -132,6 +135,12 @@ def read(text: str) -> list[Read]:
     if len(acts) > 1 or not isinstance(acts[0].act, Deed):
         return acts
     return [_unanswered(plain, tokens) or Read(Deed(plain), plain)]
+
+
+def _is_framed(tokens: Sequence[Token]) -> bool:
+    """Whether a command is said in a way of its own that the policy knows."""
+    spoken, _ = strip_politeness(Traced.join(tokens))
+    return in_plain_words(spoken) is not spoken
 
 
 _PROPERTIES = word_set("distance size height width length weight name time date number way matter problem point")
@@ -260,6 +269,8 @@ def _in_other_words(found: WordingMatch, clause: SpokenClause) -> Act | None:
         command = command.replace(f"{{{slot}}}", as_said(told), 1)
     if found.wording.entry == "brought" and found.get("place").split()[0] in ("off", "out", "from"):
         return None  # "push it off the table" says where it is not to be
+    if found.wording.entry == "away" and thing.split()[-1] in ("furthest", "farthest", "most", "further", "farther"):
+        return None  # "take the can that is furthest away" says which one
     if found.wording.entry == "nudged" and not parses(command):
         return None  # "nudge the can 5 cm to the left" says how far
     if command.lower() == " ".join(_signs_as_commas(clause.tokens)):

@@ -179,7 +179,11 @@ def _ending_at(words: Sequence[str], end: int) -> Iterator[list[str]]:
 def _may_name(name: Sequence[str]) -> bool:
     led = name[0] in DETERMINERS - _NO_ARTICLE and len(name) > 1
     bare = names_products(" ".join(name)) and ends_with_product(name) and list(name) != ["can"]
-    return (led or bare) and is_thing(" ".join(name)) and not _STATES.intersection(name) and not find_relations(name)
+    return (led or bare) and is_thing(" ".join(name)) and not find_relations(name) and not _tells_of(name)
+
+
+def _tells_of(name: Sequence[str]) -> bool:
+    return any(_tells(name, k) for k in range(1, len(name)))
 
 
 def _plain(thing: str) -> str:

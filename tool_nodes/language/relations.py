@@ -56,6 +56,8 @@ STOP = (
 )
 """Lookahead: the words end here, or go on with something other than a noun."""
 _LEAD = r"(?:(?:(?:on|to|at|onto|toward|towards|from) )?(?:the |its )(?:very |immediate )?|(?:on|to|at) )?"
+_NOT_ONE_OF = r"(?!the (?:left|right)(?: hand)?(?: one)? of (?:the |these |those )?(?:two|three|four|both)\b)"
+""" "The left of the two cans" is one of them."""
 _HAND = r"(?: hand)?(?: side| end)?"
 _NOT_SCENE = rf"(?! (?:the |this |your |my )?{_SCENE}{STOP})"
 _FRONT = (
@@ -75,8 +77,8 @@ _BESIDE = (
 _RELATIONS = tuple(
     (relation, re.compile(f"(?:{pattern})(?= |$)"))
     for relation, pattern in (
-        ("left_of", rf"{_LEAD}left{_HAND} (?:of|from){_NOT_SCENE}"),
-        ("right_of", rf"{_LEAD}right{_HAND} (?:of|from){_NOT_SCENE}"),
+        ("left_of", rf"{_NOT_ONE_OF}{_LEAD}left{_HAND} (?:of|from){_NOT_SCENE}"),
+        ("right_of", rf"{_NOT_ONE_OF}{_LEAD}right{_HAND} (?:of|from){_NOT_SCENE}"),
         ("in_front_of", _FRONT),
         ("behind", _BACK),
         ("next_to", _BESIDE),
@@ -120,7 +122,14 @@ _REWRITES = tuple(
         (r"\b(f[au]rthest) ((?:\w+ ){1,4}?)from (?=the|my|a|me|us|you)", r"\2 \1 from "),
         (rf"\bof (?:the |these |those |all )?(?:two|three|four|five|lot|bunch){STOP}", " "),
         (r"\bup front\b", " <near> "),
-        (r"(?<=\bis )f[au]rther (?=(?:to the )?(?:left|right)\b)", " "),
+        (
+            r"\b(?:f[au]rther|more)(?: over)? "
+            r"(?=(?:(?:to|on|towards?) the )?(?:left|right)\b(?!(?: hand)?(?: side)? of\b(?! (?:the |these |those )?"
+            r"(?:two|three|four|both)\b)))",
+            " ",
+        ),
+        (r"\b(?:f[au]rthe(?:r|st)|more|most) (?:to|towards?|in|at) the (?:front|foreground)\b(?! of)", " <near> "),
+        (r"\b(?:f[au]rthe(?:r|st)|more|most) (?:to|towards?|in|at) the (?:back|rear|background)\b(?! of)", " <far> "),
         (
             r"\b(?:f[au]rthest|most|all the way|far) "
             r"(?=(?:(?:to|on|towards?) the )?(?:left|right)\b(?!(?: hand)?(?: side)? of\b))",

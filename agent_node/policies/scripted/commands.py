@@ -13,6 +13,7 @@ from typing import Literal, NoReturn
 
 from agent_node.policies.scripted.drafts import Draft
 from agent_node.policies.scripted.foreign import is_foreign
+from agent_node.policies.scripted.frames import in_plain_words
 from agent_node.policies.scripted.reading import NO_EFFECT, Reader
 from agent_node.policies.scripted.refusals import ABILITY, EXAMPLES, refuse
 from agent_node.policies.scripted.unable import check_follow_up, check_kind, check_whole
@@ -137,6 +138,8 @@ def parse_command(text: str) -> Command:
     account.give(spoken.dropped, NO_EFFECT)
     if not words_only(spoken.split()):
         refuse(f"The command does not say what to do; {ABILITY}.")
+    spoken = in_plain_words(spoken)
+    account.give(spoken.dropped, NO_EFFECT)
     check_kind(spoken, polite, account)
     draft = Reader(account).read(spoken.sub(_APART, r"\1 from").sub(_INSTEAD, "not"), asked="please" in tokens)
     if account.unread:

@@ -152,7 +152,8 @@ def _refuse_carried_to(marks: Sequence[RelationMark], words: Sequence[str], clau
 
 
 _DIRECTION = re.compile(
-    r"(?<!the )(?<!a )(?<!that is )\b(?:(?:over|a|little|bit|tad|slightly|much|somewhat|more|just|some|even) )*"
+    r"(?<!the )(?<!a )(?<!that is )(?<!furthest )(?<!farthest )"
+    r"\b(?:(?:over|a|little|bit|tad|slightly|much|somewhat|more|just|some|even) )*"
     r"(?:(?:to|towards?) the )?(?:closer|nearer|forwards?|backwards?|leftwards?|rightwards?|inwards?|outwards?|sideways"
     r"|ahead|away|apart|out(?: of (?:here|the way|reach|sight|my sight|my way))?|off(?: to (?:the|one) side)?"
     r"|(?:further|farther)(?: (?:away|back|off|out|left|right|up|down|in))?"

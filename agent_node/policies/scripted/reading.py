@@ -282,7 +282,8 @@ class Reader:
 
     def _check_way(self, clause: Clause, words: Sequence[Token]) -> None:
         """Refuse "to the left" after a verb of carrying: it says where to, and not which thing."""
-        sides = [word for word in words if word.startswith("<") and word.endswith(":to>")]
+        told = [word for k, word in enumerate(words) if k and words[k - 1] in ("is", "are")]  # "that is to the left"
+        sides = [word for word in words if word.startswith("<") and word.endswith(":to>") and word not in told]
         if sides and clause.verb in CARRYING:
             refuse_side(self._account.quote(sides))
 

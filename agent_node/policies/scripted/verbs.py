@@ -15,7 +15,7 @@ VerbClass = Literal["pick", "place", "mention", "unsupported"]
 
 _PICK = """
     pick pickup grab grasp grip take get lift raise fetch hold collect retrieve clutch seize bring hand give pass
-    have catch obtain snatch hoist carry deliver remove extract gather
+    have catch obtain snatch hoist carry deliver remove extract gather pluck scoop clasp heave nab
 """
 _PLACE = """
     put place set drop lay move leave deposit position stack insert release transfer relocate shift store stow pop stick
@@ -118,7 +118,10 @@ _OPENERS = re.compile(
     rf"|{_TASK}(?= ,)|{_TASK}(?: now| today)? is(?! to have\b)(?: to| that you)?"
     r"|use (?:the |your )(?:robot |robotic )?(?:gripper|hand|arm) to"
     r"|go ahead and|go and|go(?= (?:get|grab|pick|fetch|take|put|place))|try(?: to| and)?|make sure (?:to|that you|you)"
-    r"|be so kind (?:as to|and)|be a dear and|do me a favou?r (?:and|,)|do not forget to|remember to|let us|time to"
+    r"|be so (?:kind|good|nice) (?:as to|and)"
+    r"|(?:might|may|can|could) i ask (?:of )?you to|i (?:must |would |have to )?ask you to"
+    r"|(?:please )?have the (?:goodness|kindness) to|(?:i|we) would be (?:much )?obliged if you (?:could|would)"
+    r"|be a dear and|do me a favou?r (?:and|,)|do not forget to|remember to|let us|time to"
     r"|help me(?: to)?|start by|proceed to|proceed by|begin by|your turn to|how about you|why (?:do not|can not) you"
     r"|reach out and|it is time to|see (?:if|whether) (?:you|we) can|(?:make|let|have) the (?:arm|robot|gripper)(?= \w)"
     r"|(?:i|we) (?:will|should|shall|can|could)(?= (?!not\b)\w)|like(?= ,)"

@@ -15,6 +15,7 @@ from tool_nodes.language.place_wordings import ReadPlace, read_place
 from tool_nodes.language.places import FreeSpaceRequest
 from tool_nodes.language.relations import find_relations, rewrite
 from tool_nodes.language.traced import Token, Traced, WordTrace
+from tool_nodes.language.words import DETERMINERS
 from tool_nodes.results import ErrorCode
 
 _OPPOSITE = ({"left_of", "right_of"}, {"in_front_of", "behind"}, {"left", "right"}, {"front", "back"})
@@ -22,6 +23,10 @@ _LONGEST_PLACE = 40
 """Most words of one place [words]: a round figure, four times what people say."""
 _PARTS = frozenset({"side", "edge", "corner", "border", "margin", "half", "end", "table", "middle", "centre"})
 """Words after which a part of the table is where a thing is brought: "the can on the left" is one of several."""
+_MOST = frozenset({"furthest", "farthest", "most", "nearest", "closest"})
+"""Words after which a side tells which one: "the can that is furthest to the left"."""
+_MORE = frozenset({"more", "further", "farther"})
+"""Words before a side that tell which one after "is", and where to after the thing itself."""
 _TELLING = ("moved", "at", "farthest_from", "in_line")
 """Places that tell by themselves that a thing is to go there."""
 
@@ -118,8 +123,16 @@ def _first(text: Traced, placing: bool, carried: bool = False) -> tuple[int, Rea
     """
     tokens = text.split()
     for i, token in enumerate(tokens):
-        if len(tokens) - i > _LONGEST_PLACE or token == "," or (i and tokens[i - 1] in (*ATTACHED, "one", "of")):
+        if (
+            len(tokens) - i > _LONGEST_PLACE
+            or token == ","
+            or (i and tokens[i - 1] in (*ATTACHED, *_MOST, "one", "of"))
+        ):
             continue
+        if i > 1 and tokens[i - 1] in _MORE and tokens[i - 2] in ATTACHED:
+            continue  # "the can that is more to the left"
+        if i and token in ("nearer", "closer", "further", "farther") and tokens[i - 1] in DETERMINERS:
+            continue  # "the nearer can"
         place = read_place(_plain(Traced.join(tokens[i:])))
         if place is None or not (placing or place.goes or (carried and _PARTS.intersection(tokens[i:]))):
             continue

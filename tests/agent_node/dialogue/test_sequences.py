@@ -334,6 +334,25 @@ def test_a_place_alone_goes_on_with_the_last_thing() -> None:
     assert robot.deeds[3] == "put it in the bowl"
 
 
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        ("further left", "further left"),
+        ("a bit more left", "a bit further left"),
+        ("more to the right", "further to the right"),
+        ("a little more to the left", "a little further to the left"),
+        ("even further back", "further back"),
+        ("no, more to the left", "further to the left"),
+    ],
+)
+def test_a_way_alone_goes_on_with_the_last_thing(words: str, place: str) -> None:
+    robot = TextRobot()
+    dialogue, _ = talk(robot)
+    dialogue.say("put the lemon in the bowl")
+    assert dialogue.say(words).success
+    assert robot.deeds[1] == f"put the lemon at (0.300, 0.600) {place}"
+
+
 def test_what_is_not_held_is_picked_up_before_a_skill_with_it() -> None:
     robot = TextRobot()
     dialogue, _ = talk(robot)
