@@ -89,7 +89,9 @@ class TransformersChat:
             self._rope: Any = getattr(getattr(model, "model", None), "get_rope_index", None)
             self._image_processor: Any = library.AutoImageProcessor.from_pretrained(name) if self._rope else None
             self._processor = library.AutoProcessor.from_pretrained(name) if sees and not self._rope else None
-        except (OSError, ValueError, ImportError, AttributeError, KeyError, RuntimeError) as error:
+        except ToolError:
+            raise
+        except Exception as error:  # of the many kinds that readers of half a file raise
             raise unavailable(f"The model {name!r} cannot be loaded: {plain_line(str(error))}") from error
         if not getattr(self._processor or self._tokenizer, "chat_template", None):
             raise unavailable(f"The model {name!r} has no chat template.")

@@ -166,7 +166,8 @@ def _child(python: Path, module: str, words: list[str], errors: Path, say: Calla
     changed = {"PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1"}
     with errors.open("wb") as noise, closing(_Child(python, module, words, os.environ | changed, noise)) as child:
         for line in child.lines():
-            say(progress_line(line))
+            if shown := progress_line(line):
+                say(shown)
         status = child.wait()
     if status:
         told = errors.read_text("utf-8", "replace").strip().splitlines() or ["it said nothing"]
@@ -201,10 +202,13 @@ class _Child:
 
 
 def progress_line(line: str) -> str:
-    """A line of a stage as a person reads it: `step 3 of 50, loss 0.52` of a log entry, any other as it is."""
+    """A line of a stage as a person reads it: `step 3 of 50, loss 0.52` of a log entry, any other as it is.
+
+    Empty where it says nothing new: an entry without loss or reward, and TRL's own form of one.
+    """
     try:
         entry = plain_json.load(line)
         shown = [f"{name} {entry[name]:.3g}" for name in ("loss", "reward") if name in entry]
-        return ", ".join([f"step {entry['step']} of {entry['of']}", *shown])
+        return ", ".join([f"step {entry['step']} of {entry['of']}", *shown]) if shown else ""
     except (ValueError, TypeError, KeyError):
-        return plain_line(line.rstrip("\n"), length=200)
+        return "" if line.startswith("{'") else plain_line(line.rstrip("\n"), length=200)

@@ -13,7 +13,7 @@ from agent_node.conversation_settings import ConversationSettings
 from agent_node.policies.adapters import write_base
 from agent_node.policies.chat import text_turns
 from agent_node.policies.options import PolicyOptions
-from agent_node.policies.transformers_chat import TransformersChat
+from agent_node.policies.transformers_chat import TransformersChat, _raise_if_repeating
 from agent_node.protocol import load_protocol
 from tests.agent_node.policies.test_transformers import SPACETOOLS
 from tool_nodes.results import ErrorCode, ToolError
@@ -104,6 +104,13 @@ def test_an_adapter_of_fewer_or_more_layers_is_refused(base, copied):
     assert "their layers differ" in refusal(base, copied)
 
 
+@pytest.mark.parametrize("name", ["adapter_model.safetensors", "adapter_config.json"])
+def test_half_a_file_of_an_adapter_is_refused(base, copied, name):
+    half = copied / name
+    half.write_bytes(half.read_bytes()[: half.stat().st_size // 2])
+    assert "does not fit" in refusal(base, copied)
+
+
 def test_a_note_of_the_base_that_cannot_be_read_is_told(base, copied, tmp_path):
     (copied / "base.json").write_text(json.dumps(["no note"]))
     assert "cannot be read" in refusal(base, copied)
@@ -117,3 +124,15 @@ def test_a_model_that_repeats_itself_ends_the_command_with_one_sentence(base, sc
     episode = Agent(made, Toolbox([]), ConversationSettings(protocol=load_protocol("spacetools"))).run("pick it up")
     assert episode.error_code is ErrorCode.TURN_BUDGET
     assert episode.answer.startswith("The model repeats itself: its last 128 tokens are the same 1 again and again.")
+
+
+@pytest.mark.parametrize("period", [1, 3, 16])
+def test_pieces_that_come_again_and_again_are_noticed_whatever_their_length(period):
+    piece = list(range(period))
+    _raise_if_repeating(([7, 7] + piece * 128)[:127])
+    with pytest.raises(ToolError, match=f"the same {period} again and again"):
+        _raise_if_repeating((piece * 128)[:128])
+
+
+def test_what_comes_again_after_more_than_a_few_tokens_may_be_meant():
+    _raise_if_repeating((list(range(17)) * 128)[:128])

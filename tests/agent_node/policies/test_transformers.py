@@ -233,6 +233,18 @@ def test_a_folder_that_holds_no_model_is_told(tmp_path, schemas, monkeypatch):
     assert str(error.value).isprintable()
 
 
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
+def test_half_a_file_of_a_model_is_told(folders, tmp_path, schemas, name):
+    import shutil
+
+    half = shutil.copytree(folders["text"], tmp_path / "m") / name
+    half.write_bytes(half.read_bytes()[: half.stat().st_size // 2])
+    with pytest.raises(ToolError, match="cannot be loaded") as error:
+        make_policy(f"transformers:{tmp_path / 'm'}", SPACETOOLS, schemas)
+    assert error.value.code is ErrorCode.UNAVAILABLE
+    assert str(error.value).isprintable()
+
+
 def test_weights_that_could_run_code_are_not_read(folders, tmp_path, schemas):
     import shutil
 

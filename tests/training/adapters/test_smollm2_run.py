@@ -132,3 +132,4 @@ def test_a_line_that_is_no_log_is_shown_as_it_is():
     assert progress_line("hello\n") == "hello"
     assert progress_line('{"step": 1, "of": 2, "reward": 0.25}') == "step 1 of 2, reward 0.25"
     assert progress_line("3") == "3"
+    assert progress_line('{"step": 2, "of": 2, "train_runtime": 9.5}') == progress_line("{'loss': '3.07'}\n") == ""
