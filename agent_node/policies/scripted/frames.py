@@ -26,8 +26,8 @@ from tool_nodes.language.words import tokenize, words_only
 _TABLE = Path(__file__).with_name("frames.yaml")
 _ELEMENT = re.compile(r"\(\?=[^)]*\)|[()\[\]|]|\{\w+\}|[^\s()\[\]|{}]+")
 _SLOTS = {
-    "thing": r"(?P<thing>(?:(?!and |that |is )[^\s,.?!]+ ){1,10}?)",
-    "other": r"(?P<other>(?:(?!and |that |is )[^\s,.?!]+ ){1,10}?)",
+    "thing": r"(?P<thing>(?:(?!and |that |is |it )[^\s,.?!]+ ){1,10}?)",
+    "other": r"(?P<other>(?:(?!and |that |is |it )[^\s,.?!]+ ){1,10}?)",
     "place": r"(?P<place>(?:[^\s,.?!]+ ){1,24}?)",
     "words": r"(?P<words>(?:\S+ )+?)",
 }
@@ -37,7 +37,7 @@ _MOST = 4
 
 
 @dataclass(frozen=True)
-class Frame:
+class SentenceFrame:
     """One way of asking.
 
     Attributes:
@@ -54,7 +54,7 @@ class Frame:
 
 
 @functools.cache
-def frames() -> tuple[Frame, ...]:
+def frames() -> tuple[SentenceFrame, ...]:
     """The frames of the table, in its order."""
     document: dict[str, Any] = load(_TABLE.read_bytes())
     return tuple(
@@ -93,12 +93,12 @@ def _fits(found: re.Match[str]) -> bool:
     return place is None or begins_place(tokenize(place))
 
 
-def _frame(say: str, plain: str, examples: Mapping[str, str], whole: bool) -> Frame:
+def _frame(say: str, plain: str, examples: Mapping[str, str], whole: bool) -> SentenceFrame:
     parts = [_part(element) for element in _ELEMENT.findall(say)]
     spelt = "".join(parts)
     pattern = re.compile(rf"^{spelt}$" if whole else rf"(?<!\S){spelt}")
     numbered = re.sub(r"\{(\w+)\}", lambda slot: rf"\{pattern.groupindex[slot[1]]}", plain)
-    return Frame(pattern, f"{numbered} ", examples, whole)
+    return SentenceFrame(pattern, f"{numbered} ", examples, whole)
 
 
 def _part(element: str) -> str:

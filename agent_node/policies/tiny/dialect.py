@@ -73,6 +73,10 @@ REASONS: dict[str, str] = {
 _GRASP_FROM = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}
 
 
+NOWHERE = "nowhere"
+"""Where a plan that is a pick alone puts the thing, where it is written in lines."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """What is thought before the first move, in the operator's words.
@@ -318,7 +322,16 @@ def render_lines(move: Move, points: Sequence[PicturePoint], protocol: Protocol)
         else call
         for call in calls_of(move, Registers(tuple(points)))
     ]
-    return protocol.render_turn("", calls, _answer(move))
+    return protocol.render_turn(_plan_in_words(move.plan), calls, _answer(move))
+
+
+def _plan_in_words(plan: Plan | None) -> str:
+    """A plan as a thought in the words of the calls that follow, so that a later turn need not read the sentence."""
+    if plan is None:
+        return ""
+    references = [" ".join(group) for group in _groups(plan.reference) if group]
+    where = free_space_phrase(plan.relation, references) if plan.relation else NOWHERE
+    return f"take {' '.join(plan.target)}, put {where}"
 
 
 def render_turn(tokens: Sequence[str], registers: Registers, protocol: Protocol | None = None) -> str:

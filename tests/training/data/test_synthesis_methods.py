@@ -435,5 +435,5 @@ def test_a_small_models_teacher_writes_lines_and_does_its_task_in_physics() -> N
     assert made.episode is not None
     assert made.episode.protocol.name == "compact"
     said = [turn.text for turn in made.episode.turns]
-    assert (said[0], said[-1]) == ("look\ndepth", "say Done.")
+    assert (said[0], said[-1]) == ("# take sugar box, put nowhere\nlook\ndepth", "say Done.")
     assert not any("{" in text for text in said), "every call has a line of its own"

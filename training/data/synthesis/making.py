@@ -104,7 +104,7 @@ class Maker:
         if scored is None:
             return Made(why, trouble=attempt.trouble)
         episode, changed = scored.episode, 0
-        if not why:
+        if not why and METHODS[job.method].reworded:
             episode, changed = diversified(episode, self._writer, job.seed)
         record = record_of(
             replace(scored, episode=episode, rollout=number),

@@ -78,12 +78,14 @@ class Method:
         kinds: Kinds of its tasks.
         make: (teachers, job) -> attempts, the one to be kept first.
         why_not: A further reason to reject an attempt that is right, or empty.
+        reworded: Its thoughts are said in other words, so that no phrase is learned by heart.
     """
 
     recipe: str
     kinds: Callable[[], tuple[str, ...]]
     make: Callable[[TeacherPool, SynthesisJob], list[Attempt]]
     why_not: Callable[[Attempt], str] = lambda attempt: ""
+    reworded: bool = True
 
 
 def _plain(teachers: TeacherPool, job: SynthesisJob) -> list[Attempt]:
@@ -171,7 +173,7 @@ METHODS: Mapping[str, Method] = {
     "points": Method("dirl", lambda: spacetools.POINTING_KINDS, _points, _pointed),
     "tools": Method("dirl", lambda: kinds_of("dirl"), _plain),
     "robot": Method("dirl", lambda: MANIPULATION, _robot),
-    "lines": Method("dirl", lambda: LINES_KINDS, _lines),
+    "lines": Method("dirl", lambda: LINES_KINDS, _lines, reworded=False),
     "explore": Method("peria", lambda: kinds_of("peria"), _explore),
     "verified": Method("evic", lambda: kinds_of("evic"), _verified),
     "views": Method("last", lambda: (VIEW,), _views),
