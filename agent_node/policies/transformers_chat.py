@@ -78,6 +78,7 @@ class TransformersChat:
         self._grids: dict[bytes, Any] = {}
 
     def _load(self, name: str, library: Any) -> None:
+        library.utils.logging.disable_progress_bar()  # a command says itself what it does
         try:
             config = library.AutoConfig.from_pretrained(name)
             sees = hasattr(config, "vision_config")

@@ -233,6 +233,11 @@ def test_a_folder_that_holds_no_model_is_told(tmp_path, schemas, monkeypatch):
     assert str(error.value).isprintable()
 
 
+def test_a_model_is_loaded_without_a_word_about_it(folders, capfd):
+    policy(folders["text"])
+    assert "Loading" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
 def test_half_a_file_of_a_model_is_told(folders, tmp_path, schemas, name):
     import shutil
