@@ -167,7 +167,7 @@ def test_shares_add_up_and_name_methods_with_kinds(recipe: str) -> None:
     assert sum(shares.values()) == pytest.approx(1.0)
     for name in shares:
         assert METHODS[name].kinds()
-        assert set(METHODS[name].kinds()) <= {*TASK_KINDS, "view"}
+        assert set(METHODS[name].kinds()) <= {*TASK_KINDS, "view", "absent"}
 
 
 def test_a_job_is_what_its_number_says() -> None:

@@ -66,7 +66,7 @@ def test_in_lines_it_says_the_same_without_tokens_and_looks_at_the_newest_view()
         messages.append(Message("assistant", turns[-1]))
         messages += [Message("tool", left[0], left.pop(0)) for _ in protocol.parse(turns[-1]).calls]
     assert turns[1:] == [
-        "look\ndepth",
+        "# take zorb, put free table next to the tea box\nlook\ndepth",
         "point zorb",
         "outline 0.5 0.5\ngrasp",
         "take",
