@@ -19,10 +19,17 @@ UNPREFIXED = frozenset({"ports"})
 
 
 def recorded(command: RunCommand) -> dict[str, Any]:
-    """The options of a run as entries of `result.json`."""
+    """The options of a run as entries of `result.json`, the protocol by its name.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a protocol that there is not.
+    """
+    from agent_node.policies.registry import protocol_of
+
+    written = {"protocol": protocol_of(command.policy, command.protocol).name}
     return {
         RECORDED_AS.get(name, name): asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-        for name, value in command.options().items()
+        for name, value in (command.options() | written).items()
         if name not in NOT_RECORDED
     }
 

@@ -143,8 +143,8 @@ def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
     """Carry out the run with the recorded words, and compare; exit status 0 if the same came of it."""
     from agent_node.agent import Agent
     from agent_node.console.approve import TerminalApprover
-    from agent_node.policies.registry import protocol_of
     from agent_node.policies.replay import Replay
+    from agent_node.protocol import load_protocol
     from tool_nodes.motion.guard import Mode, MotionGuard
     from tool_nodes.motion.limits import MotionLimits
     from tool_nodes.motion.robot_model import load_robot
@@ -157,7 +157,7 @@ def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
     about = _simulated(record.result)
     if not trusted:
         _require_at_home(about)
-    protocol = protocol_of(str(record.result.get("policy", "scripted")), about["protocol"])
+    protocol = load_protocol(about["protocol"])
     interrupt = Interrupt()
     # What the operator had to approve then has to be approved now: the record of an approval is none.
     limits = MotionLimits(robot=load_robot(about["robot"]))

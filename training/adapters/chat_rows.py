@@ -89,23 +89,21 @@ def write_rows(
     with require_engine("trl"):
         from transformers import AutoTokenizer
     tokenizer = AutoTokenizer.from_pretrained(model)
-    rows = []
-    for record in read_rollouts(rollouts):
-        if record.true_success:
-            entries, rng = example_of(record, "text").entries, np.random.default_rng(record.task["seed"])
-            rows.append(row_of(entries, tokenizer))
-            for _ in range(wordings - 1):
-                rows.append(row_of(in_other_words(entries, record.task["split"], rng), tokenizer))
-    rows = [row for row in rows if not longest or len(row["input_ids"]) <= longest]
+    made = []  # (number of the conversation, row)
+    for number, record in enumerate(record for record in read_rollouts(rollouts) if record.true_success):
+        entries, rng = example_of(record, "text").entries, np.random.default_rng(record.task["seed"])
+        said = [entries, *(in_other_words(entries, record.task["split"], rng) for _ in range(wordings - 1))]
+        made += [(number, row_of(each, tokenizer)) for each in said]
+    rows = [(number, row) for number, row in made if not longest or len(row["input_ids"]) <= longest]
     if not rows:
         raise invalid(f"No rollout in {rollouts} is right and short enough: there is nothing to learn.")
     if most:
         drawn = np.random.default_rng(most).permutation(len(rows))[:most]
         rows = [rows[k] for k in sorted(drawn)]
-    made_of = {"conversations": len(rows) // wordings, "wordings": wordings}
+    made_of = {"conversations": len({number for number, _ in rows}), "wordings": wordings}
     write_whole(folder / DATA, f"{json.dumps(made_of)}\n".encode())
-    write_whole(folder / ROWS, "".join(f"{json.dumps(row)}\n" for row in rows).encode())
-    return len(rows), sum(len(row["input_ids"]) for row in rows)
+    write_whole(folder / ROWS, "".join(f"{json.dumps(row)}\n" for _, row in rows).encode())
+    return len(rows), sum(len(row["input_ids"]) for _, row in rows)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from training.recipes.stages import Sourced
 
 TINY, SMOLLM2 = "tiny", "smollm2"
-"""The preset that trains on two processor cores, at once."""
+"""The presets that train on two processor cores, at once."""
 
 
 @dataclass(frozen=True)
