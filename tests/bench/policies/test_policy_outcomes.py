@@ -157,7 +157,8 @@ def test_a_folder_of_other_tasks_or_settings_is_refused(tmp_path, fake):
     assert run(tmp_path, "careful", turns=9) == 0  # another policy may have others
 
 
-def test_the_folder_notes_the_protocol_of_each_policy(tmp_path, fake):
+def test_the_folder_notes_the_protocol_of_each_policy(tmp_path, fake, monkeypatch):
+    monkeypatch.setattr(command.registry, "require_installed", lambda port, spec: None)  # nothing is played
     assert run(tmp_path, "scripted", "smollm2") == 0
     noted = json.loads((tmp_path / SETTINGS).read_text())["policies"]
     assert {spec: settings["protocol"] for spec, settings in noted.items()} == {

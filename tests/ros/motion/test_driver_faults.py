@@ -76,7 +76,7 @@ class FaultyDrivers(Drivers):
 @pytest.fixture(scope="module")
 def faulty_cell(router: str) -> Iterator[Cell]:
     """A motion node beside such drivers, shared by the module."""
-    cell = Cell(router, next(_domains), {"availability_deadline_s": 2.0, "stop_deadline_s": 3.0})
+    cell = Cell(router, next(_domains), {"availability_deadline_s": 10.0, "stop_deadline_s": 3.0})
     cell.drivers = cell.spin(lambda context: FaultyDrivers(context))  # type: ignore[attr-defined]
     cell.wait(lambda: cell.motion._stop.joints.newest is not None, "joint states")
     yield cell
