@@ -72,14 +72,18 @@ class LanguageOptions:
     """Options of the preset smollm2, beside --n: conversations of its teachers, 400 by default.
 
     Attributes:
-        wordings: Rows of each conversation, in other words; 3 by default.
-        epochs: Times that each row is seen; 2 by default.
+        wordings: Rows of each conversation, in other words; 2 by default.
+        rows: Rows of conversations that are drawn of these; 400 by default.
+        sentences: Commands beside them that are read into plans, without simulation; 1,800 by default.
+        epochs: Times that each row is seen; 1 by default.
         rounds: Rounds of GRPO on its own episodes after that, of 16 each; none by default.
         minutes: Wall time of each of the two trainings, which then end wherever they are.
         report_to: Where TRL sends its curves: tensorboard (by default), wandb or none.
     """
 
     wordings: int | None = None
+    rows: int | None = None
+    sentences: int | None = None
     epochs: float | None = None
     rounds: int | None = None
     minutes: float | None = None

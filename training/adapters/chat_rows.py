@@ -1,18 +1,23 @@
 """Conversations as tokens to be learned: what `training.adapters.sft_on_trl` reads, made of rollouts.
 
-    .engines/trl/bin/python -m training.adapters.chat_rows ROLLOUTS MODEL FOLDER [WORDINGS [LONGEST [ROWS]]]
+    .engines/trl/bin/python -m training.adapters.chat_rows ROLLOUTS MODEL FOLDER
+        [--wordings N] [--longest N] [--rows N] [--sentences N]
 
 ROLLOUTS is a folder of `toolhand data synth` or `toolhand rollouts collect`, of which those are taken that the task's
 own score calls right. The tokens are those that the policy `transformers` reads and writes: the model's own chat
 template, and the turns word by word. The policy's turns and the tokens that end them are learned, nothing else.
 
-Of each conversation with a command there are as many rows as WORDINGS (1 where it is left out): the first as it was,
+Of each conversation with a command there are as many rows as --wordings (1 where it is left out): the first as it was,
 the others with the command in other words of its split (`training.tasks.sayings`), so that an epoch has each wording
-once. Rows of more than LONGEST tokens are left out, and of the others ROWS are drawn; all where they are left out.
+once. Rows of more than --longest tokens are left out, and of the others --rows are drawn; all where they are left out.
+
+What a sentence asks for is learned from more sentences than were played: --sentences commands of the train split, each
+with the turn that a teacher begins with, which holds its plan. They need no simulation, and several share a row.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Sequence
@@ -22,16 +27,26 @@ from typing import Any
 
 import numpy as np
 
+from agent_node.policies.scripted.commands import parse_command
+from agent_node.policies.tiny.dialect import Move, render_lines
+from agent_node.protocol import load_protocol
+from sim.tasks.predicates import RELATIONS
+from sim.tasks.sentences import COMPARATIVES
 from tool_nodes.files import write_whole
 from tool_nodes.results import ToolError, invalid
 from training.adapters.environments import require_engine
-from training.adapters.sft_on_trl import DATA, ROWS
+from training.adapters.sft_on_trl import DATA, NOT_LEARNED, ROWS
 from training.data.formats.conversation import ChatEntry, example_of
 from training.rollouts.collection import read_rollouts
-from training.tasks.sayings import command_of, say_command
-from training.tasks.splits import Split
+from training.tasks.sayings import CommandWords, command_of, say_command
+from training.tasks.splits import Split, products_of
+from training.teacher.careful import plan_of
 
-_NOT_LEARNED = -100
+PROTOCOL = "compact"
+"""How the small model writes."""
+
+IN_A_ROW = 6
+"""Sentences of a row [-]: with the system prompt of 92 tokens in front of them it is as long as a conversation."""
 
 
 def row_of(entries: Sequence[ChatEntry], tokenizer: Any) -> dict[str, list[int]]:
@@ -47,7 +62,7 @@ def row_of(entries: Sequence[ChatEntry], tokenizer: Any) -> dict[str, list[int]]
         return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
     ids = tokens(len(messages))
-    labels = [_NOT_LEARNED] * len(ids)
+    labels = [NOT_LEARNED] * len(ids)
     for k, entry in enumerate(entries):
         if entry.role != "assistant" or not entry.sampled:
             continue
@@ -71,8 +86,40 @@ def in_other_words(entries: Sequence[ChatEntry], split: Split, rng: np.random.Ge
     return [replace(entry, parts=(other,)) if entry.words == said else entry for entry in entries]
 
 
+def sentence_rows(system: str, count: int, tokenizer: Any, seed: int = 0) -> list[dict[str, list[int]]]:
+    """Commands of the train split, each with a teacher's first turn, as rows: picks, one of two alike, and placements.
+
+    Args:
+        system: The system prompt.
+        count: Commands.
+        tokenizer: That of the base.
+        seed: Seed of the commands.
+    """
+    rng, protocol = np.random.default_rng(seed), load_protocol(PROTOCOL)
+    turns: list[ChatEntry] = []
+    for number in range(count):
+        words = _drawn_words(rng, number)
+        plan = plan_of(parse_command(words.plain))
+        turn = render_lines(Move("look", plan=plan), (), protocol)
+        turns.append(ChatEntry("user", (say_command(rng, "train", words),)))
+        turns.append(ChatEntry("assistant", (turn,), sampled=True))
+    first, step = ChatEntry("system", (system,)), 2 * IN_A_ROW
+    return [row_of((first, *turns[k : k + step]), tokenizer) for k in range(0, len(turns), step)]
+
+
+def _drawn_words(rng: np.random.Generator, number: int) -> CommandWords:
+    """What the command of this number says, of any products: nobody has to carry it out."""
+    target, *others = map(str, rng.permutation(products_of("train"))[:3])
+    if number % 3 == 0:
+        return CommandWords(target)
+    if number % 3 == 1:
+        return CommandWords(target, side=str(rng.choice(list(COMPARATIVES))))
+    relation = RELATIONS[int(rng.integers(len(RELATIONS)))]
+    return CommandWords(target, relation=relation, references=tuple(others if relation == "between" else others[:1]))
+
+
 def write_rows(
-    rollouts: Path, model: str, folder: Path, wordings: int = 1, longest: int = 0, most: int = 0
+    rollouts: Path, model: str, folder: Path, wordings: int = 1, longest: int = 0, most: int = 0, sentences: int = 0
 ) -> tuple[int, int]:
     """Write FOLDER/rows.jsonl, and data.json beside it; (rows, tokens of all).
 
@@ -80,7 +127,7 @@ def write_rows(
         rollouts: Folder of the conversations.
         model: Folder of the base model.
         folder: Where the rows go.
-        wordings, longest, most: See the module; 0 for no limit of tokens and of rows.
+        wordings, longest, most, sentences: See the module; 0 for no limit of tokens and of rows, and no sentences.
 
     Raises:
         ToolError: INVALID_ARGUMENT where there are no rollouts that are right, and as `row_of`; UNAVAILABLE without
@@ -89,26 +136,39 @@ def write_rows(
     with require_engine("trl"):
         from transformers import AutoTokenizer
     tokenizer = AutoTokenizer.from_pretrained(model)
-    made = []  # (number of the conversation, row)
+    made, system = [], ""  # (number of the conversation, row)
     for number, record in enumerate(record for record in read_rollouts(rollouts) if record.true_success):
         entries, rng = example_of(record, "text").entries, np.random.default_rng(record.task["seed"])
         said = [entries, *(in_other_words(entries, record.task["split"], rng) for _ in range(wordings - 1))]
         made += [(number, row_of(each, tokenizer)) for each in said]
+        system = system or next(entry.words for entry in entries if entry.role == "system")
     rows = [(number, row) for number, row in made if not longest or len(row["input_ids"]) <= longest]
     if not rows:
         raise invalid(f"No rollout in {rollouts} is right and short enough: there is nothing to learn.")
     if most:
         drawn = np.random.default_rng(most).permutation(len(rows))[:most]
         rows = [rows[k] for k in sorted(drawn)]
-    made_of = {"conversations": len({number for number, _ in rows}), "wordings": wordings}
+    made_of = {"conversations": len({number for number, _ in rows}), "wordings": wordings, "sentences": sentences}
+    learned = [row for _, row in rows] + sentence_rows(system, sentences, tokenizer)
     write_whole(folder / DATA, f"{json.dumps(made_of)}\n".encode())
-    write_whole(folder / ROWS, "".join(f"{json.dumps(row)}\n" for _, row in rows).encode())
-    return len(rows), sum(len(row["input_ids"]) for _, row in rows)
+    write_whole(folder / ROWS, "".join(f"{json.dumps(row)}\n" for row in learned).encode())
+    return len(learned), sum(len(row["input_ids"]) for row in learned)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rollouts", type=Path, help="folder of conversations")
+    parser.add_argument("model", help="folder of the base model")
+    parser.add_argument("folder", type=Path, help="where the rows go")
+    parser.add_argument("--wordings", type=int, default=1, help="rows of a conversation, in other words")
+    parser.add_argument("--longest", type=int, default=0, help="tokens of a row, at most; 0: any")
+    parser.add_argument("--rows", dest="most", type=int, default=0, help="rows of conversations, at most; 0: all")
+    parser.add_argument("--sentences", type=int, default=0, help="sentences that are read into plans, beside them")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
     try:
-        where, base, to, *more = sys.argv[1:]
-        print("{} rows, {} tokens".format(*write_rows(Path(where), base, Path(to), *map(int, more))))
+        print("{} rows, {} tokens".format(*write_rows(**vars(_options()))))
     except ToolError as error:
         sys.exit(f"{error.code}: {error}")

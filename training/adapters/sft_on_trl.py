@@ -31,6 +31,8 @@ from training.adapters.environments import require_engine
 SETTINGS, ROWS, LOG, DATA = "settings.json", "rows.jsonl", "log.jsonl", "data.json"
 Settings = TypeVar("Settings")
 CHECKPOINTS, EVENTS, ADAPTER = "checkpoints", "events", "adapter"
+NOT_LEARNED = -100
+"""Label of a token that is read alone, as everywhere in transformers."""
 _LONGEST_ROW = 1_000_000
 """Longest line of the rows [bytes]: 8,192 tokens are about 100,000."""
 
@@ -48,6 +50,8 @@ class LoraSettings:
         micro_batch: Conversations that are computed at once; the batch is a multiple of it.
         seed: Seed of the adapter's first weights and of the order.
         save_steps: Steps between two checkpoints.
+        first_token: Weight of the first token of each of the policy's turns in the loss, of 1 of all others: it chooses
+            the tool, and is one in a turn.
         minutes: Wall time after which the training ends wherever it is, as the schedule has it then; None: never.
         report_to: Where TRL sends its curves beside the log: tensorboard, wandb ...
     """
@@ -55,11 +59,12 @@ class LoraSettings:
     model: str
     rank: int = 8
     learning_rate: float = 1e-3
-    epochs: float = 2.0
-    batch: int = 8
-    micro_batch: int = 4
+    epochs: float = 1.0
+    batch: int = 4
+    micro_batch: int = 2
     seed: int = 0
     save_steps: int = 20
+    first_token: float = 10.0
     minutes: float | None = None
     report_to: tuple[str, ...] = ("tensorboard",)
 
@@ -99,7 +104,7 @@ def train_adapter(folder: Path) -> Path:
         max_length=None,
         gradient_checkpointing=False,
         bf16=False,
-        train_sampling_strategy="group_by_length",
+        train_sampling_strategy="random",  # by length, the shortest rows, which are all picks, would be learned last
         report_to=list(settings.report_to),
         seed=settings.seed,
         use_cpu=not torch.cuda.is_available(),
@@ -111,7 +116,22 @@ def train_adapter(folder: Path) -> Path:
         target_modules="all-linear",
         task_type="CAUSAL_LM",
     )
-    trainer = SFTTrainer(
+
+    class Trainer(SFTTrainer):
+        """With weights of tokens, and their part of the loss in the log."""
+
+        def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **more: Any) -> Any:
+            """See SFTTrainer."""
+            outputs = model(**{**inputs, "use_cache": False, "fused_lm_head": True})
+            learned, begins = outputs.label_mask, first_tokens(inputs["labels"])
+            weights = learned + (settings.first_token - 1) * begins
+            count = learned.sum() if more.get("num_items_in_batch") is None else more["num_items_in_batch"]
+            chosen = -(outputs.log_probs.detach() * begins).sum() / begins.sum().clamp(min=1)
+            self._metrics["train" if model.training else "eval"]["first_token_loss"].append(chosen.item())
+            loss = -(outputs.log_probs * weights).sum() / count
+            return (loss, outputs) if return_outputs else loss
+
+    trainer = Trainer(
         model=model,
         args=arguments,
         train_dataset=Dataset.from_list(rows),
@@ -121,6 +141,16 @@ def train_adapter(folder: Path) -> Path:
     )
     trainer.train(resume_from_checkpoint=any((folder / CHECKPOINTS).glob("checkpoint-*")))
     return save_adapter(trainer.model, settings.model, folder)
+
+
+def first_tokens(labels: Any) -> Any:
+    """Which of the next tokens begin a turn that is learned, as bools of shape (rows, tokens - 1).
+
+    Args:
+        labels: Tensor of shape (rows, tokens), -100 where nothing is learned.
+    """
+    learned = labels != NOT_LEARNED
+    return learned[:, 1:] & ~learned[:, :-1]
 
 
 def save_adapter(model: Any, base: str, folder: Path) -> Path:

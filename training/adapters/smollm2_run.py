@@ -35,6 +35,9 @@ RUN, DATA, SFT, GRPO = "run.json", "data", "sft", "grpo"
 ERRORS = "errors.txt"
 """What a process of a stage has written beside its progress."""
 
+_LEAST = {"n": 1, "wordings": 1, "rows": 1, "sentences": 0, "rounds": 0, "seed": 0, "workers": 1}
+_LONGEST_ROW = 345
+"""Tokens of a row, at most: one in twenty conversations has more, by errors of tools, and fills up its whole batch."""
 _ROOT = Path(__file__).parents[2]
 _FREE = frozenset({"minutes", "report_to", "workers"})
 """Options that may differ from call to call: they do not say what comes of it, or only when it ends."""
@@ -47,6 +50,8 @@ class Smollm2Options:
     Attributes:
         n: Conversations that are kept of the teachers.
         wordings: Rows of each, in other words of the train split.
+        rows: Rows of conversations that are drawn of these, at most.
+        sentences: Commands beside them that are read into plans, without simulation.
         epochs: Times that each row is seen.
         rounds: Rounds of RL after it.
         minutes: Wall time of each training, after which it ends wherever it is; None: never.
@@ -59,8 +64,10 @@ class Smollm2Options:
     """
 
     n: int = 400
-    wordings: int = 3
-    epochs: float = 2.0
+    wordings: int = 2
+    rows: int = 400
+    sentences: int = 1800
+    epochs: float = 1.0
     rounds: int = 0
     minutes: float | None = None
     seed: int = 0
@@ -68,7 +75,7 @@ class Smollm2Options:
     report_to: str = "tensorboard"
 
     def __post_init__(self) -> None:
-        for name, least in {"n": 1, "wordings": 1, "rounds": 0, "seed": 0, "workers": 1}.items():
+        for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise invalid(f"--{name} must be {least} or more, got {getattr(self, name)}.")
         for name in ("epochs", "minutes"):
@@ -97,8 +104,12 @@ def run_smollm2(folder: Path, options: Smollm2Options, say: Callable[[str], None
     sft = folder / SFT
     if not (sft / ROWS).is_file():
         sft.mkdir(exist_ok=True)
-        rows = [str(folder / DATA), str(base), str(sft), str(options.wordings)]
-        _child(python, "training.adapters.chat_rows", rows, sft / ERRORS, say)
+        made_of = {"wordings": options.wordings, "longest": _LONGEST_ROW, "rows": options.rows}
+        made_of["sentences"] = options.sentences
+        words = [part for name, value in made_of.items() for part in (f"--{name}", str(value))]
+        _child(
+            python, "training.adapters.chat_rows", [str(folder / DATA), str(base), str(sft), *words], sft / ERRORS, say
+        )
     shared: dict[str, Any] = {"seed": options.seed, "minutes": options.minutes}
     shared["report_to"] = () if options.report_to == "none" else (options.report_to,)
     say(f"Stage 2: supervised training, {options.epochs:g} epochs, in {sft}.")

@@ -78,12 +78,12 @@ def test_what_ships_is_what_the_policy_finds_and_says_how_it_was_made(trained, t
     }
     assert all(str(tmp_path) not in path.read_text("utf-8", "replace") for path in to.iterdir()), "no folder of ours"
     for words in (
-        "2 conversations",
-        "each in 3 wordings",
+        "6 rows of 2 conversations",
+        "in 3\n  wordings",
         "18 tokens",
         "of which 12 are learned",
-        "2 steps made",
-        "--n 2 --wordings 3 --epochs 3 --seed 5",
+        "2\n  steps made",
+        "--n 2 --wordings 3 --rows 6 --sentences 0 --epochs 3 --seed 5",
         "62 of 100, 62.0 % (52.0..71.0)",
         "Apache-2.0",
     ):

@@ -1,10 +1,12 @@
 """Conversations as tokens: what is learned is what the policy wrote, as it would write it in use."""
 
+import re
+
 import pytest
 
 from tests.random_qwen import TEMPLATE, byte_tokenizer
 from tool_nodes.results import ErrorCode, ToolError
-from training.adapters.chat_rows import row_of, write_rows
+from training.adapters.chat_rows import row_of, sentence_rows, write_rows
 from training.data.formats.conversation import ChatEntry
 
 ENTRIES = [
@@ -45,3 +47,16 @@ def test_a_folder_without_right_rollouts_is_refused(tmp_path):
     (tmp_path / "rollouts" / "shards").mkdir(parents=True)
     with pytest.raises(ToolError):
         write_rows(tmp_path / "rollouts", str(tmp_path / "model"), tmp_path)
+
+
+def test_sentences_are_read_into_plans_several_in_a_row():
+    tokenizer = byte_tokenizer()
+    rows = sentence_rows("Work the arm.", 13, tokenizer)
+    assert len(rows) == 3, "six, six and one"
+    assert rows == sentence_rows("Work the arm.", 13, tokenizer), "the seed draws them"
+    learned = [tokenizer.decode([token for token in row["labels"] if token != -100]) for row in rows]
+    turns = "".join(learned).split("<|im_end|>")[:-1]
+    assert len(turns) == 13
+    assert all(re.fullmatch("# take [a-z ]+, put [a-z ]+\nlook\ndepth", turn) for turn in turns)
+    nowhere = [turn.endswith("put nowhere\nlook\ndepth") for turn in turns]
+    assert nowhere == [number % 3 < 2 for number in range(13)], "two picks, then a placement"

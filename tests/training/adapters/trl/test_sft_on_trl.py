@@ -9,7 +9,7 @@ import transformers
 from agent_node.policies.adapters import base_of, write_base
 from tests.random_qwen import byte_tokenizer, text_settings
 from tool_nodes.results import ErrorCode, ToolError
-from training.adapters.sft_on_trl import LoraSettings, train_adapter
+from training.adapters.sft_on_trl import LoraSettings, first_tokens, train_adapter
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +87,21 @@ def test_a_bad_file_is_told_before_anything_is_loaded(base, tmp_path, name, cont
     with pytest.raises(ToolError, match=name) as caught:
         train_adapter(folder)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_the_first_token_of_each_turn_is_told_from_the_others():
+    import torch
+
+    labels = torch.tensor([[-100, 5, 6, -100, -100, 7, -100], [-100, -100, -100, -100, 8, 9, 9]])
+    assert first_tokens(labels).int().tolist() == [[1, 0, 0, 0, 1, 0], [0, 0, 0, 1, 0, 0]]
+
+
+def test_the_first_token_of_a_turn_weighs_in_the_loss_what_is_asked_and_is_logged(base, tmp_path):
+    logs = []
+    for name, weight in (("plain", 1.0), ("weighed", 10.0)):
+        (tmp_path / name).mkdir()
+        train_adapter(prepared(tmp_path / name, base, epochs=1.0, first_token=weight))
+        logs.append(json.loads((tmp_path / name / "log.jsonl").read_text().splitlines()[0]))
+    plain, weighed = logs
+    assert weighed["first_token_loss"] == plain["first_token_loss"]
+    assert weighed["loss"] == pytest.approx(plain["loss"] + 9 * plain["first_token_loss"] / 3, rel=1e-5)

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -33,11 +34,12 @@ class Served(NamedTuple):
 
     url: str
     folder: Path
+    name: str = "tiny"
 
     @property
     def spec(self) -> str:
         """Of the policy."""
-        return f"openai:tiny@{self.url}"
+        return f"openai:{self.name}@{self.url}"
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric over all samples of these labels."""
@@ -49,7 +51,7 @@ class Served(NamedTuple):
 
     def ask(self, **body: Any) -> dict[str, Any]:
         """The answer to a chat completion request, without a policy."""
-        data = json.dumps({"model": "tiny"} | body).encode()
+        data = json.dumps({"model": self.name} | body).encode()
         request = urllib.request.Request(f"{self.url}/chat/completions", data, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=600) as answer:
             found: dict[str, Any] = json.loads(answer.read())
@@ -82,18 +84,17 @@ def make_model(folder: Path, words: list[str]) -> Path:
     return folder
 
 
-def serve_command(folder: Path, port: int) -> list[str]:
-    """How the server is started."""
+def serve_command(folder: Path, port: int, name: str, longest: int) -> list[str]:
+    """How the server is started; `longest` is the context [tokens]."""
     options = {
         "--host": "127.0.0.1",
         "--port": str(port),
-        "--served-model-name": "tiny",
+        "--served-model-name": name,
         "--dtype": "float32",
-        "--max-model-len": "16000",
+        "--max-model-len": str(longest),
         "--max-num-seqs": "64",
         "--tool-call-parser": "hermes",
-        "--max-num-batched-tokens": "16000",
-        "--limit-mm-per-prompt": '{"image": 32}',
+        "--max-num-batched-tokens": str(longest),
     }
     given = [part for option in options.items() for part in option]
     server = [str(Path(sys.executable).with_name("vllm")), "serve", str(folder)]
@@ -129,25 +130,40 @@ def server(tmp_path_factory: pytest.TempPathFactory, schemas: list[dict[str, Any
         return
     prompts = [load_protocol(name).system_prompt(schemas) for name in protocol_names()]
     folder = make_model(tmp_path_factory.mktemp("model"), [*prompts, json.dumps(schemas)])
+    with serving(folder, "tiny", 16000, "--limit-mm-per-prompt", '{"image": 32}') as served:
+        yield served
+
+
+@contextlib.contextmanager
+def serving(folder: Path, name: str, longest: int, *more: str) -> Iterator[Served]:
+    """A server of a model, which ends with the block.
+
+    Args:
+        folder: Folder of the model.
+        name: What it is called.
+        longest: Longest context [tokens].
+        more: Further words of its command.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    log = folder / "server.log"
-    with log.open("wb") as written:
-        # A session of its own: its engine is another process, and both must end.
-        process = subprocess.Popen(
-            serve_command(folder, port),
-            stdin=subprocess.DEVNULL,
-            stdout=written,
-            stderr=subprocess.STDOUT,
-            env=os.environ | ENVIRONMENT,
-            start_new_session=True,
-        )
-    try:
-        _wait(f"http://127.0.0.1:{port}/health", process, log)
-        yield Served(f"http://127.0.0.1:{port}/v1", folder)
-    finally:
-        _end(process)
+    with tempfile.TemporaryDirectory() as noted:
+        log = Path(noted) / "server.log"
+        with log.open("wb") as written:
+            # A session of its own: its engine is another process, and both must end.
+            process = subprocess.Popen(
+                [*serve_command(folder, port, name, longest), *more],
+                stdin=subprocess.DEVNULL,
+                stdout=written,
+                stderr=subprocess.STDOUT,
+                env=os.environ | ENVIRONMENT,
+                start_new_session=True,
+            )
+        try:
+            _wait(f"http://127.0.0.1:{port}/health", process, log)
+            yield Served(f"http://127.0.0.1:{port}/v1", folder, name)
+        finally:
+            _end(process)
 
 
 def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
