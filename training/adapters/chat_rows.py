@@ -11,8 +11,9 @@ Of each conversation with a command there are as many rows as --wordings (1 wher
 the others with the command in other words of its split (`training.tasks.sayings`), so that an epoch has each wording
 once. Rows of more than --longest tokens are left out, and of the others --rows are drawn; all where they are left out.
 
-What a sentence asks for is learned from more sentences than were played: --sentences commands of the train split, each
-with the turn that a teacher begins with, which holds its plan. They need no simulation, and several share a row.
+What a sentence asks for is learned from more sentences than were played: --sentences commands in the words of the train
+split and more, each with the turn that a teacher begins with, which holds its plan. They need no simulation, and there
+are six in a row.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from training.adapters.environments import require_engine
 from training.adapters.sft_on_trl import DATA, NOT_LEARNED, ROWS
 from training.data.formats.conversation import ChatEntry, example_of
 from training.rollouts.collection import read_rollouts
-from training.tasks.sayings import CommandWords, command_of, say_command
+from training.tasks.sayings import CommandWords, command_of, say_command, say_widely
 from training.tasks.splits import Split, products_of
 from training.teacher.careful import plan_of
 
@@ -87,7 +88,7 @@ def in_other_words(entries: Sequence[ChatEntry], split: Split, rng: np.random.Ge
 
 
 def sentence_rows(system: str, count: int, tokenizer: Any, seed: int = 0) -> list[dict[str, list[int]]]:
-    """Commands of the train split, each with a teacher's first turn, as rows: picks, one of two alike, and placements.
+    """Commands of the training, each with a teacher's first turn, as rows: picks, one of two alike, and placements.
 
     Args:
         system: The system prompt.
@@ -101,7 +102,7 @@ def sentence_rows(system: str, count: int, tokenizer: Any, seed: int = 0) -> lis
         words = _drawn_words(rng, number)
         plan = plan_of(parse_command(words.plain))
         turn = render_lines(Move("look", plan=plan), (), protocol)
-        turns.append(ChatEntry("user", (say_command(rng, "train", words),)))
+        turns.append(ChatEntry("user", (say_widely(rng, words),)))
         turns.append(ChatEntry("assistant", (turn,), sampled=True))
     first, step = ChatEntry("system", (system,)), 2 * IN_A_ROW
     return [row_of((first, *turns[k : k + step]), tokenizer) for k in range(0, len(turns), step)]

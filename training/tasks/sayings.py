@@ -4,7 +4,8 @@
     say_command(rng, "train", CommandWords("rice box", side="left"))
 
 The files `said/train.yaml`, `said/validation.yaml` and `said/test.yaml` hold the words; no sentence of one of them can
-be made of another. They were written without the robot's reader of sentences, and share nothing with it.
+be made of another. They were written without the robot's reader of sentences, and share nothing with it. More words for
+commands that are read and not carried out, of the training, are in `said/plans.yaml`.
 
 | part of a file | holds |
 |---|---|
@@ -67,8 +68,25 @@ class Sayings:
 @cache
 def sayings(split: Split) -> Sayings:
     """The words of a split."""
-    document: dict[str, Any] = load(resources.files(__package__).joinpath("said", f"{split}.yaml").read_bytes())
-    parts = {name: document.pop(name) for name in ("polite", "sides", "compared", "which", "where")}
+    return _read(split)
+
+
+@cache
+def wider_sayings() -> Sayings:
+    """The words of the train split and more, for commands that nobody carries out: those of `said/plans.yaml`."""
+    own, more = sayings("train"), _read("plans")
+
+    def joined(name: str) -> dict[str, Any]:
+        one, two = getattr(own, name), getattr(more, name)
+        return {key: (*words, *two.get(key, ())) for key, words in one.items()}
+
+    tables = {name: joined(name) for name in ("do", "say", "sides", "compared", "which", "where")}
+    return Sayings(polite=(*own.polite, *more.polite), **tables)
+
+
+def _read(name: str) -> Sayings:
+    document: dict[str, Any] = load(resources.files(__package__).joinpath("said", f"{name}.yaml").read_bytes())
+    parts = {name: document.pop(name, {}) for name in ("polite", "sides", "compared", "which", "where")}
     for way in ("do", "say"):
         parts[way] = {kind: tuple(wordings.get(way, ())) for kind, wordings in document.items()}
         parts[way][ALIKE] = (*parts[way]["pick"], *parts[way][ALIKE])
@@ -77,7 +95,10 @@ def sayings(split: Split) -> Sayings:
 
 def wordings_of(kind: str, split: Split) -> tuple[str, ...]:
     """All wordings of a kind in a split, as they stand in its file."""
-    words = sayings(split)
+    return _wordings(sayings(split), kind)
+
+
+def _wordings(words: Sayings, kind: str) -> tuple[str, ...]:
     return (*words.do[kind], *words.say[kind])
 
 
@@ -90,10 +111,13 @@ def say(rng: np.random.Generator, kind: str, split: Split, **blanks: str) -> str
         split: Split with the wordings.
         blanks: Words for the wording's blanks.
     """
-    words = sayings(split)
+    return _say(rng, kind, sayings(split), blanks)
+
+
+def _say(rng: np.random.Generator, kind: str, words: Sayings, blanks: Mapping[str, str]) -> str:
     number = int(rng.integers(len(words.do[kind]) + len(words.say[kind])))
     asked = number < len(words.do[kind])
-    wording = wordings_of(kind, split)[number]
+    wording = _wordings(words, kind)[number]
     said = _CHOICE.sub(lambda found: sentences.choose(rng, found[1].split("|")), wording).format(**blanks)
     if asked:
         polite = rng.random() < POLITE
@@ -145,15 +169,23 @@ class CommandWords:
 
 def say_command(rng: np.random.Generator, split: Split, words: CommandWords) -> str:
     """A sentence of a split that says so."""
-    own = sayings(split)
+    return _say_command(rng, sayings(split), words)
+
+
+def say_widely(rng: np.random.Generator, words: CommandWords) -> str:
+    """A sentence that says so in `wider_sayings`, which is to be read and not to be carried out."""
+    return _say_command(rng, wider_sayings(), words)
+
+
+def _say_command(rng: np.random.Generator, own: Sayings, words: CommandWords) -> str:
     target = f"the {words.target}"
     if words.side:
         target = sentences.choose(rng, own.which[words.side]).format(a=words.target)
     if words.relation is None:
-        return say(rng, ALIKE if words.side else "pick", split, target=target)
+        return _say(rng, ALIKE if words.side else "pick", own, {"target": target})
     names = dict(zip("bc", words.references, strict=False))
     where = sentences.choose(rng, own.where[words.relation]).format(**names)
-    return say(rng, "pick_and_place", split, target=target, where=where)
+    return _say(rng, "pick_and_place", own, {"target": target, "where": where})
 
 
 # -- reading them back ---------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The grammar of paraphrases: enough wordings, none of one split in another, and all read back by who made them."""
 
 import ast
+import itertools
 import re
 from pathlib import Path
 
@@ -11,7 +12,18 @@ from agent_node.policies.scripted.commands import parse_command
 from sim.tasks.predicates import RELATIONS
 from training.tasks import sayings as grammar
 from training.tasks.kinds import TASK_KINDS
-from training.tasks.sayings import CommandWords, command_of, heard, say, say_command, sayings, side_of, wordings_of
+from training.tasks.sayings import (
+    CommandWords,
+    command_of,
+    heard,
+    say,
+    say_command,
+    say_widely,
+    sayings,
+    side_of,
+    wider_sayings,
+    wordings_of,
+)
 from training.tasks.splits import HELD_OUT, SPLITS, products_of
 from training.tasks.wordings import FORMS, SIDE_WORDS
 from training.teacher.reading import plainly, read_question
@@ -59,6 +71,32 @@ def test_no_phrase_for_a_side_or_place_of_test_holds_one_of_training():
             for phrase in phrases:
                 for theirs in getattr(sayings("train"), name).get(key, ()):
                     assert f" {plain(theirs)} " not in f" {plain(phrase)} ", (phrase, theirs)
+
+
+def test_no_more_words_for_plans_are_those_of_validation_or_test():
+    more = wider_sayings()
+    for split in ("validation", "test"):
+        own = sayings(split)
+        assert not set(more.polite) & set(own.polite)
+        for name in ("do", "say"):
+            for kind, wordings in getattr(own, name).items():
+                assert not set(wordings) & set(getattr(more, name).get(kind, ())), (split, kind)
+        for name in ("sides", "which", "where"):
+            for key, phrases in getattr(own, name).items():
+                for ours, theirs in itertools.product(getattr(more, name)[key], phrases):
+                    assert ours != theirs
+                    assert split != "test" or f" {plain(ours)} " not in f" {plain(theirs)} ", (ours, theirs)
+
+
+def test_more_words_say_what_those_of_the_split_say_and_more():
+    more, own = wider_sayings(), sayings("train")
+    assert all(len(more.where[key]) > len(phrases) + 3 for key, phrases in own.where.items())
+    assert all(len(more.which[key]) > len(phrases) + 3 for key, phrases in own.which.items())
+    rng = np.random.default_rng(5)
+    words = CommandWords("salt", relation="between", references=("tea box", "hot sauce"))
+    said = {say_widely(rng, words) for _ in range(60)}
+    assert len(said) > 50
+    assert all("tea box" in text and "hot sauce" in text and not re.search(r"[{}|]", text) for text in said)
 
 
 def test_products_of_test_are_asked_for_nowhere_else():

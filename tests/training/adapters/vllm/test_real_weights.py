@@ -63,7 +63,7 @@ def test_its_tokens_and_log_probabilities_are_those_of_transformers(
     with torch.no_grad():
         logits = model(input_ids=ids).logits[0, len(prompt) - 1 : -1].double()
     own = torch.log_softmax(logits, -1)[torch.arange(len(reply.token_ids)), torch.tensor(reply.token_ids)].numpy()
-    assert len(reply.token_ids) > 10
+    assert len(reply.token_ids) > 5
     assert np.abs(own - np.array(reply.logprobs)).max() < 1e-2
     assert own.std() > 0.1, "some tokens are sure, and others are not"
 
