@@ -15,6 +15,7 @@ from transformers.utils import get_json_schema
 from trl import GRPOConfig, GRPOTrainer
 
 from agent_node.policies.scripted.policy import ScriptedPolicy
+from tests.training.adapters import twenty
 from tests.training.adapters.trl.conftest import COUNT, ROW, SETTINGS
 from tool_nodes.results import ErrorCode, ToolError
 from training.adapters.episodes import Episodes
@@ -152,6 +153,17 @@ def test_the_same_replies_get_the_same_rewards(
     assert list(trainer._logs["rewards"]["Episode"]) == pytest.approx(expected)
     assert output["advantages"].tolist() == pytest.approx(grpo(expected, epsilon=1e-4).tolist(), abs=1e-3)
     assert len(shown) == max(map(len, scripts))
+
+
+def test_twenty_episodes_are_worth_what_they_are_in_plain_sessions(make: Any) -> None:
+    episodes = Episodes({**twenty.SETTINGS, "protocol": "native"})
+    rows = [one.row | {"task": json.dumps(one.row["task"])} for one in twenty.TWENTY]
+    trainer = make(GRPOTrainer, episodes, n=len(rows), row=rows[0])
+    scripted(trainer, [[r if isinstance(r, str) else [r] for r in one.replies] for one in twenty.TWENTY])
+    trainer._generate_and_score_completions([dict(row) for row in rows])
+    expected = [one.reward for one in twenty.TWENTY]
+    assert list(trainer._logs["rewards"]["Episode"]) == pytest.approx(expected, abs=twenty.SAME)
+    episodes.close()
 
 
 def test_pictures_reach_the_model(make: Any, episodes: Episodes, scripts: list[list[Reply]], processor: Any) -> None:

@@ -13,6 +13,7 @@ import pytest
 import verifiers.v1 as vf
 from verifiers.v1.utils.loaders import load_environment, resolve_env_config
 
+from tests.training.adapters import twenty
 from tool_nodes.results import ErrorCode, ToolError
 from training.adapters import on_verifiers
 from training.adapters.episodes import Episodes
@@ -131,6 +132,16 @@ def test_a_rollout_calls_tools_over_mcp_and_is_worth_what_the_session_says(model
     assert [part["type"] for part in shown["content"]] == ["text", "image_url"]
     assert "<image 1>" in shown["content"][0]["text"]
     assert "INVALID_ARGUMENT" in json.dumps(model.requests[2]["messages"][-1])
+
+
+def test_twenty_episodes_are_worth_what_they_are_in_plain_sessions(model: ScriptedModel) -> None:
+    found = []
+    for one in twenty.TWENTY:
+        turns = [reply if isinstance(reply, str) else (reply[0].replace(".", "__"), reply[1]) for reply in one.replies]
+        trace = play(environment(n=1, first=one.seed), model, turns)
+        assert trace.ok, trace.errors
+        found.append(trace.reward)
+    assert found == pytest.approx([one.reward for one in twenty.TWENTY], abs=twenty.SAME)
 
 
 @pytest.mark.parametrize("code", [ErrorCode.UNAVAILABLE, ErrorCode.INTERNAL])

@@ -11,6 +11,8 @@ import torch
 from verl.experimental.agent_loop.agent_loop import DictConfigWrap, ToolListWrap
 from verl.utils.dataset.rl_dataset import RLHFDataset
 
+from agent_node.protocol import load_protocol
+from tests.training.adapters import twenty
 from tool_nodes.results import ErrorCode, ToolError
 from training.adapters import on_verl
 from training.adapters.episodes import Episodes
@@ -120,6 +122,16 @@ def test_the_reward_is_the_sessions_for_the_same_replies(played: Any) -> None:
     row = output.as_dict()
     assert float(row["rm_scores"].sum()) == pytest.approx(score.total)
     assert row["response_mask"].sum() == sum(output.response_mask)
+
+
+def test_twenty_episodes_are_worth_what_they_are_in_plain_sessions(
+    config: Any, tokenizer: Any, processor: Any, scripted: Any
+) -> None:
+    protocol, found = load_protocol("spacetools"), []
+    for one in twenty.TWENTY:
+        loop = loop_of(on_verl.EpisodeLoop, config, scripted(one.written(protocol)), tokenizer, processor)
+        found.append(run(loop, {"extra_info": one.row, "session_id": 0}).reward_score)
+    assert found == pytest.approx([one.reward for one in twenty.TWENTY], abs=twenty.SAME)
 
 
 def test_turns_carry_their_spans_and_what_they_answered(played: Any, tokenizer: Any) -> None:
