@@ -44,6 +44,8 @@ class ModelSettings:
             decides and the model only writes the thoughts. Needs `guided`, and a policy that goes on with the turns of
             others.
         adapter: Folder of a LoRA adapter that is put into the weights of a model in this process.
+        sure: Of smollm2: least probability of a token of its plan below which it asks for other words and moves
+            nothing, from 0 (it always goes on) to 1; 0.9 by default.
     """
 
     temperature: float | None = None
@@ -57,6 +59,7 @@ class ModelSettings:
     guided: GuidedServer | None = None
     led_by: str = ""
     adapter: str = ""
+    sure: float | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,8 @@ class PolicyOptions(ModelSettings):
         for name in ("backoff_s", "longest_pause_s", "price_prompt", "price_completion", "temperature"):
             value = getattr(self, name)
             wrong += [name] if value is not None and not 0 <= value < math.inf else []
+        if self.sure is not None and not 0 <= self.sure <= 1:
+            raise invalid(f"How sure a policy must be is from 0 to 1, not {self.sure:g}.")
         if wrong:
             raise invalid(f"Options of a policy must be finite and not negative: {', '.join(wrong)}.")
         if self.guided is not None and self.guided not in get_args(GuidedServer):

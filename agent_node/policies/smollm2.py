@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import math
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,10 +25,11 @@ from agent_node.policies.options import PolicyOptions
 from agent_node.policies.registry import OWN_PROTOCOLS
 from agent_node.policies.transformers_chat import TransformersChat
 from agent_node.policies.transport import plain_line
+from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol
 from tool_nodes.extras import package, pip_install
 from tool_nodes.files import why
-from tool_nodes.results import invalid, unavailable
+from tool_nodes.results import ErrorCode, invalid, unavailable
 from tool_nodes.tensor_files import require_shipped
 
 NAME = "smollm2"
@@ -45,6 +48,13 @@ SHIPPED = Path(__file__).with_name("smollm2_adapter")
 """The adapter that comes with the package, where one does; README.md in it is its card."""
 SUMS = "SHA256SUMS"
 """Of its files, as sha256sum writes and checks them."""
+
+SURE = 0.9
+"""Least probability of a token of its plan from which on it works the arm [-]. On 120 commands of the validation split
+87 plans were right; of the 65 that it was as sure of, 59."""
+
+UNSURE = f"{ErrorCode.NOT_UNDERSTOOD}: I am not sure which thing or place is meant. Say it in other words."
+"""What it answers where it is less sure."""
 
 _EXTRA, _WHAT = "smollm", "The model smollm2"
 _CHUNK = 1 << 20
@@ -151,7 +161,27 @@ def shipped_adapter() -> Path:
     return SHIPPED
 
 
-def smollm2(protocol: Protocol, options: PolicyOptions) -> TransformersChat:
+class Smollm2Chat(TransformersChat):
+    """The model with its adapter. What it reads into a command without being sure of it, it does not carry out.
+
+    A command is read in the first turn, which begins with the plan; a language model says the likeliest plan also of
+    words that it has never met. Sampled turns are left as they are: they are rollouts.
+    """
+
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        """See TransformersChat."""
+        reply = super().respond(conversation)
+        if conversation[-1].role != "user" or self._options.temperature or not reply.logprobs:
+            return reply
+        least = math.exp(min(reply.logprobs))
+        if least >= (SURE if self._options.sure is None else self._options.sure):
+            return reply
+        details = {**reply.details, "not_sure_of": reply.text, "probability": round(least, 4)}
+        text = self._protocol.render_turn("", (), UNSURE)
+        return replace(reply, text=text, details=details, token_ids=(), logprobs=())
+
+
+def smollm2(protocol: Protocol, options: PolicyOptions) -> Smollm2Chat:
     """The entry `smollm2` of policies: the base, fetched where it is not there yet, with an adapter.
 
     The adapter is that of the options, or the one that comes with the package.
@@ -165,4 +195,4 @@ def smollm2(protocol: Protocol, options: PolicyOptions) -> TransformersChat:
         )
     adapter, folder = options.adapter or str(shipped_adapter()), default_folder()
     fetch(folder)
-    return TransformersChat(str(folder), protocol, replace(options, adapter=adapter))
+    return Smollm2Chat(str(folder), protocol, replace(options, adapter=adapter))

@@ -102,7 +102,7 @@ def made_of(monkeypatch, adapter=""):
     """The folders of base and adapter that the policy is made of."""
     made = []
     monkeypatch.setattr(smollm2, "fetch", lambda folder: False)
-    monkeypatch.setattr(smollm2, "TransformersChat", lambda base, protocol, options: made.append((base, options)))
+    monkeypatch.setattr(smollm2, "Smollm2Chat", lambda base, protocol, options: made.append((base, options)))
     make_policy("smollm2", load_protocol("compact"), [], PolicyOptions(adapter=adapter))
     return made[0][0], made[0][1].adapter
 

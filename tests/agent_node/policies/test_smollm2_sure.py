@@ -1,0 +1,49 @@
+"""What smollm2 is not sure of it does not carry out; random weights are sure of nothing."""
+
+import pytest
+
+from agent_node.policies.options import PolicyOptions
+from agent_node.policies.smollm2 import Smollm2Chat
+from agent_node.policies.transformers_chat import TransformersChat
+from agent_node.policy import Message
+from agent_node.protocol import load_protocol
+from tool_nodes.results import ErrorCode, ToolError
+
+COMPACT = load_protocol("compact")
+ASKED = [Message("system", "Work the arm."), Message("user", "Pick up the can.")]
+WORKED = [*ASKED, Message("assistant", "look"), Message("tool", "seen")]
+
+
+@pytest.fixture(scope="module")
+def base(tiny_model, tmp_path_factory):
+    return str(tiny_model("text", tmp_path_factory.mktemp("base")))
+
+
+def reply(base, conversation, kind=Smollm2Chat, **options):
+    return kind(base, COMPACT, PolicyOptions(max_tokens=8, **options)).respond(conversation)
+
+
+def test_a_plan_that_it_is_not_sure_of_is_no_turn_of_its_own(base):
+    written = reply(base, ASKED, TransformersChat)
+    asked = reply(base, ASKED)
+    turn = COMPACT.parse(asked.text)
+    assert turn.answer.startswith(f"{ErrorCode.NOT_UNDERSTOOD}: I am not sure which thing or place is meant.")
+    assert not turn.calls
+    assert asked.details["not_sure_of"] == written.text
+    assert 0.0 < asked.details["probability"] < 0.9
+    assert (asked.token_ids, asked.logprobs) == ((), ()), "a trainer must not take it for what was sampled"
+    assert asked.completion_tokens == written.completion_tokens
+
+
+@pytest.mark.parametrize(
+    ("conversation", "options"), [(ASKED, {"sure": 0.0}), (WORKED, {}), (ASKED, {"temperature": 1.0, "seed": 3})]
+)
+def test_what_nobody_asks_to_be_sure_of_and_later_and_sampled_turns_are_left(base, conversation, options):
+    assert reply(base, conversation, **options).text == reply(base, conversation, TransformersChat, **options).text
+
+
+@pytest.mark.parametrize("sure", [-0.1, 1.01, float("nan")])
+def test_how_sure_is_a_probability(sure):
+    with pytest.raises(ToolError, match="from 0 to 1") as caught:
+        PolicyOptions(sure=sure)
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
