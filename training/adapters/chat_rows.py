@@ -149,7 +149,8 @@ def write_rows(
     if most:
         drawn = np.random.default_rng(most).permutation(len(rows))[:most]
         rows = [rows[k] for k in sorted(drawn)]
-    made_of = {"conversations": len({number for number, _ in rows}), "wordings": wordings, "sentences": sentences}
+    made_of = {"conversations": len({number for number, _ in rows}), "of": made[-1][0] + 1}
+    made_of |= {"wordings": wordings, "sentences": sentences}
     learned = [row for _, row in rows] + sentence_rows(system, sentences, tokenizer)
     write_whole(folder / DATA, f"{json.dumps(made_of)}\n".encode())
     write_whole(folder / ROWS, "".join(f"{json.dumps(row)}\n" for row in learned).encode())

@@ -4,7 +4,7 @@
 
 FOLDER/settings.json   a document of `LoraSettings`
 FOLDER/rows.jsonl      {"input_ids": [...], "labels": [...]} a conversation; -100 is not learned
-FOLDER/data.json       what the rows are made of, where it is noted: {"conversations": ..., "wordings": ...}
+FOLDER/data.json       what the rows are made of, where it is noted: {"conversations": ...}
 FOLDER/checkpoints/    written every so many steps: the same command goes on from the last one, to the same numbers
 FOLDER/events/         curves, for TensorBoard
 FOLDER/log.jsonl       what was logged, one step a line

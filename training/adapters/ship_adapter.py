@@ -158,9 +158,9 @@ def _card(
     tail, rate, batch = losses[-10:], f"{settings.learning_rate:g}", settings.batch
     epochs, seed, last = f"{settings.epochs:g}", settings.seed, sum(losses[-10:]) / len(losses[-10:])
     n, wordings = made_of.get("conversations", len(rows)), made_of.get("wordings", 1)
-    sentences = made_of.get("sentences", 0)
+    sentences, kept = made_of.get("sentences", 0), made_of.get("of", n)
     of_conversations = len(rows) - -(-sentences // IN_A_ROW)
-    again = f"{AGAIN} --n {n} --wordings {wordings} --rows {of_conversations} --sentences {sentences}"
+    again = f"{AGAIN} --n {kept} --wordings {wordings} --rows {of_conversations} --sentences {sentences}"
     return f"""# An adapter of SmolLM2 that works the arm
 
 `--policy {NAME}`: what the policy has where `--model.adapter` is left out. It writes the protocol `compact`.
@@ -169,9 +169,9 @@ def _card(
   The adapter has this project's licence, Apache-2.0.
 - **Adapter**: LoRA of rank {settings.rank} on all linear layers, scale {2 * settings.rank}, {size:,} bytes in half
   precision.
-- **Data**: {of_conversations:,} rows of {n:,} conversations of `toolhand data synth --recipe compact` in {wordings}
-  wordings, right by the task's own judgement, and {sentences:,} sentences beside their plans, {IN_A_ROW} in a row.
-  {tokens:,} tokens, of which {learned:,} are learned, those that the policy writes. All are of the split train.
+- **Data**: {of_conversations:,} rows of {n:,} conversations, of {kept:,} of `toolhand data synth --recipe compact`, in
+  {wordings} wordings, right by the task's own judgement, and {sentences:,} sentences beside their plans, {IN_A_ROW} in
+  a row. {tokens:,} tokens, of which {learned:,} are learned, those that the policy writes. All are of the split train.
 - **Training**: supervised, by TRL's SFTTrainer and peft; AdamW, highest rate {rate}, falling as a cosine, batches of
   {batch} rows, the first token of a turn weighed {settings.first_token:g} times, {epochs} epochs planned, {len(losses)}
   steps made, seed {seed}. The loss was {losses[0]:.2f} at first, and {last:.3f} as the mean of the last {len(tail)}

@@ -46,7 +46,7 @@ def trained(tmp_path: Path) -> Path:
     (folder / "settings.json").write_text(json.dumps(asdict(LoraSettings(str(base), epochs=3.0, seed=5))))
     rows = [{"input_ids": [1, 2, 3], "labels": [-100, 2, 3]}] * 6
     (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    (folder / "data.json").write_text('{"conversations": 2, "wordings": 3}')
+    (folder / "data.json").write_text('{"conversations": 2, "of": 4, "wordings": 3}')
     log = [{"loss": 3.0, "step": 1}, {"loss": 0.5, "step": 2}, {"train_loss": 1.75, "step": 2}]
     (folder / "log.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in log))
     (folder / "adapter" / "adapter_config.json").write_text(json.dumps({"r": 8, "base_model_name_or_path": str(base)}))
@@ -78,12 +78,12 @@ def test_what_ships_is_what_the_policy_finds_and_says_how_it_was_made(trained, t
     }
     assert all(str(tmp_path) not in path.read_text("utf-8", "replace") for path in to.iterdir()), "no folder of ours"
     for words in (
-        "6 rows of 2 conversations",
-        "in 3\n  wordings",
+        "6 rows of 2 conversations, of 4 of",
+        "in\n  3 wordings",
         "18 tokens",
         "of which 12 are learned",
         "2\n  steps made",
-        "--n 2 --wordings 3 --rows 6 --sentences 0 --epochs 3 --seed 5",
+        "--n 4 --wordings 3 --rows 6 --sentences 0 --epochs 3 --seed 5",
         "62 of 100, 62.0 % (52.0..71.0)",
         "Apache-2.0",
     ):
