@@ -45,6 +45,11 @@ class Line:
         self._loop.run_until_complete(self.listen())
         ready.set()
         self._loop.run_forever()
+        left = asyncio.all_tasks(self._loop)
+        for task in left:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        self._loop.close()
 
     def end(self) -> None:
         """Pass on nothing more."""

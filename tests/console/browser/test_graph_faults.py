@@ -227,8 +227,8 @@ def test_a_disk_that_is_full_is_said_and_the_command_is_carried_out(rig: GraphRi
         wait_for(page, lambda: ends(page) > before, "the end of the command")
     finally:
         resource.prlimit(agent, resource.RLIMIT_FSIZE, limits)
-    done = "Picked up the red box." in page.get_by_test_id("entry-ended").last.inner_text()
-    assert done or late(page) > were_late
+    said = page.get_by_test_id("entry-ended").last.inner_text()
+    assert "Picked up the red box." in said or late(page) > were_late, said
     note = page.get_by_test_id("entry-note").filter(has_text="The report is not whole")
     assert "File too large" in note.last.inner_text()
     works(rig, page)
