@@ -44,7 +44,7 @@ class ModelSettings:
             decides and the model only writes the thoughts. Needs `guided`, and a policy that goes on with the turns of
             others.
         adapter: Folder of a LoRA adapter that is put into the weights of a model in this process.
-        sure: Of smollm2: least probability of a token of its plan below which it asks for other words and moves
+        sure: Least probability of a token of the plan of smollm2, below which it asks for other words and moves
             nothing, from 0 (it always goes on) to 1; 0.9 by default.
     """
 

@@ -170,7 +170,7 @@ class Smollm2Chat(TransformersChat):
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """See TransformersChat."""
-        reply = super().respond(conversation)
+        reply = super().respond([_as_learned(message) for message in conversation])
         if conversation[-1].role != "user" or self._options.temperature or not reply.logprobs:
             return reply
         least = math.exp(min(reply.logprobs))
@@ -179,6 +179,14 @@ class Smollm2Chat(TransformersChat):
         details = {**reply.details, "not_sure_of": reply.text, "probability": round(least, 4)}
         text = self._protocol.render_turn("", (), UNSURE)
         return replace(reply, text=text, details=details, token_ids=(), logprobs=())
+
+
+def _as_learned(message: Message) -> Message:
+    """What the operator said with a capital letter and a full stop, as all sentences were that it learned from."""
+    said = message.text.strip()
+    if message.role != "user" or not said:
+        return message
+    return replace(message, text=f"{said[0].upper()}{said[1:]}{'' if said[-1] in '.?!' else '.'}")
 
 
 def smollm2(protocol: Protocol, options: PolicyOptions) -> Smollm2Chat:

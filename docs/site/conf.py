@@ -65,6 +65,7 @@ ros2_ws/README
 ros2_ws/src/rclpy_zenoh/README
 training/README
 agent_node/policies/tiny/tiny
+agent_node/policies/smollm2_adapter/README
 tool_nodes/perception/learned/pointer
 ```
 ```{toctree}

@@ -42,6 +42,14 @@ def test_what_nobody_asks_to_be_sure_of_and_later_and_sampled_turns_are_left(bas
     assert reply(base, conversation, **options).text == reply(base, conversation, TransformersChat, **options).text
 
 
+def test_a_sentence_is_read_with_a_capital_letter_and_a_full_stop_as_those_that_it_learned_from(base):
+    plain = [ASKED[0], Message("user", "pick up the can")]
+    assert reply(base, plain, sure=0.0).text == reply(base, ASKED, sure=0.0).text
+    question = [ASKED[0], Message("user", "Can you pick it up?")]
+    assert reply(base, question, sure=0.0).text == reply(base, question, TransformersChat).text
+    assert reply(base, [ASKED[0], Message("user", "")], sure=0.0).text
+
+
 @pytest.mark.parametrize("sure", [-0.1, 1.01, float("nan")])
 def test_how_sure_is_a_probability(sure):
     with pytest.raises(ToolError, match="from 0 to 1") as caught:
