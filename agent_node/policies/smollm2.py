@@ -45,7 +45,7 @@ SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 """Of the file, as that release has it."""
 
 SHIPPED = Path(__file__).with_name("smollm2_adapter")
-"""The adapter that comes with the package, where one does; README.md in it is its card."""
+"""The adapter that comes with the package, where one does; card.md in it is its card."""
 SUMS = "SHA256SUMS"
 """Of its files, as sha256sum writes and checks them."""
 

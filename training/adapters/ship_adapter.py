@@ -27,7 +27,7 @@ from training.adapters.sft_on_trl import ADAPTER, DATA, LOG, LoraSettings, read_
 
 MOST_BYTES = 8_000_000
 """Largest file of weights that ships [bytes]: a limit of the package."""
-CARD, CONFIG, WEIGHTS = "README.md", "adapter_config.json", "adapter_model.safetensors"
+CARD, CONFIG, WEIGHTS = "card.md", "adapter_config.json", "adapter_model.safetensors"
 AGAIN = "toolhand train dirl --preset smollm2"
 """The command that makes such an adapter."""
 

@@ -69,7 +69,7 @@ def test_what_ships_is_what_the_policy_finds_and_says_how_it_was_made(trained, t
     monkeypatch.setattr(smollm2, "SHIPPED", to)
     assert smollm2.shipped_adapter() == to
     assert {path.name for path in to.iterdir()} == {
-        "README.md",
+        "card.md",
         "SHA256SUMS",
         "adapter_config.json",
         "adapter_model.safetensors",
