@@ -171,7 +171,7 @@ class Smollm2Chat(TransformersChat):
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """See TransformersChat."""
         reply = super().respond([_as_learned(message) for message in conversation])
-        if conversation[-1].role != "user" or self._options.temperature or not reply.logprobs:
+        if not _is_command(conversation[-1]) or self._options.temperature or not reply.logprobs:
             return reply
         least = math.exp(min(reply.logprobs))
         if least >= (SURE if self._options.sure is None else self._options.sure):
@@ -181,10 +181,15 @@ class Smollm2Chat(TransformersChat):
         return replace(reply, text=text, details=details, token_ids=(), logprobs=())
 
 
+def _is_command(message: Message) -> bool:
+    """Whether it is the operator's, and neither an answer to a question nor a picture."""
+    return message.role == "user" and not message.answers and message.image_index is None
+
+
 def _as_learned(message: Message) -> Message:
-    """What the operator said with a capital letter and a full stop, as all sentences were that it learned from."""
+    """A command with a capital letter and a full stop, as all were that it learned from; anything else as it is."""
     said = message.text.strip()
-    if message.role != "user" or not said:
+    if not _is_command(message) or not said:
         return message
     return replace(message, text=f"{said[0].upper()}{said[1:]}{'' if said[-1] in '.?!' else '.'}")
 

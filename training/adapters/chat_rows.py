@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from agent_node.policies.scripted.commands import parse_command
+from agent_node.policies.smollm2 import PROTOCOL
 from agent_node.policies.tiny.dialect import Move, render_lines
 from agent_node.protocol import load_protocol
 from sim.tasks.predicates import RELATIONS
@@ -42,9 +43,6 @@ from training.rollouts.collection import read_rollouts
 from training.tasks.sayings import CommandWords, command_of, say_command, say_widely
 from training.tasks.splits import Split, products_of
 from training.teacher.careful import plan_of
-
-PROTOCOL = "compact"
-"""How the small model writes."""
 
 IN_A_ROW = 6
 """Sentences of a row [-]: with the system prompt of 92 tokens in front of them it is as long as a conversation."""

