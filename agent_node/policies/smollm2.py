@@ -174,9 +174,10 @@ class Smollm2Chat(TransformersChat):
         if not _is_command(conversation[-1]) or self._options.temperature or not reply.logprobs:
             return reply
         least = math.exp(min(reply.logprobs))
+        details = {**reply.details, "probability": round(least, 4)}
         if least >= (SURE if self._options.sure is None else self._options.sure):
-            return reply
-        details = {**reply.details, "not_sure_of": reply.text, "probability": round(least, 4)}
+            return replace(reply, details=details)
+        details["not_sure_of"] = reply.text
         text = self._protocol.render_turn("", (), UNSURE)
         return replace(reply, text=text, details=details, token_ids=(), logprobs=())
 

@@ -30,6 +30,8 @@ FORMAT = 1
 """Version of the files' form."""
 LONGEST_LINE = 1 * MIB
 """Longest line that is read [bytes]: one holds an answer of at most SHOWN characters."""
+_SINCE = frozenset({"probability"})
+"""Keys that lines of earlier versions lack."""
 SHOWN = 400
 """Characters of an answer and of a reason that are kept."""
 
@@ -54,6 +56,7 @@ class PolicyOutcome:
         reward: Reward of the task's kind, 0..1: the stages of a deed or the mean of its terms, a question's first term.
             0 without a score.
         calls, invalid, turns: Calls that were run, calls and turns that could not be read or run, assistant turns.
+        probability: What a policy that says so gave the least likely token of its first turn; None of any other.
         prompt_tokens, completion_tokens, cost: Counts of the policy itself; 0 where nothing counts.
         policy_s: Wall time of the policy's turns [s].
         wall_s: Wall time of the conversation [s].
@@ -79,6 +82,7 @@ class PolicyOutcome:
     calls: int = 0
     invalid: int = 0
     turns: int = 0
+    probability: float | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
@@ -103,7 +107,8 @@ class PolicyOutcome:
             document = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise invalid("it is no JSON") from error
-        if not isinstance(document, dict) or set(document) != {entry.name for entry in fields(cls)}:
+        names = {entry.name for entry in fields(cls)}
+        if not isinstance(document, dict) or not names - _SINCE <= set(document) <= names:
             raise invalid("it has other keys than an outcome")
         wrong = [name for name, value in document.items() if not _fits(value, cls.__annotations__[name])]
         if wrong:
@@ -115,7 +120,7 @@ def _fits(value: object, kind: str) -> bool:
     if isinstance(value, bool):
         return kind == "bool"
     if isinstance(value, int | float):
-        return kind in ("float", "int" if isinstance(value, int) else "") and 0 <= value < math.inf
+        return kind.split(" ")[0] in ("float", "int" if isinstance(value, int) else "") and 0 <= value < math.inf
     return (isinstance(value, str) and kind.startswith("str")) or (value is None and "None" in kind)
 
 

@@ -176,6 +176,7 @@ def outcome_of(begun: PolicyOutcome, deed: bool, episode: Episode, score: Score 
         calls=episode.tool_calls,
         invalid=sum(exchange.error_code in _MALFORMED for turn in episode.turns for exchange in turn.exchanges),
         turns=len(episode.turns),
+        probability=replies[0].details.get("probability") if replies else None,
         prompt_tokens=sum(reply.prompt_tokens for reply in replies),
         completion_tokens=sum(reply.completion_tokens for reply in replies),
         cost=round(sum(reply.cost for reply in replies), 8),

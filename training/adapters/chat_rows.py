@@ -1,19 +1,20 @@
 """Conversations as tokens to be learned: what `training.adapters.sft_on_trl` reads, made of rollouts.
 
     .engines/trl/bin/python -m training.adapters.chat_rows ROLLOUTS MODEL FOLDER
-        [--wordings N] [--longest N] [--rows N] [--sentences N]
+        [--wordings N] [--longest N] [--rows N] [--sentences N] [--unresolved N] [--seed N]
 
 ROLLOUTS is a folder of `toolhand data synth` or `toolhand rollouts collect`, of which those are taken that the task's
 own score calls right. The tokens are those that the policy `transformers` reads and writes: the model's own chat
 template, and the turns word by word. The policy's turns and the tokens that end them are learned, nothing else.
 
 Of each conversation with a command there are as many rows as --wordings (1 where it is left out): the first as it was,
-the others with the command in other words of its split (`training.tasks.sayings`), so that an epoch has each wording
-once. Rows of more than --longest tokens are left out, and of the others --rows are drawn; all where they are left out.
+the others with the command in other words of its split (`training.tasks.sayings`), of the train split and more, so
+that an epoch has each wording once. Rows of more than --longest tokens are left out, and of the others --rows are
+drawn; all where they are left out.
 
 What a sentence asks for is learned from more sentences than were played: --sentences commands in the words of the train
 split and more, each with the turn that a teacher begins with, which holds its plan. They need no simulation, and there
-are six in a row.
+are six in a row. In --unresolved more conversations the words fit several things, and the teacher must not guess.
 """
 
 from __future__ import annotations
@@ -30,19 +31,25 @@ import numpy as np
 
 from agent_node.policies.scripted.commands import parse_command
 from agent_node.policies.smollm2 import PROTOCOL
-from agent_node.policies.tiny.dialect import Move, render_lines
+from agent_node.policies.tiny.dialect import Move, Plan, render_lines
 from agent_node.protocol import load_protocol
 from sim.tasks.predicates import RELATIONS
 from sim.tasks.sentences import COMPARATIVES
 from tool_nodes.files import write_whole
-from tool_nodes.results import ToolError, invalid
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from training.adapters.environments import require_engine
 from training.adapters.sft_on_trl import DATA, NOT_LEARNED, ROWS
 from training.data.formats.conversation import ChatEntry, example_of
 from training.rollouts.collection import read_rollouts
-from training.tasks.sayings import CommandWords, command_of, say_command, say_widely
+from training.tasks.sayings import CommandWords, command_of, say_command, say_widely, wider_things
 from training.tasks.splits import Split, products_of
-from training.teacher.careful import plan_of
+from training.teacher.careful import RETRIES, plan_of
+
+_SENTENCES, _UNRESOLVED = 23, 29
+"""Keep these random numbers apart from others of the same seed."""
+_PRODUCTS, _BOTH = 0.5, 0.15
+"""Shares of the commands that ask for a product of the training, the others for any thing, and of the placements that
+also say which of two alike; round figures [-]."""
 
 IN_A_ROW = 6
 """Sentences of a row [-]: with the system prompt of 92 tokens in front of them it is as long as a conversation."""
@@ -81,7 +88,7 @@ def in_other_words(entries: Sequence[ChatEntry], split: Split, rng: np.random.Ge
     meant = command_of(said)
     if meant is None:
         return list(entries)
-    other = say_command(rng, split, meant)
+    other = say_widely(rng, meant) if split == "train" else say_command(rng, split, meant)
     return [replace(entry, parts=(other,)) if entry.words == said else entry for entry in entries]
 
 
@@ -94,31 +101,65 @@ def sentence_rows(system: str, count: int, tokenizer: Any, seed: int = 0) -> lis
         tokenizer: That of the base.
         seed: Seed of the commands.
     """
-    rng, protocol = np.random.default_rng(seed), load_protocol(PROTOCOL)
+    rng = np.random.default_rng([seed, _SENTENCES])
     turns: list[ChatEntry] = []
     for number in range(count):
-        words = _drawn_words(rng, number)
-        plan = plan_of(parse_command(words.plain))
-        turn = render_lines(Move("look", plan=plan), (), protocol)
-        turns.append(ChatEntry("user", (say_widely(rng, words),)))
-        turns.append(ChatEntry("assistant", (turn,), sampled=True))
+        said, plan = _drawn_command(rng, number)
+        turns += [ChatEntry("user", (said,)), _written(Move("look", plan=plan))]
     first, step = ChatEntry("system", (system,)), 2 * IN_A_ROW
     return [row_of((first, *turns[k : k + step]), tokenizer) for k in range(0, len(turns), step)]
 
 
-def _drawn_words(rng: np.random.Generator, number: int) -> CommandWords:
-    """What the command of this number says, of any products: nobody has to carry it out."""
-    target, *others = map(str, rng.permutation(products_of("train"))[:3])
-    if number % 3 == 0:
-        return CommandWords(target)
-    if number % 3 == 1:
-        return CommandWords(target, side=str(rng.choice(list(COMPARATIVES))))
-    relation = RELATIONS[int(rng.integers(len(RELATIONS)))]
-    return CommandWords(target, relation=relation, references=tuple(others if relation == "between" else others[:1]))
+def unresolved_rows(system: str, count: int, tokenizer: Any, seed: int = 0) -> list[dict[str, list[int]]]:
+    """Commands whose words fit several things, as rows: the teacher looks again, and then says that it must not guess.
+
+    What the tools answer is written down and not played; things are drawn from those of the training.
+
+    Args:
+        system, count, tokenizer, seed: As of `sentence_rows`.
+    """
+    rng = np.random.default_rng([seed, _UNRESOLVED])
+    rows = []
+    for number in range(count):
+        said, plan = _drawn_command(rng, number, sided=False)
+        seen = ", ".join(f"{x:.3f} {y:.3f}" for x, y in rng.uniform(0.1, 0.9, (int(rng.integers(2, 4)), 2)))
+        turns = [ChatEntry("system", (system,)), ChatEntry("user", (said,))]
+        for attempt in range(RETRIES + 1):
+            turns += [_written(Move("look", plan=None if attempt else plan)), ChatEntry("user", ("seen\nmeasured",))]
+            turns += [_written(Move("point", "roborefer", plan.target)), ChatEntry("user", (seen,))]
+        turns.append(_written(Move("refuse", why=ErrorCode.AMBIGUOUS)))
+        rows.append(row_of(turns, tokenizer))
+    return rows
+
+
+def _written(move: Move) -> ChatEntry:
+    return ChatEntry("assistant", (render_lines(move, (), load_protocol(PROTOCOL)),), sampled=True)
+
+
+def _drawn_command(rng: np.random.Generator, number: int, sided: bool = True) -> tuple[str, Plan]:
+    """A command of this number, of any things, and what it says: nobody has to carry it out."""
+    names = products_of("train") if rng.random() < _PRODUCTS else wider_things()
+    target, *others = map(str, rng.permutation(names)[:3])
+    words = CommandWords(target)
+    if sided and number % 4 == 0:
+        words = CommandWords(target, side=str(rng.choice(list(COMPARATIVES))))
+    elif number % 2:
+        relation = RELATIONS[int(rng.integers(len(RELATIONS)))]
+        side = str(rng.choice(list(COMPARATIVES))) if sided and rng.random() < _BOTH else ""
+        words = CommandWords(target, side, relation, tuple(others if relation == "between" else others[:1]))
+    return say_widely(rng, words), plan_of(parse_command(words.plain))
 
 
 def write_rows(
-    rollouts: Path, model: str, folder: Path, wordings: int = 1, longest: int = 0, most: int = 0, sentences: int = 0
+    rollouts: Path,
+    model: str,
+    folder: Path,
+    wordings: int = 1,
+    longest: int = 0,
+    most: int = 0,
+    sentences: int = 0,
+    unresolved: int = 0,
+    seed: int = 0,
 ) -> tuple[int, int]:
     """Write FOLDER/rows.jsonl, and data.json beside it; (rows, tokens of all).
 
@@ -126,7 +167,8 @@ def write_rows(
         rollouts: Folder of the conversations.
         model: Folder of the base model.
         folder: Where the rows go.
-        wordings, longest, most, sentences: See the module; 0 for no limit of tokens and of rows, and no sentences.
+        wordings, longest, most, sentences, unresolved: See the module; 0 for no limit of tokens and of rows, and none.
+        seed: Seed of what is drawn.
 
     Raises:
         ToolError: INVALID_ARGUMENT where there are no rollouts that are right, and as `row_of`; UNAVAILABLE without
@@ -145,11 +187,12 @@ def write_rows(
     if not rows:
         raise invalid(f"No rollout in {rollouts} is right and short enough: there is nothing to learn.")
     if most:
-        drawn = np.random.default_rng(most).permutation(len(rows))[:most]
+        drawn = np.random.default_rng([seed, most]).permutation(len(rows))[:most]
         rows = [rows[k] for k in sorted(drawn)]
     made_of = {"conversations": len({number for number, _ in rows}), "of": made[-1][0] + 1}
-    made_of |= {"wordings": wordings, "sentences": sentences}
-    learned = [row for _, row in rows] + sentence_rows(system, sentences, tokenizer)
+    made_of |= {"wordings": wordings, "sentences": sentences, "unresolved": unresolved}
+    learned = [row for _, row in rows]
+    learned += sentence_rows(system, sentences, tokenizer, seed) + unresolved_rows(system, unresolved, tokenizer, seed)
     write_whole(folder / DATA, f"{json.dumps(made_of)}\n".encode())
     write_whole(folder / ROWS, "".join(f"{json.dumps(row)}\n" for row in learned).encode())
     return len(learned), sum(len(row["input_ids"]) for row in learned)
@@ -164,6 +207,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--longest", type=int, default=0, help="tokens of a row, at most; 0: any")
     parser.add_argument("--rows", dest="most", type=int, default=0, help="rows of conversations, at most; 0: all")
     parser.add_argument("--sentences", type=int, default=0, help="sentences that are read into plans, beside them")
+    parser.add_argument("--unresolved", type=int, default=0, help="conversations of words that fit several things")
+    parser.add_argument("--seed", type=int, default=0, help="seed of what is drawn")
     return parser.parse_args()
 
 

@@ -4,141 +4,47 @@
 
 FOLDER/settings.json   a document of `GrpoSettings`; everything else as of `training.adapters.sft_on_trl`
 
-A step plays `groups` tasks `group_size` times each, in the protocol of the policy, word for word as
-`toolhand rollouts collect` plays them: TRL takes whole rollouts (`rollout_func`), with a mask that leaves to the loss
-what the model wrote and nothing that tools answered. A turn whose tokens the next prompt reads otherwise is left out,
-too. A rollout that broke from outside has no reward: TRL leaves it out of its group.
+A step plays `groups` tasks `group_size` times each (`training.adapters.own_episodes`): TRL takes whole rollouts
+(`rollout_func`), with a mask that leaves to the loss what the model wrote and nothing that tools answered. A rollout
+that broke from outside has no reward: TRL leaves it out of its group.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent_node.policies.chat import ChatTurn
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.transformers_chat import TransformersChat
-from agent_node.policy import Message, Reply
-from agent_node.protocol import Protocol
 from tool_nodes.results import ToolError
-from training.adapters.endings import scored_or_dropped
 from training.adapters.environments import require_engine
-from training.adapters.episodes import Episodes
+from training.adapters.own_episodes import EpisodeJob, EpisodeSettings, OwnEpisodes, as_rollout
 from training.adapters.sft_on_trl import ADAPTER, CHECKPOINTS, EVENTS, callbacks, read_settings, save_adapter
-from training.rollouts.plan import tasks_of
-from training.rollouts.work import WorkerUnusable, play
-
-KINDS = ("pick", "relational_pick", "pick_and_place")
-"""Kinds of tasks, in turn."""
 
 
 @dataclass(frozen=True)
-class GrpoSettings:
-    """How an adapter goes on.
+class GrpoSettings(EpisodeSettings):
+    """How an adapter goes on; what is played is of `EpisodeSettings`, with `group_size` 2 or more.
 
     Attributes:
-        model: Folder of the base model.
-        adapter: Folder of the adapter that is begun with.
         rounds: Steps; each has new tasks.
-        groups: Tasks of a step.
-        group_size: Rollouts of a task, 2 or more.
         learning_rate: Rate of AdamW, constant.
-        temperature: Temperature of sampling.
-        max_tokens: Tokens of a turn, at most.
-        turns: Turns of an episode, at most.
-        protocol, reward, backend, difficulty: Those of `training.rollouts.plan.RolloutPlan`.
-        seed: Seed of tasks, noise and sampling.
         save_steps: Steps between two checkpoints.
         minutes: Wall time after which the training ends wherever it is; None: never.
         report_to: Where TRL sends its curves beside the log.
     """
 
-    model: str
-    adapter: str
     rounds: int = 1
-    groups: int = 4
-    group_size: int = 4
     learning_rate: float = 1e-4
-    temperature: float = 1.0
-    max_tokens: int = 60
-    turns: int = 12
-    protocol: str = "compact"
-    reward: str = "safe_stages"
-    backend: str = "physics"
-    difficulty: float = 0.2
-    seed: int = 0
     save_steps: int = 1
     minutes: float | None = None
     report_to: tuple[str, ...] = ("tensorboard",)
 
 
-class LearningChat(TransformersChat):
-    """The policy of a model that is being trained, as it is now.
-
-    Args:
-        model: Model that is asked.
-        settings: Settings of the training.
-        protocol: How it writes.
-
-    Attributes:
-        turns: (tokens that it read, tokens that it wrote, their log-probabilities) of each turn since `begin`.
-    """
-
-    def __init__(self, model: Any, settings: GrpoSettings, protocol: Protocol) -> None:
-        self._given = model
-        self.turns: list[tuple[list[int], tuple[int, ...], tuple[float, ...]]] = []
-        options = PolicyOptions(temperature=settings.temperature, max_tokens=settings.max_tokens)
-        super().__init__(settings.model, protocol, options)
-
-    def _weights(self, name: str, factory: Any) -> Any:
-        self._device = str(self._given.device)
-        return self._given
-
-    def begin(self, seed: int) -> None:
-        """Forget the conversation before; sample from this seed."""
-        self._options, self.turns = replace(self._options, seed=seed), []
-
-    def _prompt(self, turns: Sequence[ChatTurn]) -> Any:
-        self._read = super()._prompt(turns)
-        return self._read
-
-    def respond(self, conversation: Sequence[Message]) -> Reply:
-        """See TransformersChat."""
-        reply = super().respond(conversation)
-        self.turns.append((list(self._read.ids), reply.token_ids, reply.logprobs))
-        return reply
-
-
-def as_rollout(
-    turns: Sequence[tuple[list[int], Sequence[int], Sequence[float]]], end: int
-) -> tuple[list[int], list[int], list[float], list[int]]:
-    """(prompt, completion, log-probabilities, mask) of an episode, from the turns of `LearningChat`.
-
-    Args:
-        turns: Turns of the episode; none where the model could not be asked.
-        end: Token that stands for an episode without a turn, which is not learned.
-    """
-    if not turns:
-        return [end], [end], [0.0], [0]
-    first, (last, written, _) = turns[0][0], turns[-1]
-    ids = [*last, *written]
-    if ids[: len(first)] != first:
-        first = last  # the conversation begins otherwise: its last turn alone can be learned
-    logprobs, mask = [0.0] * len(ids), [0] * len(ids)
-    for read, wrote, likely in turns:
-        begin, after = len(read), len(read) + len(wrote)
-        if begin >= len(first) and ids[:after] == [*read, *wrote]:
-            logprobs[begin:after], mask[begin:after] = list(likely), [1] * len(wrote)
-    at = len(first)
-    return first, ids[at:], logprobs[at:], mask[at:]
-
-
-def rollouts(settings: GrpoSettings, episodes: Episodes) -> Callable[[list[str], Any], dict[str, list[Any]]]:
+def rollouts(settings: GrpoSettings, episodes: OwnEpisodes) -> Callable[[list[str], Any], dict[str, list[Any]]]:
     """What GRPOTrainer takes as `rollout_func`.
 
     Args:
@@ -150,25 +56,21 @@ def rollouts(settings: GrpoSettings, episodes: Episodes) -> Callable[[list[str],
         learned = trainer.accelerator.unwrap_model(trainer.model)
         was_training = learned.training
         learned.eval()
-        policy = LearningChat(learned.get_base_model(), settings, episodes.protocol)
+        with tempfile.TemporaryDirectory() as folder:
+            jobs = [EpisodeJob(row, number % settings.group_size, folder) for number, row in enumerate(prompts)]
+            if settings.workers > 1:
+                learned.save_pretrained(folder)
+                played = episodes.in_processes(jobs)
+            else:
+                played = episodes.with_model(learned.get_base_model(), jobs)
+        learned.train(was_training)
         made: dict[str, list[Any]] = {
             name: [] for name in ("prompt_ids", "completion_ids", "logprobs", "env_mask", "episode_reward")
         }
-        for number, prompt in enumerate(prompts):
-            row, which = json.loads(prompt), number % settings.group_size
-            policy.begin((settings.seed * 1009 + int(row["seed"])) * settings.group_size + which)
-            reward = None
-            with episodes.open(row, which) as session:
-                try:
-                    play(session, policy)
-                    scored, _ = scored_or_dropped(session)
-                    reward = None if scored is None else scored.total
-                except WorkerUnusable:
-                    pass  # it has no reward, and is dropped as any other that broke
-            parts = as_rollout(policy.turns, trainer.processing_class.eos_token_id)
-            for name, part in zip(made, (*parts, reward), strict=True):
+        for episode in played:
+            parts = as_rollout(episode.turns, trainer.processing_class.eos_token_id)
+            for name, part in zip(made, (*parts, episode.reward), strict=True):
                 made[name].append(part)
-        learned.train(was_training)
         return made
 
     return roll
@@ -199,11 +101,9 @@ def improve_adapter(folder: Path) -> Path:
 
     os.environ["TENSORBOARD_LOGGING_DIR"] = str(folder / EVENTS)
     set_seed(settings.seed)
-    tasks = tasks_of(KINDS, settings.rounds * settings.groups, 50_000 + settings.seed, "train")
-    rows = [{"prompt": json.dumps({"task": task, "seed": k}, sort_keys=True)} for k, task in enumerate(tasks)]
+    rows = [{"prompt": row} for row in settings.tasks(settings.rounds * settings.groups)]
     base = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32, use_safetensors=True)
-    own = ("protocol", "reward", "backend", "difficulty", "turns")
-    episodes = Episodes({name: getattr(settings, name) for name in own})
+    episodes = OwnEpisodes(settings)
     trainer = GRPOTrainer(
         model=PeftModel.from_pretrained(base, settings.adapter, is_trainable=True),
         reward_funcs=reward_of_the_episode,

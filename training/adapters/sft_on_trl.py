@@ -43,6 +43,7 @@ class LoraSettings:
 
     Attributes:
         model: Folder of the base model.
+        adapter: Folder of an adapter that goes on; a new one where it is empty.
         rank: Rank of the adapter; its scale is twice that.
         learning_rate: Highest rate of AdamW; it rises over the first twentieth of the steps and falls as a cosine.
         epochs: Times that each conversation is seen.
@@ -57,6 +58,7 @@ class LoraSettings:
     """
 
     model: str
+    adapter: str = ""
     rank: int = 8
     learning_rate: float = 1e-3
     epochs: float = 1.0
@@ -82,14 +84,14 @@ def train_adapter(folder: Path) -> Path:
     with require_engine("trl"):
         import torch
         from datasets import Dataset
-        from peft import LoraConfig
+        from peft import LoraConfig, PeftModel
         from transformers import AutoModelForCausalLM, AutoTokenizer, set_seed
         from trl import SFTConfig, SFTTrainer
 
     os.environ["TENSORBOARD_LOGGING_DIR"] = str(folder / EVENTS)
     set_seed(settings.seed)
     tokenizer = AutoTokenizer.from_pretrained(settings.model)
-    model = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32, use_safetensors=True)
+    model: Any = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32, use_safetensors=True)
     arguments = SFTConfig(
         output_dir=str(folder / CHECKPOINTS),
         per_device_train_batch_size=settings.micro_batch,
@@ -131,12 +133,14 @@ def train_adapter(folder: Path) -> Path:
             loss = -(outputs.log_probs * weights).sum() / count
             return (loss, outputs) if return_outputs else loss
 
+    if settings.adapter:
+        model = PeftModel.from_pretrained(model, settings.adapter, is_trainable=True)
     trainer = Trainer(
         model=model,
         args=arguments,
         train_dataset=Dataset.from_list(rows),
         processing_class=tokenizer,
-        peft_config=lora,
+        peft_config=None if settings.adapter else lora,
         callbacks=callbacks(folder, settings.minutes),
     )
     trainer.train(resume_from_checkpoint=any((folder / CHECKPOINTS).glob("checkpoint-*")))

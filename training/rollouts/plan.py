@@ -37,6 +37,7 @@ from training.recipes import RECIPES, recipe_named
 from training.rewards.stages import stage_reward
 from training.rollouts.documents import dataclass_of
 from training.rollouts.options import BACKENDS_HERE, RolloutOptions
+from training.tasks.absent import AbsentTask
 from training.tasks.kinds import check_task, other_version, task_document, task_from_document
 from training.tasks.manipulation import ManipulationTask
 
@@ -77,8 +78,14 @@ def safe_stages_grade(task: Task, episode: Episode, truth: Score) -> EpisodeScor
 
     To have picked up something that was not meant costs WRONG_THING_COST. The last word costs WRONG_ANSWER_COST where
     it says that it is done and it is not, admits a failure and it is done, or never came; GIVING_UP_COST where it
-    truly admits a failure.
+    truly admits a failure. Where what is asked for is absent, to say so after a look is worth 1, and to have picked
+    something up or to say anything else costs as above.
     """
+    if isinstance(task, AbsentTask):
+        wrong, untrue = bool(truth.picked_up), not truth.terms["said so"]
+        terms = {"wrong_thing": float(wrong), "wrong_answer": float(untrue), "gave_up": 0.0}
+        total = float(truth.success) - wrong * WRONG_THING_COST - untrue * WRONG_ANSWER_COST
+        return EpisodeScore(total, {**truth.terms, **terms}, truth)
     grade, wrong = stages_grade(task, episode, truth), bool(truth.wrong_things)
     answer = episode.turns[-1].parsed.answer if episode.turns else None
     admits = answer is not None and admits_failure(answer)

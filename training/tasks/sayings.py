@@ -84,8 +84,19 @@ def wider_sayings() -> Sayings:
     return Sayings(polite=(*own.polite, *more.polite), **tables)
 
 
+@cache
+def wider_things() -> tuple[str, ...]:
+    """Names of things that those commands also ask for, beside the products of the train split."""
+    return tuple(_document("plans")["things"])
+
+
+def _document(name: str) -> dict[str, Any]:
+    return dict(load(resources.files(__package__).joinpath("said", f"{name}.yaml").read_bytes()))
+
+
 def _read(name: str) -> Sayings:
-    document: dict[str, Any] = load(resources.files(__package__).joinpath("said", f"{name}.yaml").read_bytes())
+    document = _document(name)
+    document.pop("things", None)
     parts = {name: document.pop(name, {}) for name in ("polite", "sides", "compared", "which", "where")}
     for way in ("do", "say"):
         parts[way] = {kind: tuple(wordings.get(way, ())) for kind, wordings in document.items()}

@@ -64,6 +64,7 @@ class Habits:
         retries: Most attempts at a call, see RETRIES.
         told: It reads a sentence of the task generator by the grammar that made it, as one who teaches does; any other
             sentence by the robot's own reader.
+        one_alone: It takes none of several things that the words fit, and says so.
     """
 
     second_first: float = 0.0
@@ -75,6 +76,7 @@ class Habits:
     slip: float = 0.0
     retries: int = RETRIES
     told: bool = False
+    one_alone: bool = False
 
 
 HABITS: Mapping[str, Habits] = {
@@ -83,7 +85,7 @@ HABITS: Mapping[str, Habits] = {
     "always": Habits(check_else=1.0, check_room=1.0, agree=True),
     "persistent": Habits(check_else=1.0, agree=True, retries=4),
     "varied": Habits(0.5, 0.5, 0.4, check_room=0.2, agree=True, look_after=0.15, slip=0.03, retries=4, told=True),
-    "expert": Habits(check_in_doubt=0.0, look_after=0.0, told=True),
+    "expert": Habits(check_in_doubt=0.0, look_after=0.0, told=True, one_alone=True),
 }
 """By what follows the name and a colon."""
 
@@ -244,6 +246,8 @@ class _ActionPlan:
         if not self._likely(habits.check_in_doubt if doubt else calm):
             if isinstance(first, ErrorCode):
                 raise _Setback(first)
+            if habits.one_alone and len(first) > 1:
+                raise _Setback(ErrorCode.AMBIGUOUS)
             return first[0]
         second = yield from self._ask(_to(question, _OTHER[pointer]))
         return self._agreed(first, second)

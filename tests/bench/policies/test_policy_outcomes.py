@@ -27,6 +27,14 @@ def outcome(policy: str = "scripted", kind: str = "pick", seed: int = 0, **more:
     return PolicyOutcome(policy, kind, seed, "test", "Pick up the salt.", **{**plain, **more})  # type: ignore[arg-type]
 
 
+def test_a_line_keeps_the_probability_and_one_of_an_earlier_version_has_none() -> None:
+    line = outcome(probability=0.5).line()
+    assert PolicyOutcome.read(line).probability == 0.5
+    document = json.loads(line)
+    del document["probability"]
+    assert PolicyOutcome.read(json.dumps(document).encode()).probability is None
+
+
 class FakePlayer:
     """Plays nothing: says what `answer` says."""
 

@@ -37,7 +37,7 @@ from training.rollouts.plan import (
 )
 from training.rollouts.replies import RolloutOrder, RolloutReply
 from training.rollouts.work import make_work
-from training.tasks.kinds import task_document
+from training.tasks.kinds import make_task, task_document
 from training.trainer.learner import Learner
 from training.trainer.log import CHECKPOINT, LOG, POLICY, REPORT
 from training.trainer.objective import update
@@ -250,3 +250,24 @@ def test_the_last_word_costs_unless_it_is_truly_done(answer: str | None, done: b
     assert {name for name in ("wrong_answer", "gave_up") if grade.terms[name]} == ({term} if term else set())
     silent = replace(said(None), turns=[])
     assert safe_stages_grade(task, silent, truth).terms["wrong_answer"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("said_so", "picked_up", "looked", "total"),
+    [
+        (True, (), True, 1.0),
+        (True, (), False, 0.0),
+        (False, (), True, -WRONG_ANSWER_COST),
+        (False, ("can",), True, -WRONG_ANSWER_COST - WRONG_THING_COST),
+        (True, ("can",), True, -WRONG_THING_COST),
+    ],
+)
+def test_what_is_absent_is_to_be_said_and_nothing_to_be_taken(
+    said_so: bool, picked_up: tuple[str, ...], looked: bool, total: float
+) -> None:
+    task = make_task("absent", 3, "train")
+    terms = {"looked": looked, "left alone": not picked_up, "said so": said_so}
+    truth = Score(terms, all(terms.values()), (), picked_up=picked_up)
+    grade = safe_stages_grade(task, said("OBJECT_NOT_FOUND: I do not see it."), truth)
+    assert grade.total == pytest.approx(total)
+    assert grade.terms["wrong_answer"] == float(not said_so)

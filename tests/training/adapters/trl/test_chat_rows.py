@@ -6,7 +6,7 @@ import pytest
 
 from tests.random_qwen import TEMPLATE, byte_tokenizer
 from tool_nodes.results import ErrorCode, ToolError
-from training.adapters.chat_rows import row_of, sentence_rows, write_rows
+from training.adapters.chat_rows import row_of, sentence_rows, unresolved_rows, write_rows
 from training.data.formats.conversation import ChatEntry
 
 ENTRIES = [
@@ -57,6 +57,21 @@ def test_sentences_are_read_into_plans_several_in_a_row():
     learned = [tokenizer.decode([token for token in row["labels"] if token != -100]) for row in rows]
     turns = "".join(learned).split("<|im_end|>")[:-1]
     assert len(turns) == 13
-    assert all(re.fullmatch("# take [a-z ]+, put [a-z ]+\nlook\ndepth", turn) for turn in turns)
+    assert all(re.fullmatch("# take [a-z' ]+, put [a-z' ]+\nlook\ndepth", turn) for turn in turns)
     nowhere = [turn.endswith("put nowhere\nlook\ndepth") for turn in turns]
-    assert nowhere == [number % 3 < 2 for number in range(13)], "two picks, then a placement"
+    assert nowhere == [number % 2 == 0 for number in range(13)], "a pick, then a placement"
+    assert rows != sentence_rows("Work the arm.", 13, tokenizer, seed=1)
+
+
+def test_what_fits_several_things_is_looked_for_again_and_then_asked_about():
+    tokenizer = byte_tokenizer()
+    rows = unresolved_rows("Work the arm.", 4, tokenizer)
+    for row in rows:
+        learned = tokenizer.decode([token for token in row["labels"] if token != -100])
+        turns = learned.split("<|im_end|>")[:-1]
+        assert [turn.split()[0] for turn in turns] == ["#", "point", "look", "point", "look", "point", "say"]
+        assert turns[-1].startswith("say AMBIGUOUS: ")
+        answers = set(re.findall(r"user\n([\d., ]+)<", tokenizer.decode(row["input_ids"])))
+        assert len(answers) == 1, "the same things each time"
+        assert len(answers.pop().split(", ")) in (2, 3)
+    assert len({str(row) for row in rows}) == 4

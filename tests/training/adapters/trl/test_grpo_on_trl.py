@@ -11,9 +11,10 @@ import transformers
 
 from tests.random_qwen import byte_tokenizer, text_settings
 from tool_nodes.results import ErrorCode, ToolError
-from training.adapters import grpo_on_trl
-from training.adapters.episodes import Episodes
-from training.adapters.grpo_on_trl import GrpoSettings, as_rollout, improve_adapter, rollouts
+from training.adapters import own_episodes
+from training.adapters.grpo_on_trl import GrpoSettings, improve_adapter, rollouts
+from training.adapters.own_episodes import EpisodeJob, OwnEpisode, OwnEpisodes, as_rollout
+from training.adapters.rejection import RejectionSettings, row_of_episode, sample_rows
 from training.tasks.kinds import task_document
 
 SMALL = {
@@ -56,8 +57,7 @@ def adapter(base, tmp_path_factory):
 
 def test_what_the_model_wrote_is_learned_with_its_probabilities_and_nothing_that_tools_said(base, adapter):
     settings = GrpoSettings(str(base), str(adapter), **SMALL)
-    own = ("protocol", "reward", "backend", "difficulty", "turns")
-    episodes = Episodes({name: getattr(settings, name) for name in own})
+    episodes = OwnEpisodes(settings)
     model = with_lora(base)
     trainer = SimpleNamespace(
         accelerator=SimpleNamespace(unwrap_model=lambda given: given),
@@ -103,9 +103,9 @@ def test_the_adapter_changes_where_rollouts_of_a_group_are_worth_different_rewar
     from safetensors.torch import load_file
 
     worth = iter(range(1000))
-    scored = lambda session: (SimpleNamespace(total=float(next(worth) % 2)), None)  # noqa: E731
-    monkeypatch.setattr(grpo_on_trl, "scored_or_dropped", scored)
-    monkeypatch.setattr(grpo_on_trl, "KINDS", ("pick",))
+    scored = lambda session: (SimpleNamespace(total=float(next(worth) % 2), truth=SimpleNamespace(success=False)), None)  # noqa: E731
+    monkeypatch.setattr(own_episodes, "scored_or_dropped", scored)
+    monkeypatch.setattr(own_episodes, "KINDS", ("pick",))
     folder = prepared(tmp_path / "run", base, adapter)
     made = improve_adapter(folder)
     log = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
@@ -123,3 +123,40 @@ def test_bad_settings_are_told_before_anything_is_loaded(base, adapter, tmp_path
     with pytest.raises(ToolError, match=r"settings\.json") as caught:
         improve_adapter(tmp_path)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_processes_play_what_this_one_plays_with_the_adapter_that_they_are_given(base, adapter, tmp_path):
+    settings = GrpoSettings(str(base), str(adapter), workers=2, **SMALL)
+    other = tmp_path / "other"
+    model = with_lora(base)
+    with torch.no_grad():
+        for name, weights in model.named_parameters():
+            if "lora_B" in name:
+                weights.add_(torch.randn(weights.shape, generator=torch.Generator().manual_seed(4)))
+    model.save_pretrained(other)
+    rows = settings.tasks(2)
+    jobs = [EpisodeJob(row, which, str(folder)) for folder in (adapter, other) for row in rows for which in range(2)]
+    with OwnEpisodes(settings) as episodes:
+        played = episodes.in_processes(jobs)
+        here = episodes.with_model(with_lora(base).eval().get_base_model(), jobs[:4])
+        there = episodes.with_model(model.eval().get_base_model(), jobs[4:])
+    for one, two in zip(played, (*here, *there), strict=True):
+        assert [turn[:2] for turn in one.turns] == [turn[:2] for turn in two.turns]
+        assert (one.reward, one.right) == (two.reward, two.right)
+        assert np.allclose(one.turns[0][2], two.turns[0][2], atol=1e-3)
+    assert played[0].turns[0][1] != played[4].turns[0][1]
+
+
+def test_what_was_right_becomes_rows_and_all_is_counted(base, adapter, tmp_path):
+    settings = RejectionSettings(str(base), str(adapter), workers=2, rounds=2, **SMALL)
+    (tmp_path / "settings.json").write_text(json.dumps(asdict(settings)))
+    made = sample_rows(tmp_path)
+    assert made == {"episodes": 8, "right": 0, "broken": 0}, "random weights do nothing right"
+    assert json.loads((tmp_path / "data.json").read_text()) == made
+    assert row_of_episode(OwnEpisode([([1, 2], (3, 4), (-0.1, -0.2)), ([1, 2, 3, 4, 5], (6,), (-0.1,))])) == {
+        "input_ids": [1, 2, 3, 4, 5, 6],
+        "labels": [-100, -100, 3, 4, -100, 6],
+    }
+    (tmp_path / "settings.json").write_text(json.dumps(asdict(settings) | {"workers": 1}))
+    with pytest.raises(ToolError, match="workers must be 2 or more"):
+        sample_rows(tmp_path)

@@ -1,0 +1,264 @@
+"""Episodes that a model with an adapter plays itself, as tokens to be learned: in this process, or in several.
+
+Word for word as `toolhand rollouts collect` plays them, in the protocol of the policy. Where there are several
+processes, each has a copy of the model on one processor core, and takes the adapter from a file; a GPU is left to the
+training.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from agent_node.policies.chat import ChatTurn
+from agent_node.policies.options import PolicyOptions
+from agent_node.policies.transformers_chat import TransformersChat
+from agent_node.policy import Message, Reply
+from agent_node.protocol import Protocol
+from tool_nodes.results import ToolError
+from training.adapters.endings import scored_or_dropped
+from training.adapters.episodes import Episodes
+from training.pool.workers import Workers
+from training.rollouts.plan import tasks_of
+from training.rollouts.work import WorkerUnusable, play
+
+KINDS = ("pick", "relational_pick", "pick_and_place", "absent")
+"""Kinds of tasks, in turn."""
+
+_FIRST_TASK = 50_000
+"""Tasks of the seed 0 begin here: none that trajectories are made of by hand or by the tests [-]."""
+_EPISODE_S = 300.0
+"""Longest wall time of an episode in a process of its own [s]; most take 5."""
+
+Turn = tuple[list[int], tuple[int, ...], tuple[float, ...]]
+"""Tokens that were read, tokens that were written, and their log-probabilities."""
+
+
+@dataclass(frozen=True)
+class EpisodeSettings:
+    """What is played, and how.
+
+    Attributes:
+        model: Folder of the base model.
+        adapter: Folder of the adapter that is begun with.
+        groups: Tasks of a step.
+        group_size: Rollouts of a task.
+        temperature: Temperature of sampling.
+        max_tokens: Tokens of a turn, at most.
+        turns: Turns of an episode, at most.
+        protocol, reward, backend, difficulty: Those of `training.rollouts.plan.RolloutPlan`.
+        seed: Seed of tasks, noise and sampling.
+        workers: Processes that play; 1 is this one, with the model itself.
+    """
+
+    model: str
+    adapter: str
+    groups: int = 4
+    group_size: int = 4
+    temperature: float = 1.0
+    max_tokens: int = 60
+    turns: int = 12
+    protocol: str = "compact"
+    reward: str = "safe_stages"
+    backend: str = "physics"
+    difficulty: float = 0.2
+    seed: int = 0
+    workers: int = 1
+
+    def episodes(self) -> Episodes:
+        """Where they happen."""
+        own = ("protocol", "reward", "backend", "difficulty", "turns")
+        return Episodes({name: getattr(self, name) for name in own})
+
+    def tasks(self, count: int) -> list[str]:
+        """So many tasks as rows of JSON, the same for all that have this seed."""
+        tasks = tasks_of(KINDS, count, _FIRST_TASK + self.seed, "train")
+        return [json.dumps({"task": task, "seed": k}, sort_keys=True) for k, task in enumerate(tasks)]
+
+
+class LearningChat(TransformersChat):
+    """The policy of a model that is being trained, as it is now.
+
+    Args:
+        model: Model that is asked.
+        settings: How it is asked.
+        protocol: How it writes.
+
+    Attributes:
+        turns: Those since `begin`.
+    """
+
+    def __init__(self, model: Any, settings: EpisodeSettings, protocol: Protocol) -> None:
+        self._given = model
+        self.turns: list[Turn] = []
+        options = PolicyOptions(temperature=settings.temperature, max_tokens=settings.max_tokens)
+        super().__init__(settings.model, protocol, options)
+
+    def _weights(self, name: str, factory: Any) -> Any:
+        self._device = str(self._given.device)
+        return self._given
+
+    def begin(self, seed: int) -> None:
+        """Forget the conversation before, and what weights before these made of it; sample from this seed."""
+        self._options, self.turns = replace(self._options, seed=seed), []
+        self._clear_cache()
+
+    def _prompt(self, turns: Sequence[ChatTurn]) -> Any:
+        self._read = super()._prompt(turns)
+        return self._read
+
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        """See TransformersChat."""
+        reply = super().respond(conversation)
+        self.turns.append((list(self._read.ids), reply.token_ids, reply.logprobs))
+        return reply
+
+
+@dataclass(frozen=True)
+class EpisodeJob:
+    """One episode: a row of `EpisodeSettings.tasks`, which of its group, and the folder of the adapter."""
+
+    row: str
+    which: int
+    adapter: str
+
+
+@dataclass(frozen=True)
+class OwnEpisode:
+    """What the model has done.
+
+    Attributes:
+        turns: What it read and wrote.
+        reward: None where something broke from outside: nothing is to be learned of it.
+        right: The task's own score calls it a success.
+    """
+
+    turns: Sequence[Turn]
+    reward: float | None = None
+    right: bool = False
+
+
+def play_episode(policy: LearningChat, episodes: Episodes, settings: EpisodeSettings, job: EpisodeJob) -> OwnEpisode:
+    """Play one. Raises WorkerUnusable where a tool ran out of its time."""
+    row: Mapping[str, Any] = json.loads(job.row)
+    policy.begin((settings.seed * 1009 + int(row["seed"])) * settings.group_size + job.which)
+    with episodes.open(row, job.which) as session:
+        try:
+            play(session, policy)
+        except ToolError:
+            return OwnEpisode(policy.turns)
+        scored, _ = scored_or_dropped(session)
+        if scored is None:
+            return OwnEpisode(policy.turns)
+        return OwnEpisode(policy.turns, scored.total, scored.truth.success)
+
+
+class OwnEpisodes:
+    """Plays episodes; used as a context manager.
+
+    Args:
+        settings: How many processes, and all else.
+    """
+
+    def __init__(self, settings: EpisodeSettings) -> None:
+        self._settings = settings
+        self.here = settings.episodes()
+        self._workers: Workers[EpisodeJob, OwnEpisode] | None = None
+        if settings.workers > 1:
+            make = functools.partial(_make_player, settings)
+            self._workers = Workers(make, settings.workers, deadline_s=_EPISODE_S)
+
+    def __enter__(self) -> OwnEpisodes:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End what was started."""
+        self.here.close()
+        if self._workers is not None:
+            self._workers.close()
+
+    def in_processes(self, jobs: Sequence[EpisodeJob]) -> list[OwnEpisode]:
+        """Play jobs in the processes; episodes that broke have no reward. Raises ToolError where none can begin."""
+        assert self._workers is not None
+        made = {end.job: end.result or OwnEpisode(()) for end in self._workers.run(jobs)}
+        return [made[job] for job in jobs]
+
+    def with_model(self, model: Any, jobs: Sequence[EpisodeJob]) -> list[OwnEpisode]:
+        """Play jobs in this process by a model as it is now; the adapters of the jobs are not read."""
+        policy = LearningChat(model, self._settings, self.here.protocol)
+        made = []
+        for job in jobs:
+            try:
+                made.append(play_episode(policy, self.here, self._settings, job))
+            except WorkerUnusable:
+                made.append(OwnEpisode(policy.turns))  # it has no reward, and is dropped as any other that broke
+        return made
+
+
+def _make_player(settings: EpisodeSettings) -> Any:
+    """What one process does about a job."""
+    import torch
+
+    torch.set_num_threads(1)
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    player = _Player(settings)
+    return player.play
+
+
+class _Player:
+    """A model on the processor whose adapter can be exchanged."""
+
+    def __init__(self, settings: EpisodeSettings) -> None:
+        import torch
+        from peft import PeftModel
+        from transformers import AutoModelForCausalLM
+
+        base = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32, use_safetensors=True)
+        self._model = PeftModel.from_pretrained(base, settings.adapter).eval()
+        self._model.merge_adapter()
+        self._loaded, self._settings, self._episodes = settings.adapter, settings, settings.episodes()
+        self._policy = LearningChat(self._model.get_base_model(), settings, self._episodes.protocol)
+
+    def play(self, job: EpisodeJob) -> OwnEpisode:
+        """Play one with the adapter that it names."""
+        if job.adapter != self._loaded:
+            from peft import set_peft_model_state_dict
+            from safetensors.torch import load_file
+
+            self._model.unmerge_adapter()
+            set_peft_model_state_dict(self._model, load_file(str(Path(job.adapter) / "adapter_model.safetensors")))
+            self._model.merge_adapter()
+            self._loaded = job.adapter
+        return play_episode(self._policy, self._episodes, self._settings, job)
+
+
+def as_rollout(turns: Sequence[Turn], end: int) -> tuple[list[int], list[int], list[float], list[int]]:
+    """(prompt, completion, log-probabilities, mask) of an episode.
+
+    The mask leaves out what tools answered, and a turn whose tokens the next prompt reads otherwise.
+
+    Args:
+        turns: Turns of the episode; none where the model could not be asked.
+        end: Token that stands for an episode without a turn, which is not learned.
+    """
+    if not turns:
+        return [end], [end], [0.0], [0]
+    first, (last, written, _) = turns[0][0], turns[-1]
+    ids = [*last, *written]
+    if ids[: len(first)] != first:
+        first = last  # the conversation begins otherwise: its last turn alone can be learned
+    logprobs, mask = [0.0] * len(ids), [0] * len(ids)
+    for read, wrote, likely in turns:
+        begin, after = len(read), len(read) + len(wrote)
+        if begin >= len(first) and ids[:after] == [*read, *wrote]:
+            logprobs[begin:after], mask[begin:after] = list(likely), [1] * len(wrote)
+    at = len(first)
+    return first, ids[at:], logprobs[at:], mask[at:]

@@ -1,0 +1,69 @@
+"""Rejection sampling: a model plays tasks itself, and what was right becomes rows that it learns from.
+
+    .engines/trl/bin/python -m training.adapters.rejection FOLDER
+
+FOLDER/settings.json   a document of `RejectionSettings`
+FOLDER/rows.jsonl      a row of each episode that was right, as `training.adapters.sft_on_trl` reads them
+FOLDER/data.json       {"episodes": played, "right": of these, "broken": of these}; written last
+
+Tasks, seeds and sampling are those of `training.adapters.grpo_on_trl` with the same settings: what GRPO gains over this
+is not the episodes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tool_nodes.files import write_whole
+from tool_nodes.results import ToolError, invalid
+from training.adapters.environments import require_engine
+from training.adapters.own_episodes import EpisodeJob, EpisodeSettings, OwnEpisode, OwnEpisodes, as_rollout
+from training.adapters.sft_on_trl import DATA, NOT_LEARNED, ROWS, read_settings
+
+
+@dataclass(frozen=True)
+class RejectionSettings(EpisodeSettings):
+    """What is played; `rounds` as of `GrpoSettings`, for the same tasks, and 2 or more workers."""
+
+    rounds: int = 1
+    report_to: tuple[str, ...] = ()
+
+
+def sample_rows(folder: Path) -> dict[str, int]:
+    """Play what a folder describes; what data.json says.
+
+    Raises:
+        ToolError: UNAVAILABLE where this Python lacks TRL's environment; INVALID_ARGUMENT where the settings are bad.
+    """
+    settings = read_settings(folder, RejectionSettings)
+    if settings.workers < 2:
+        raise invalid(f"workers must be 2 or more, got {settings.workers}.")
+    with require_engine("trl"):
+        import peft  # noqa: F401
+    rows = settings.tasks(settings.rounds * settings.groups)
+    jobs = [EpisodeJob(row, which, settings.adapter) for row in rows for which in range(settings.group_size)]
+    with OwnEpisodes(settings) as episodes:
+        played = episodes.in_processes(jobs)
+    lines = [json.dumps(row_of_episode(episode)) for episode in played if episode.right]
+    write_whole(folder / ROWS, "".join(f"{line}\n" for line in lines).encode())
+    broken = sum(episode.reward is None for episode in played)
+    made = {"episodes": len(played), "right": len(lines), "broken": broken}
+    write_whole(folder / DATA, f"{json.dumps(made)}\n".encode())
+    return made
+
+
+def row_of_episode(episode: OwnEpisode) -> dict[str, list[int]]:
+    """An episode as a row: what the model wrote is learned."""
+    prompt, completion, _, mask = as_rollout(episode.turns, 0)
+    learned = [token if own else NOT_LEARNED for token, own in zip(completion, mask, strict=True)]
+    return {"input_ids": [*prompt, *completion], "labels": [NOT_LEARNED] * len(prompt) + learned}
+
+
+if __name__ == "__main__":
+    try:
+        print(json.dumps(sample_rows(Path(sys.argv[1]))))
+    except ToolError as error:
+        sys.exit(f"{error.code}: {error}")
