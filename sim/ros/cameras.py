@@ -28,7 +28,7 @@ from sim.camera.following import qpos_before
 from sim.camera.ray import AUTO, jittered, make_camera, scene_camera, wrist_camera
 from sim.camera.sensor import device, latency_of, make_sensor
 from sim.camera.shading import wood_grain
-from sim.ros.perception import IDS_KEPT
+from sim.ros.perception import IDS_DEPTH
 from sim.ros.physics import Physics
 from sim.ros.settings import Settings
 from sim.ros.state import StatePublisher, stamp_ns
@@ -116,7 +116,7 @@ class CameraStream:
         self._image = node.create_publisher(Image, topics.image, 2)
         self._depth = node.create_publisher(Image, topics.depth, 2)
         self._infos = [node.create_publisher(CameraInfo, topic, 2) for topic in (topics.image_info, topics.depth_info)]
-        self._ids = node.create_publisher(Image, topics.ids, IDS_KEPT)
+        self._ids = node.create_publisher(Image, topics.ids, IDS_DEPTH)
         self._listeners: list[int] = []
         self._next_due = 0.0
         self._world: tuple[int, mujoco.MjModel] | None = None

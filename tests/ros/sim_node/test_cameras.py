@@ -16,7 +16,7 @@ from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
 from sim.camera.ray import StampedCamera, jittered, make_camera, scene_camera, wrist_camera
-from sim.ros.perception import IDS_KEPT, IDS_TOPICS
+from sim.ros.perception import IDS_DEPTH, IDS_TOPICS
 from sim.scene.files import named_scene
 from sim.world import World
 from tests.gen3 import GEN3
@@ -78,7 +78,7 @@ def test_ids_are_kept_for_a_reader_that_is_late(lockstep: Graph) -> None:
     depths = [
         found.qos_profile.depth for topic in IDS_TOPICS for found in lockstep.sim.get_publishers_info_by_topic(topic)
     ]
-    assert depths == [IDS_KEPT, IDS_KEPT]
+    assert depths == [IDS_DEPTH, IDS_DEPTH]
 
 
 def now(graph: Graph) -> int:

@@ -16,7 +16,7 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import String
 
 from sim.ros import perception as ros_perception
-from sim.ros.perception import IDS_KEPT, IDS_TOPICS, LABELS_TOPIC, RosSimPerception, topics_of
+from sim.ros.perception import IDS_KEPT_S, IDS_TOPICS, LABELS_TOPIC, RosSimPerception, topics_of
 from sim.station import Station
 from tests.ros.tool_nodes.fake_camera import ids_message
 from tool_nodes.perception.drawings.backend import Drawings
@@ -121,7 +121,7 @@ def test_only_a_picture_that_is_too_old_is_the_callers_affair(
     ids, topics, first = node().create_publisher(Image, IDS_TOPICS[0], 20), topics_of(node()), station.camera.capture()
     wait_until(lambda: ids.get_subscription_count(), "the perception listens")
 
-    def seen_at(k: int) -> Frame:
+    def seen_at(k: float) -> Frame:
         return replace(first, stamp=first.stamp + k)
 
     def code_of(frame: Frame) -> ErrorCode | None:
@@ -133,11 +133,16 @@ def test_only_a_picture_that_is_too_old_is_the_callers_affair(
 
     assert code_of(seen_at(0)) is ErrorCode.UNAVAILABLE
     assert first.ids is not None
-    for k in range(IDS_KEPT + 1):
+    for k in (0, 1, IDS_KEPT_S):
         ids.publish(ids_message(first.ids, header_of(seen_at(k))))
         wait_until(lambda k=k: code_of(seen_at(k)) is None, "the ids are known")
+    known = topics.with_ids(seen_at(0)).ids
+    assert known is not None
+    assert np.array_equal(known, first.ids), "a slow policy asks of a picture of minutes ago"
+    ids.publish(ids_message(first.ids, header_of(seen_at(IDS_KEPT_S + 0.5))))
+    wait_until(lambda: code_of(seen_at(IDS_KEPT_S + 0.5)) is None, "the ids are known")
     assert code_of(seen_at(0)) is ErrorCode.PICTURE_UNUSABLE
-    assert code_of(seen_at(IDS_KEPT + 1)) is ErrorCode.UNAVAILABLE
+    assert code_of(seen_at(IDS_KEPT_S + 1)) is ErrorCode.UNAVAILABLE
 
 
 def _answers(ask: Callable[[], Any]) -> bool:
