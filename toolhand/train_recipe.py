@@ -75,6 +75,8 @@ class LanguageOptions:
         wordings: Rows of each conversation, in other words; 2 by default.
         rows: Rows of conversations that are drawn of these; 400 by default.
         sentences: Commands beside them that are read into plans, without simulation; 1,800 by default.
+        unresolved: Conversations beside them, without simulation, whose words fit several things; 24 by default.
+        batch: Rows of a step of the supervised training; 4 by default.
         epochs: Times that each row is seen; 1 by default.
         rounds: Rounds of GRPO on its own episodes after that, of 16 each; none by default.
         minutes: Wall time of each of the two trainings, which then end wherever they are.
@@ -84,6 +86,8 @@ class LanguageOptions:
     wordings: int | None = None
     rows: int | None = None
     sentences: int | None = None
+    unresolved: int | None = None
+    batch: int | None = None
     epochs: float | None = None
     rounds: int | None = None
     minutes: float | None = None

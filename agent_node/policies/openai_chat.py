@@ -58,6 +58,7 @@ class OpenAIChat(ChatServer):
             "openai", model, Endpoint(f"{base_url}/chat/completions", headers, key), protocol, schemas, options
         )
         self._limit = "max_tokens"
+        self.sees_pictures = not options.text_only
         if options.guided == "llama.cpp" and self._native:
             raise invalid(
                 "llama.cpp takes no grammar beside tools: choose a protocol that lists them itself, e.g. spacetools."
@@ -93,6 +94,8 @@ class OpenAIChat(ChatServer):
 
     def _content(self, parts: Sequence[ContentPart]) -> str | list[dict[str, Any]]:
         """Words alone stay a string, which every server takes."""
+        if self._options.text_only:
+            return "".join(part for part in parts if isinstance(part, str))
         if all(isinstance(part, str) for part in parts):
             return "".join(part for part in parts if isinstance(part, str))
         return [

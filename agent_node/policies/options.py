@@ -36,6 +36,8 @@ class ModelSettings:
         price_completion: Price of a million tokens written.
         logprobs: Ask a server for the log-probability and the id of each token, for trajectory.jsonl. A server that
             refuses is asked no more, and the turn has none. A model in this process gives both in any case.
+        text_only: The chat completion server's model has no eyes: it is sent words alone, and of a picture what they
+            call it.
         guided: Send a chat completion server, of this kind, a grammar with each turn: what the model writes is then in
             the form of the protocol, and calls tools that there are with arguments of their types. A server that
             passes over the grammar lets it write freely. A thought and each string may have half as many characters
@@ -45,7 +47,7 @@ class ModelSettings:
             others.
         adapter: Folder of a LoRA adapter that is put into the weights of a model in this process.
         sure: Least probability of a token of the plan of smollm2, below which it asks for other words and moves
-            nothing, from 0 (it always goes on) to 1; 0.9 by default.
+            nothing, from 0 (it always goes on) to 1; 0.8 by default.
     """
 
     temperature: float | None = None
@@ -56,6 +58,7 @@ class ModelSettings:
     price_prompt: float = 0.0
     price_completion: float = 0.0
     logprobs: bool = False
+    text_only: bool = False
     guided: GuidedServer | None = None
     led_by: str = ""
     adapter: str = ""

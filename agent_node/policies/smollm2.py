@@ -49,9 +49,9 @@ SHIPPED = Path(__file__).with_name("smollm2_adapter")
 SUMS = "SHA256SUMS"
 """Of its files, as sha256sum writes and checks them."""
 
-SURE = 0.9
-"""Least probability of a token of its plan from which on it works the arm [-]. On 120 commands of the validation split
-87 plans were right; of the 65 that it was as sure of, 59."""
+SURE = 0.8
+"""Least probability of a token of its plan from which on it works the arm [-]. Of 240 commands of the validation split
+it was as sure of 226, whose plans were all right, and read 3 of the others wrongly."""
 
 UNSURE = f"{ErrorCode.NOT_UNDERSTOOD}: I am not sure which thing or place is meant. Say it in other words."
 """What it answers where it is less sure."""

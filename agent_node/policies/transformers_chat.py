@@ -6,6 +6,7 @@ pictures included, is not computed again.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import time
@@ -111,11 +112,8 @@ class TransformersChat:
 
     def _weights(self, name: str, factory: Any) -> Any:
         """The model, ready to be asked."""
-        dtype = self._torch.float32 if self._device == "cpu" else "auto"
-        model = factory.from_pretrained(name, dtype=dtype, use_safetensors=True, trust_remote_code=False)
-        if self._options.adapter:
-            model = with_adapter(model, name, Path(self._options.adapter))
-        return model.to(self._device).eval()
+        adapter = self._options.adapter
+        return _last_weights(name, factory, self._device, adapter, (_state_of(name), _state_of(adapter)))
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """The next assistant turn.
@@ -333,6 +331,32 @@ class TransformersChat:
             return int(logits.argmax())
         likely = self._torch.softmax(logits / self._options.temperature, dim=-1)
         return int(self._torch.multinomial(likely, 1, generator=generator))
+
+
+@functools.lru_cache(maxsize=1)
+def _last_weights(name: str, factory: Any, device: str, adapter: str, state: object) -> Any:
+    """The model, from its files where it is another one than the last: a policy is made for each command and rollout.
+
+    Args:
+        name: Folder or name of the base.
+        factory: Class that loads it.
+        device: Where it computes.
+        adapter: Folder of an adapter; empty for none.
+        state: Of the files; those that have changed are read again.
+    """
+    dtype = package("torch", _EXTRA, _WHAT).float32 if device == "cpu" else "auto"
+    model = factory.from_pretrained(name, dtype=dtype, use_safetensors=True, trust_remote_code=False)
+    if adapter:
+        model = with_adapter(model, name, Path(adapter))
+    return model.to(device).eval()
+
+
+def _state_of(folder: str) -> tuple[tuple[str, int, int], ...]:
+    """Names, sizes [bytes] and times of change [ns] of a folder's files; empty for anything else."""
+    if not folder or not Path(folder).is_dir():
+        return ()
+    found = [(path.name, path.stat()) for path in sorted(Path(folder).iterdir()) if path.is_file()]
+    return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in found)
 
 
 def _raise_if_repeating(written: Sequence[int]) -> None:

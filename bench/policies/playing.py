@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from agent_node.conversation_settings import ConversationSettings
 from agent_node.episode import Episode
 from agent_node.policies.options import ModelSettings, PolicyOptions
 from agent_node.policies.registry import make_policy, protocol_of
-from agent_node.policy import Policy
+from agent_node.policy import Policy, Reply
 from agent_node.protocol import Protocol
 from bench.policies.outcome import SHOWN, PolicyOutcome
 from sim.station import StationConfig
@@ -152,6 +153,14 @@ class Player:
         return outcome_of(begun, not isinstance(session.task, ShownTask), session.episode, score, why)
 
 
+def _least_likely(reply: Reply) -> float | None:
+    """Probability of the least likely token of a turn; None where nothing is known of its tokens."""
+    known = reply.details.get("probability")
+    if known is not None or not reply.logprobs:
+        return known
+    return round(math.exp(min(reply.logprobs)), 4)
+
+
 def outcome_of(begun: PolicyOutcome, deed: bool, episode: Episode, score: Score | None, why: str = "") -> PolicyOutcome:
     """What there is to say of an episode.
 
@@ -176,7 +185,7 @@ def outcome_of(begun: PolicyOutcome, deed: bool, episode: Episode, score: Score 
         calls=episode.tool_calls,
         invalid=sum(exchange.error_code in _MALFORMED for turn in episode.turns for exchange in turn.exchanges),
         turns=len(episode.turns),
-        probability=replies[0].details.get("probability") if replies else None,
+        probability=_least_likely(replies[0]) if replies else None,
         prompt_tokens=sum(reply.prompt_tokens for reply in replies),
         completion_tokens=sum(reply.completion_tokens for reply in replies),
         cost=round(sum(reply.cost for reply in replies), 8),

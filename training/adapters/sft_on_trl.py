@@ -16,6 +16,7 @@ This runs in the environment of the engine (`toolhand engines make trl`), and so
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ class LoraSettings:
         learning_rate: Highest rate of AdamW; it rises over the first twentieth of the steps and falls as a cosine.
         epochs: Times that each conversation is seen.
         batch: Conversations of a step.
-        micro_batch: Conversations that are computed at once; the batch is a multiple of it.
+        micro_batch: Conversations that a processor computes at once, where the batch is a multiple; a GPU takes all.
         seed: Seed of the adapter's first weights and of the order.
         save_steps: Steps between two checkpoints.
         first_token: Weight of the first token of each of the policy's turns in the loss, of 1 of all others: it chooses
@@ -92,10 +93,11 @@ def train_adapter(folder: Path) -> Path:
     set_seed(settings.seed)
     tokenizer = AutoTokenizer.from_pretrained(settings.model)
     model: Any = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32, use_safetensors=True)
+    at_once = settings.batch if torch.cuda.is_available() else math.gcd(settings.batch, settings.micro_batch)
     arguments = SFTConfig(
         output_dir=str(folder / CHECKPOINTS),
-        per_device_train_batch_size=settings.micro_batch,
-        gradient_accumulation_steps=max(1, settings.batch // settings.micro_batch),
+        per_device_train_batch_size=at_once,
+        gradient_accumulation_steps=settings.batch // at_once,
         num_train_epochs=settings.epochs,
         learning_rate=settings.learning_rate,
         lr_scheduler_type="cosine",

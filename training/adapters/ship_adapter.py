@@ -2,8 +2,8 @@
 
     .venv/bin/python -m training.adapters.ship_adapter FOLDER [TABLE]
 
-FOLDER is one of `training.adapters.sft_on_trl`, whose adapter is trained; TABLE a table.json of `toolhand bench policy`
-with a row of the policy smollm2, for the figures of the card.
+FOLDER is one of `training.adapters.sft_on_trl`, whose adapter is trained; TABLE the table.json in a folder of
+`toolhand bench policy` with a row of the policy smollm2, for the figures of the card.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tool_nodes import plain_json
 from tool_nodes.files import NOTES_BYTES, read_file, read_lines
 from tool_nodes.results import ToolError, invalid
 from training.adapters.chat_rows import IN_A_ROW
-from training.adapters.sft_on_trl import ADAPTER, DATA, LOG, LoraSettings, read_rows, read_settings
+from training.adapters.sft_on_trl import ADAPTER, DATA, LOG, SETTINGS, LoraSettings, read_rows, read_settings
 
 MOST_BYTES = 8_000_000
 """Largest file of weights that ships [bytes]: a limit of the package."""
@@ -124,8 +124,12 @@ def _figures(path: Path) -> str:
         if not rows:
             raise invalid(f"{path} has no row of the policy {NAME}.")
         lines = [_rate(title, rows[0][name]) for name, title in _RATES.items()]
+        beside, limit = path.with_name(SETTINGS), ""
+        if beside.is_file():
+            sure = plain_json.load(read_file(beside, NOTES_BYTES, path.parent))["policies"][NAME]["sure"]
+            limit = "" if sure is None else f" --model.sure {sure:g}"
         head = (
-            f"`toolhand bench policy --policies {NAME}`, {rows[0]['n']} tasks of the split {tasks['split']} "
+            f"`toolhand bench policy --policies {NAME}{limit}`, {rows[0]['n']} tasks of the split {tasks['split']} "
             f"({', '.join(tasks['kinds'])}), perception {tasks['perception']}, difficulty {tasks['difficulty']:g}, "
             f"version {tasks['tasks_version']} of the task generator; rates with 95 % intervals."
         )
@@ -158,9 +162,10 @@ def _card(
     tail, rate, batch = losses[-10:], f"{settings.learning_rate:g}", settings.batch
     epochs, seed, last = f"{settings.epochs:g}", settings.seed, sum(losses[-10:]) / len(losses[-10:])
     n, wordings = made_of.get("conversations", len(rows)), made_of.get("wordings", 1)
-    sentences, kept = made_of.get("sentences", 0), made_of.get("of", n)
-    of_conversations = len(rows) - -(-sentences // IN_A_ROW)
+    sentences, kept, unresolved = made_of.get("sentences", 0), made_of.get("of", n), made_of.get("unresolved", 0)
+    of_conversations = len(rows) - -(-sentences // IN_A_ROW) - unresolved
     again = f"{AGAIN} --n {kept} --wordings {wordings} --rows {of_conversations} --sentences {sentences}"
+    again += f" --unresolved {unresolved} --batch {batch}"
     return f"""# An adapter of SmolLM2 that works the arm
 
 `--policy {NAME}`: what the policy has where `--model.adapter` is left out. It writes the protocol `compact`. Where a
@@ -171,9 +176,10 @@ word of its plan has a probability below {SURE:g}, it asks for other words; `--m
 - **Adapter**: LoRA of rank {settings.rank} on all linear layers, scale {2 * settings.rank}, {size:,} bytes in half
   precision.
 - **Data**: {of_conversations:,} rows of {n:,} conversations, of {kept:,} of `toolhand data synth --recipe compact`, in
-  {wordings} wordings, right by the task's own judgement, and {sentences:,} sentences beside their plans, {IN_A_ROW} in
-  a row. {tokens:,} tokens, of which {learned:,} are learned, those that the policy writes. All
-  are of the split train, but for more wordings of those sentences, which no other split has either.
+  {wordings} wordings, right by the task's own judgement; {sentences:,} sentences beside their plans, {IN_A_ROW} in
+  a row; and {unresolved:,} conversations, played by nobody, whose words fit several things. {tokens:,} tokens, of which
+  {learned:,} are learned, those that the policy writes. Their words are of the split train and more, which no other
+  split has either.
 - **Training**: supervised, by TRL's SFTTrainer and peft; AdamW, highest rate {rate}, falling as a cosine, batches of
   {batch} rows, the first token of a turn weighed {settings.first_token:g} times, {epochs} epochs planned, {len(losses)}
   steps made, seed {seed}. The loss was {losses[0]:.2f} at first, and {last:.3f} as the mean of the last {len(tail)}

@@ -35,9 +35,10 @@ RUN, DATA, SFT, GRPO = "run.json", "data", "sft", "grpo"
 ERRORS = "errors.txt"
 """What a process of a stage has written beside its progress."""
 
-_LEAST = {"n": 1, "wordings": 1, "rows": 1, "sentences": 0, "rounds": 0, "seed": 0, "workers": 1}
-_LONGEST_ROW = 345
-"""Tokens of a row, at most: one in twenty conversations has more, by errors of tools, and fills up its whole batch."""
+_LEAST = {"n": 1, "wordings": 1, "rows": 1, "sentences": 0, "unresolved": 0, "batch": 1}
+_LEAST |= {"rounds": 0, "seed": 0, "workers": 1}
+_LONGEST_ROW = 500
+"""Tokens of a row, at most: one in eighty conversations has more, by errors of tools, and fills up its whole batch."""
 _ROOT = Path(__file__).parents[2]
 _FREE = frozenset({"minutes", "report_to", "workers"})
 """Options that may differ from call to call: they do not say what comes of it, or only when it ends."""
@@ -52,11 +53,13 @@ class Smollm2Options:
         wordings: Rows of each, in other words of the train split.
         rows: Rows of conversations that are drawn of these, at most.
         sentences: Commands beside them that are read into plans, without simulation.
+        unresolved: Conversations beside them of words that fit several things.
+        batch: Rows of a step.
         epochs: Times that each row is seen.
         rounds: Rounds of RL after it.
         minutes: Wall time of each training, after which it ends wherever it is; None: never.
         seed: Seed of data and training.
-        workers: Processes that make data.
+        workers: Processes that make data and play the episodes of RL.
         report_to: Where TRL sends its curves: tensorboard, wandb or none.
 
     Raises:
@@ -67,6 +70,8 @@ class Smollm2Options:
     wordings: int = 2
     rows: int = 400
     sentences: int = 1800
+    unresolved: int = 24
+    batch: int = 4
     epochs: float = 1.0
     rounds: int = 0
     minutes: float | None = None
@@ -105,18 +110,21 @@ def run_smollm2(folder: Path, options: Smollm2Options, say: Callable[[str], None
     if not (sft / ROWS).is_file():
         sft.mkdir(exist_ok=True)
         words = [str(folder / DATA), str(base), str(sft), "--longest", str(_LONGEST_ROW)]
-        for name in ("wordings", "rows", "sentences"):
+        for name in ("wordings", "rows", "sentences", "unresolved", "seed"):
             words += [f"--{name}", str(getattr(options, name))]
         _child(python, "training.adapters.chat_rows", words, sft / ERRORS, say)
     shared: dict[str, Any] = {"seed": options.seed, "minutes": options.minutes}
     shared["report_to"] = () if options.report_to == "none" else (options.report_to,)
     say(f"Stage 2: supervised training, {options.epochs:g} epochs, in {sft}.")
-    adapter = _train(python, "sft", sft, asdict(LoraSettings(str(base), epochs=options.epochs, **shared)), say)
+    settings = LoraSettings(str(base), epochs=options.epochs, batch=options.batch, **shared)
+    adapter = _train(python, "sft", sft, asdict(settings), say)
     if options.rounds:
         grpo = folder / GRPO
         say(f"Stage 3: {options.rounds} rounds of GRPO on its own episodes, in {grpo}.")
-        settings = GrpoSettings(str(base), str(adapter.resolve()), rounds=options.rounds, **shared)
-        adapter = _train(python, "grpo", grpo, asdict(settings), say)
+        improving = GrpoSettings(
+            str(base), str(adapter.resolve()), rounds=options.rounds, workers=options.workers, **shared
+        )
+        adapter = _train(python, "grpo", grpo, asdict(improving), say)
     say(f"Use it with --policy {NAME} --model.adapter {adapter}")
     return {"preset": NAME, "folder": str(folder), "adapter": str(adapter), **asdict(options)}
 

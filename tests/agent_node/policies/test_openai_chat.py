@@ -43,6 +43,19 @@ def test_text_mode_sends_the_protocol_and_no_tools(server, policy, conversation,
     assert np.array_equal(shown, picture)
 
 
+@pytest.mark.parametrize("protocol", [SPACETOOLS, NATIVE])
+def test_a_model_without_eyes_is_sent_words_alone(server, policy, conversation, protocol):
+    server.will(server.completion(TURN))
+    blind = policy(protocol, text_only=True)
+    blind.respond(conversation)
+    (request,) = server.requests
+    contents = [message["content"] for message in request["messages"]]
+    assert all(isinstance(content, str) for content in contents)
+    assert "<image 0>" in "".join(contents), "it reads what the picture is called"
+    assert not blind.sees_pictures
+    assert policy(protocol).sees_pictures
+
+
 def test_native_mode_sends_tools_and_ids_and_the_picture_after_the_results(server, policy, conversation, schemas):
     calls = [{"id": "x", "type": "function", "function": {"name": "robot__capture_image", "arguments": "{}"}}]
     server.will(server.completion("Again.", "tool_calls", message={"tool_calls": calls}))

@@ -32,7 +32,7 @@ def test_a_plan_that_it_is_not_sure_of_is_no_turn_of_its_own(base):
     assert turn.answer.startswith(f"{ErrorCode.NOT_UNDERSTOOD}: I am not sure which thing or place is meant.")
     assert not turn.calls
     assert asked.details["not_sure_of"] == written.text
-    assert 0.0 < asked.details["probability"] < 0.9
+    assert 0.0 < asked.details["probability"] < 0.8
     assert (asked.token_ids, asked.logprobs) == ((), ()), "a trainer must not take it for what was sampled"
     assert asked.completion_tokens == written.completion_tokens
 

@@ -1,5 +1,8 @@
 """A model in this process. The models are tiny, made by the test, and know nothing: what counts is the machinery."""
 
+import copy
+import os
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -219,6 +222,7 @@ def test_a_model_that_breaks_is_unavailable_and_forgets(folders, conversation, m
 
 def test_weights_that_are_not_numbers_say_nothing(folders, conversation):
     made = policy(folders["text"])
+    made._model = copy.deepcopy(made._model)  # others are given the same weights
     with made._torch.no_grad():
         made._model.lm_head.weight.fill_(float("nan"))
     with pytest.raises(ToolError, match="not finite") as error:
@@ -240,8 +244,6 @@ def test_a_model_is_loaded_without_a_word_about_it(folders, capfd):
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
 def test_half_a_file_of_a_model_is_told(folders, tmp_path, schemas, name):
-    import shutil
-
     half = shutil.copytree(folders["text"], tmp_path / "m") / name
     half.write_bytes(half.read_bytes()[: half.stat().st_size // 2])
     with pytest.raises(ToolError, match="cannot be loaded") as error:
@@ -251,8 +253,6 @@ def test_half_a_file_of_a_model_is_told(folders, tmp_path, schemas, name):
 
 
 def test_weights_that_could_run_code_are_not_read(folders, tmp_path, schemas):
-    import shutil
-
     import torch
 
     folder = shutil.copytree(folders["text"], tmp_path / "m")
@@ -265,7 +265,6 @@ def test_weights_that_could_run_code_are_not_read(folders, tmp_path, schemas):
 
 def test_code_that_comes_with_a_model_is_not_run(folders, tmp_path, schemas):
     import json
-    import shutil
 
     shutil.copytree(folders["text"], tmp_path / "m")
     config = json.loads((tmp_path / "m/config.json").read_text())
@@ -283,3 +282,11 @@ def test_the_token_budget_bounds_the_turn(folders, conversation):
     with pytest.raises(ToolError) as error:
         made.respond(conversation)
     assert error.value.code is ErrorCode.TURN_BUDGET
+
+
+def test_the_weights_of_the_last_model_are_read_once_until_its_files_change(folders, tmp_path):
+    folder = shutil.copytree(folders["text"], tmp_path / "copy")
+    first, second = policy(folder), policy(folder)
+    assert first._model is second._model
+    os.utime(folder / "model.safetensors", ns=(1, 1))
+    assert policy(folder)._model is not first._model

@@ -65,6 +65,7 @@ def refusal(folder: Path, to: Path, table: Path | None = None) -> str:
 def test_what_ships_is_what_the_policy_finds_and_says_how_it_was_made(trained, tmp_path, monkeypatch):
     to, table = tmp_path / "shipped", tmp_path / "table.json"
     table.write_text(json.dumps(TABLE))
+    (tmp_path / "settings.json").write_text('{"policies": {"smollm2": {"sure": 0.0}}}')
     card = ship(trained, table, to).read_text()
     monkeypatch.setattr(smollm2, "SHIPPED", to)
     assert smollm2.shipped_adapter() == to
@@ -81,9 +82,10 @@ def test_what_ships_is_what_the_policy_finds_and_says_how_it_was_made(trained, t
         "6 rows of 2 conversations, of 4 of",
         "in\n  3 wordings",
         "18 tokens",
-        "of which 12 are learned",
+        "of which\n  12 are learned",
         "2\n  steps made",
-        "--n 4 --wordings 3 --rows 6 --sentences 0 --epochs 3 --seed 5",
+        "--n 4 --wordings 3 --rows 6 --sentences 0 --unresolved 0 --batch 4 --epochs 3 --seed 5",
+        "--policies smollm2 --model.sure 0`, 100 tasks",
         "62 of 100, 62.0 % (52.0..71.0)",
         "Apache-2.0",
     ):
