@@ -72,6 +72,7 @@ ADAPTERS = {
     "training.adapters.on_trl": {"torch", "trl"},
     "training.adapters.sft_on_trl": {"torch", "transformers", "trl"},
     "training.adapters.grpo_on_trl": {"torch", "transformers", "trl"},
+    "training.adapters.own_episodes": {"safetensors", "torch", "transformers"},
     "training.adapters.chat_rows": {"transformers"},
     "training.adapters.on_verifiers": {"verifiers"},
     "training.adapters.on_verl": {"verl"},

@@ -342,7 +342,7 @@ def _last_weights(name: str, factory: Any, device: str, adapter: str, state: obj
         factory: Class that loads it.
         device: Where it computes.
         adapter: Folder of an adapter; empty for none.
-        state: Of the files; those that have changed are read again.
+        state: State of the files; those that have changed are read again.
     """
     dtype = package("torch", _EXTRA, _WHAT).float32 if device == "cpu" else "auto"
     model = factory.from_pretrained(name, dtype=dtype, use_safetensors=True, trust_remote_code=False)

@@ -56,7 +56,7 @@ class PolicyOutcome:
         reward: Reward of the task's kind, 0..1: the stages of a deed or the mean of its terms, a question's first term.
             0 without a score.
         calls, invalid, turns: Calls that were run, calls and turns that could not be read or run, assistant turns.
-        probability: Of the least likely token of the first turn, by the policy itself; None where it is not told.
+        probability: Probability of the first turn's least likely token, by the policy; None where it is not told.
         prompt_tokens, completion_tokens, cost: Counts of the policy itself; 0 where nothing counts.
         policy_s: Wall time of the policy's turns [s].
         wall_s: Wall time of the conversation [s].

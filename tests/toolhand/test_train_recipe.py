@@ -115,6 +115,8 @@ def test_a_small_language_model_is_trained_here_by_an_engine(
         "wordings": 2,
         "rows": 400,
         "sentences": 1800,
+        "unresolved": 24,
+        "batch": 4,
         "epochs": 1.0,
         "rounds": 1,
         "minutes": None,

@@ -116,7 +116,10 @@ def unresolved_rows(system: str, count: int, tokenizer: Any, seed: int = 0) -> l
     What the tools answer is written down and not played; things are drawn from those of the training.
 
     Args:
-        system, count, tokenizer, seed: As of `sentence_rows`.
+        system: The system prompt.
+        count: Conversations.
+        tokenizer: That of the base.
+        seed: Seed of the commands.
     """
     rng = np.random.default_rng([seed, _UNRESOLVED])
     rows = []

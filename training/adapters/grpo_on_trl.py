@@ -21,7 +21,7 @@ from typing import Any
 
 from tool_nodes.results import ToolError
 from training.adapters.environments import require_engine
-from training.adapters.own_episodes import EpisodeJob, EpisodeSettings, OwnEpisodes, as_rollout
+from training.adapters.own_episodes import EpisodeSettings, OwnEpisodeJob, OwnEpisodes, as_rollout
 from training.adapters.sft_on_trl import ADAPTER, CHECKPOINTS, EVENTS, callbacks, read_settings, save_adapter
 
 
@@ -57,7 +57,7 @@ def rollouts(settings: GrpoSettings, episodes: OwnEpisodes) -> Callable[[list[st
         was_training = learned.training
         learned.eval()
         with tempfile.TemporaryDirectory() as folder:
-            jobs = [EpisodeJob(row, number % settings.group_size, folder) for number, row in enumerate(prompts)]
+            jobs = [OwnEpisodeJob(row, number % settings.group_size, folder) for number, row in enumerate(prompts)]
             if settings.workers > 1:
                 learned.save_pretrained(folder)
                 played = episodes.in_processes(jobs)

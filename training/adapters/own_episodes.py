@@ -35,7 +35,7 @@ _FIRST_TASK = 50_000
 _EPISODE_S = 300.0
 """Longest wall time of an episode in a process of its own [s]; most take 5."""
 
-Turn = tuple[list[int], tuple[int, ...], tuple[float, ...]]
+TokenTurn = tuple[list[int], tuple[int, ...], tuple[float, ...]]
 """Tokens that were read, tokens that were written, and their log-probabilities."""
 
 
@@ -95,7 +95,7 @@ class LearningChat(TransformersChat):
 
     def __init__(self, model: Any, settings: EpisodeSettings, protocol: Protocol) -> None:
         self._given = model
-        self.turns: list[Turn] = []
+        self.turns: list[TokenTurn] = []
         options = PolicyOptions(temperature=settings.temperature, max_tokens=settings.max_tokens)
         super().__init__(settings.model, protocol, options)
 
@@ -120,7 +120,7 @@ class LearningChat(TransformersChat):
 
 
 @dataclass(frozen=True)
-class EpisodeJob:
+class OwnEpisodeJob:
     """One episode: a row of `EpisodeSettings.tasks`, which of its group, and the folder of the adapter."""
 
     row: str
@@ -133,17 +133,17 @@ class OwnEpisode:
     """What the model has done.
 
     Attributes:
-        turns: What it read and wrote.
+        turns: The turns, as tokens.
         reward: None where something broke from outside: nothing is to be learned of it.
         right: The task's own score calls it a success.
     """
 
-    turns: Sequence[Turn]
+    turns: Sequence[TokenTurn]
     reward: float | None = None
     right: bool = False
 
 
-def play_episode(policy: LearningChat, episodes: Episodes, settings: EpisodeSettings, job: EpisodeJob) -> OwnEpisode:
+def play_episode(policy: LearningChat, episodes: Episodes, settings: EpisodeSettings, job: OwnEpisodeJob) -> OwnEpisode:
     """Play one. Raises WorkerUnusable where a tool ran out of its time."""
     row: Mapping[str, Any] = json.loads(job.row)
     policy.begin((settings.seed * 1009 + int(row["seed"])) * settings.group_size + job.which)
@@ -168,7 +168,7 @@ class OwnEpisodes:
     def __init__(self, settings: EpisodeSettings) -> None:
         self._settings = settings
         self.here = settings.episodes()
-        self._workers: Workers[EpisodeJob, OwnEpisode] | None = None
+        self._workers: Workers[OwnEpisodeJob, OwnEpisode] | None = None
         if settings.workers > 1:
             make = functools.partial(_make_player, settings)
             self._workers = Workers(make, settings.workers, deadline_s=_EPISODE_S)
@@ -185,13 +185,13 @@ class OwnEpisodes:
         if self._workers is not None:
             self._workers.close()
 
-    def in_processes(self, jobs: Sequence[EpisodeJob]) -> list[OwnEpisode]:
+    def in_processes(self, jobs: Sequence[OwnEpisodeJob]) -> list[OwnEpisode]:
         """Play jobs in the processes; episodes that broke have no reward. Raises ToolError where none can begin."""
         assert self._workers is not None
         made = {end.job: end.result or OwnEpisode(()) for end in self._workers.run(jobs)}
         return [made[job] for job in jobs]
 
-    def with_model(self, model: Any, jobs: Sequence[EpisodeJob]) -> list[OwnEpisode]:
+    def with_model(self, model: Any, jobs: Sequence[OwnEpisodeJob]) -> list[OwnEpisode]:
         """Play jobs in this process by a model as it is now; the adapters of the jobs are not read."""
         policy = LearningChat(model, self._settings, self.here.protocol)
         made = []
@@ -227,7 +227,7 @@ class _Player:
         self._loaded, self._settings, self._episodes = settings.adapter, settings, settings.episodes()
         self._policy = LearningChat(self._model.get_base_model(), settings, self._episodes.protocol)
 
-    def play(self, job: EpisodeJob) -> OwnEpisode:
+    def play(self, job: OwnEpisodeJob) -> OwnEpisode:
         """Play one with the adapter that it names."""
         if job.adapter != self._loaded:
             from peft import set_peft_model_state_dict
@@ -240,7 +240,7 @@ class _Player:
         return play_episode(self._policy, self._episodes, self._settings, job)
 
 
-def as_rollout(turns: Sequence[Turn], end: int) -> tuple[list[int], list[int], list[float], list[int]]:
+def as_rollout(turns: Sequence[TokenTurn], end: int) -> tuple[list[int], list[int], list[float], list[int]]:
     """(prompt, completion, log-probabilities, mask) of an episode.
 
     The mask leaves out what tools answered, and a turn whose tokens the next prompt reads otherwise.

@@ -20,7 +20,7 @@ from pathlib import Path
 from tool_nodes.files import write_whole
 from tool_nodes.results import ToolError, invalid
 from training.adapters.environments import require_engine
-from training.adapters.own_episodes import EpisodeJob, EpisodeSettings, OwnEpisode, OwnEpisodes, as_rollout
+from training.adapters.own_episodes import EpisodeSettings, OwnEpisode, OwnEpisodeJob, OwnEpisodes, as_rollout
 from training.adapters.sft_on_trl import DATA, NOT_LEARNED, ROWS, read_settings
 
 
@@ -44,7 +44,7 @@ def sample_rows(folder: Path) -> dict[str, int]:
     with require_engine("trl"):
         import peft  # noqa: F401
     rows = settings.tasks(settings.rounds * settings.groups)
-    jobs = [EpisodeJob(row, which, settings.adapter) for row in rows for which in range(settings.group_size)]
+    jobs = [OwnEpisodeJob(row, which, settings.adapter) for row in rows for which in range(settings.group_size)]
     with OwnEpisodes(settings) as episodes:
         played = episodes.in_processes(jobs)
     lines = [json.dumps(row_of_episode(episode)) for episode in played if episode.right]

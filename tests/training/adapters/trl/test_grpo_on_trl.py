@@ -13,7 +13,7 @@ from tests.random_qwen import byte_tokenizer, text_settings
 from tool_nodes.results import ErrorCode, ToolError
 from training.adapters import own_episodes
 from training.adapters.grpo_on_trl import GrpoSettings, improve_adapter, rollouts
-from training.adapters.own_episodes import EpisodeJob, OwnEpisode, OwnEpisodes, as_rollout
+from training.adapters.own_episodes import OwnEpisode, OwnEpisodeJob, OwnEpisodes, as_rollout
 from training.adapters.rejection import RejectionSettings, row_of_episode, sample_rows
 from training.tasks.kinds import task_document
 
@@ -135,7 +135,7 @@ def test_processes_play_what_this_one_plays_with_the_adapter_that_they_are_given
                 weights.add_(torch.randn(weights.shape, generator=torch.Generator().manual_seed(4)))
     model.save_pretrained(other)
     rows = settings.tasks(2)
-    jobs = [EpisodeJob(row, which, str(folder)) for folder in (adapter, other) for row in rows for which in range(2)]
+    jobs = [OwnEpisodeJob(row, which, str(folder)) for folder in (adapter, other) for row in rows for which in range(2)]
     with OwnEpisodes(settings) as episodes:
         played = episodes.in_processes(jobs)
         here = episodes.with_model(with_lora(base).eval().get_base_model(), jobs[:4])
