@@ -7,6 +7,7 @@ alone. Where base and adapter both say which base they are of (`base.json`), tha
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,9 @@ def with_adapter(model: Any, base: str, folder: Path) -> Any:
     try:
         with tensors.safe_open(str(folder / _WEIGHTS), framework="pt") as file:
             written = set(file.keys())
-        wrapped = peft.PeftModel.from_pretrained(model, str(folder))
+        with warnings.catch_warnings():  # of names that peft still takes from transformers: nothing to an operator
+            warnings.simplefilter("ignore", FutureWarning)
+            wrapped = peft.PeftModel.from_pretrained(model, str(folder))
         # Without embeddings: to find out whether those were learned, it would ask a hub for the base of the adapter.
         expected = set(peft.get_peft_model_state_dict(wrapped, save_embedding_layers=False))
     except Exception as error:  # of the many kinds that peft raises where shapes or names do not fit

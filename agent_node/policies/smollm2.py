@@ -26,7 +26,7 @@ from agent_node.policies.registry import OWN_PROTOCOLS
 from agent_node.policies.transformers_chat import TransformersChat
 from agent_node.policies.transport import plain_line
 from agent_node.policy import Message, Reply
-from agent_node.protocol import Protocol
+from agent_node.protocol import REMEMBERED, Protocol
 from tool_nodes.extras import package, pip_install
 from tool_nodes.files import why
 from tool_nodes.results import ErrorCode, invalid, unavailable
@@ -55,6 +55,11 @@ it was as sure of 226, whose plans were all right, and read 3 of the others wron
 
 UNSURE = f"{ErrorCode.NOT_UNDERSTOOD}: I am not sure which thing or place is meant. Say it in other words."
 """What it answers where it is less sure."""
+
+HOLDS = f"{ErrorCode.ALREADY_HOLDING}: The gripper holds something from before. I can only begin with an empty one."
+"""What it answers where the first look says so."""
+_HELD, _GRASPS = "The gripper holds an object", "robot.execute_grasp"
+"""What a tool says of a thing in the hand, and the tool that takes one."""
 
 _EXTRA, _WHAT = "smollm", "The model smollm2"
 _CHUNK = 1 << 20
@@ -165,11 +170,15 @@ class Smollm2Chat(TransformersChat):
     """The model with its adapter. What it reads into a command without being sure of it, it does not carry out.
 
     A command is read in the first turn, which begins with the plan; a language model says the likeliest plan also of
-    words that it has never met. Sampled turns are left as they are: they are rollouts.
+    words that it has never met. It has learned from commands alone, each with an empty gripper: what is known from
+    earlier ones is left out, and where the gripper holds something before it has grasped, it ends. Sampled turns are
+    left as they are: they are rollouts.
     """
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """See TransformersChat."""
+        if not self._options.temperature and self._holds_from_before(conversation):
+            return Reply(self._protocol.render_turn("", (), HOLDS))
         reply = super().respond([_as_learned(message) for message in conversation])
         if not _is_command(conversation[-1]) or self._options.temperature or not reply.logprobs:
             return reply
@@ -181,6 +190,15 @@ class Smollm2Chat(TransformersChat):
         text = self._protocol.render_turn("", (), UNSURE)
         return replace(reply, text=text, details=details, token_ids=(), logprobs=())
 
+    def _holds_from_before(self, conversation: Sequence[Message]) -> bool:
+        for message in conversation:
+            if message.role == "assistant":
+                if any(call.name == _GRASPS for call in self._protocol.parse(message.text).calls):
+                    return False
+            elif message.role == "tool" and _HELD in message.text:
+                return True
+        return False
+
 
 def _is_command(message: Message) -> bool:
     """Whether it is the operator's, and neither an answer to a question nor a picture."""
@@ -188,8 +206,8 @@ def _is_command(message: Message) -> bool:
 
 
 def _as_learned(message: Message) -> Message:
-    """A command with a capital letter and a full stop, as all were that it learned from; anything else as it is."""
-    said = message.text.strip()
+    """A command alone, with a capital letter and a full stop, as all that it learned from; anything else as it is."""
+    said = message.text.partition(REMEMBERED)[0].strip()
     if not _is_command(message) or not said:
         return message
     return replace(message, text=f"{said[0].upper()}{said[1:]}{'' if said[-1] in '.?!' else '.'}")

@@ -6,7 +6,7 @@ from agent_node.policies.options import PolicyOptions
 from agent_node.policies.smollm2 import Smollm2Chat
 from agent_node.policies.transformers_chat import TransformersChat
 from agent_node.policy import Message
-from agent_node.protocol import load_protocol
+from agent_node.protocol import REMEMBERED, load_protocol
 from tool_nodes.results import ErrorCode, ToolError
 
 COMPACT = load_protocol("compact")
@@ -51,6 +51,25 @@ def test_a_sentence_is_read_with_a_capital_letter_and_a_full_stop_as_those_that_
     question = [ASKED[0], Message("user", "Can you pick it up?")]
     assert reply(base, question, sure=0.0).text == reply(base, question, TransformersChat).text
     assert reply(base, [ASKED[0], Message("user", "")], sure=0.0).text
+
+
+def test_what_is_known_from_earlier_commands_is_not_read_as_a_part_of_this_one(base):
+    known = [ASKED[0], Message("user", f"pick up the can\n\n{REMEMBERED}The can stood at (0.2, 0.3).")]
+    assert reply(base, known, sure=0.0).text == reply(base, ASKED, sure=0.0).text
+
+
+HELD = Message("tool", "seen The gripper holds an object that was grasped as 'can'.")
+
+
+def test_with_something_in_the_gripper_from_before_it_ends_and_claims_nothing(base):
+    before = [*ASKED, Message("assistant", "# take can, put nowhere\nlook\ndepth"), HELD]
+    ended = COMPACT.parse(reply(base, before).text)
+    assert ended.answer.startswith(f"{ErrorCode.ALREADY_HOLDING}: The gripper holds something from before")
+    assert not ended.calls
+    own = [*ASKED, Message("assistant", "take"), Message("tool", "held"), Message("assistant", "look"), HELD]
+    assert reply(base, own).text == reply(base, own, TransformersChat).text
+    sampled = {"temperature": 1.0, "seed": 3}
+    assert reply(base, before, **sampled).text == reply(base, before, TransformersChat, **sampled).text
 
 
 @pytest.mark.parametrize("sure", [-0.1, 1.01, float("nan")])
