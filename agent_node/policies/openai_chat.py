@@ -94,9 +94,7 @@ class OpenAIChat(ChatServer):
 
     def _content(self, parts: Sequence[ContentPart]) -> str | list[dict[str, Any]]:
         """Words alone stay a string, which every server takes."""
-        if self._options.text_only:
-            return "".join(part for part in parts if isinstance(part, str))
-        if all(isinstance(part, str) for part in parts):
+        if self._options.text_only or all(isinstance(part, str) for part in parts):
             return "".join(part for part in parts if isinstance(part, str))
         return [
             {"type": "text", "text": part}

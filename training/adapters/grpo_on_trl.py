@@ -30,14 +30,12 @@ class GrpoSettings(EpisodeSettings):
     """How an adapter goes on; what is played is of `EpisodeSettings`, with `group_size` 2 or more.
 
     Attributes:
-        rounds: Steps; each has new tasks.
         learning_rate: Rate of AdamW, constant.
         save_steps: Steps between two checkpoints.
         minutes: Wall time after which the training ends wherever it is; None: never.
         report_to: Where TRL sends its curves beside the log.
     """
 
-    rounds: int = 1
     learning_rate: float = 1e-4
     save_steps: int = 1
     minutes: float | None = None
@@ -101,7 +99,7 @@ def improve_adapter(folder: Path) -> Path:
 
     os.environ["TENSORBOARD_LOGGING_DIR"] = str(folder / EVENTS)
     set_seed(settings.seed)
-    rows = [{"prompt": row} for row in settings.tasks(settings.rounds * settings.groups)]
+    rows = [{"prompt": row} for row in settings.tasks()]
     base = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32, use_safetensors=True)
     episodes = OwnEpisodes(settings)
     trainer = GRPOTrainer(

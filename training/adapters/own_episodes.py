@@ -20,7 +20,7 @@ from agent_node.policies.options import PolicyOptions
 from agent_node.policies.transformers_chat import TransformersChat
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol
-from tool_nodes.results import ToolError
+from tool_nodes.results import ErrorCode
 from training.adapters.endings import scored_or_dropped
 from training.adapters.episodes import Episodes
 from training.pool.workers import Workers
@@ -35,6 +35,9 @@ _FIRST_TASK = 50_000
 _EPISODE_S = 300.0
 """Longest wall time of an episode in a process of its own [s]; most take 5."""
 
+_LOST = frozenset({ErrorCode.TIMEOUT, ErrorCode.INTERNAL})
+"""Codes of an episode that cost its process, by a tool that did not end or by its death: it is dropped."""
+
 TokenTurn = tuple[list[int], tuple[int, ...], tuple[float, ...]]
 """Tokens that were read, tokens that were written, and their log-probabilities."""
 
@@ -46,6 +49,7 @@ class EpisodeSettings:
     Attributes:
         model: Folder of the base model.
         adapter: Folder of the adapter that is begun with.
+        rounds: Steps; each has new tasks.
         groups: Tasks of a step.
         group_size: Rollouts of a task.
         temperature: Temperature of sampling.
@@ -58,6 +62,7 @@ class EpisodeSettings:
 
     model: str
     adapter: str
+    rounds: int = 1
     groups: int = 4
     group_size: int = 4
     temperature: float = 1.0
@@ -75,9 +80,9 @@ class EpisodeSettings:
         own = ("protocol", "reward", "backend", "difficulty", "turns")
         return Episodes({name: getattr(self, name) for name in own})
 
-    def tasks(self, count: int) -> list[str]:
-        """So many tasks as rows of JSON, the same for all that have this seed."""
-        tasks = tasks_of(KINDS, count, _FIRST_TASK + self.seed, "train")
+    def tasks(self) -> list[str]:
+        """The tasks of all rounds as rows of JSON, the same for all that have this seed."""
+        tasks = tasks_of(KINDS, self.rounds * self.groups, _FIRST_TASK + self.seed, "train")
         return [json.dumps({"task": task, "seed": k}, sort_keys=True) for k, task in enumerate(tasks)]
 
 
@@ -144,14 +149,16 @@ class OwnEpisode:
 
 
 def play_episode(policy: LearningChat, episodes: Episodes, settings: EpisodeSettings, job: OwnEpisodeJob) -> OwnEpisode:
-    """Play one. Raises WorkerUnusable where a tool ran out of its time."""
+    """Play one.
+
+    Raises:
+        WorkerUnusable: A tool ran out of its time.
+        ToolError: The model cannot be asked, through no fault of its own.
+    """
     row: Mapping[str, Any] = json.loads(job.row)
     policy.begin((settings.seed * 1009 + int(row["seed"])) * settings.group_size + job.which)
     with episodes.open(row, job.which) as session:
-        try:
-            play(session, policy)
-        except ToolError:
-            return OwnEpisode(policy.turns)
+        play(session, policy)
         scored, _ = scored_or_dropped(session)
         if scored is None:
             return OwnEpisode(policy.turns)
@@ -186,9 +193,17 @@ class OwnEpisodes:
             self._workers.close()
 
     def in_processes(self, jobs: Sequence[OwnEpisodeJob]) -> list[OwnEpisode]:
-        """Play jobs in the processes; episodes that broke have no reward. Raises ToolError where none can begin."""
+        """Play jobs in the processes; episodes that broke have no reward.
+
+        Raises:
+            ToolError: No process can begin, or the model cannot be asked.
+        """
         assert self._workers is not None
-        made = {end.job: end.result or OwnEpisode(()) for end in self._workers.run(jobs)}
+        made = {}
+        for end in self._workers.run(jobs):
+            if end.problem is not None and end.problem.code not in _LOST:
+                raise end.problem
+            made[end.job] = end.result or OwnEpisode(())
         return [made[job] for job in jobs]
 
     def with_model(self, model: Any, jobs: Sequence[OwnEpisodeJob]) -> list[OwnEpisode]:

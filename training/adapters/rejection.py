@@ -2,7 +2,7 @@
 
     .engines/trl/bin/python -m training.adapters.rejection FOLDER
 
-FOLDER/settings.json   a document of `RejectionSettings`
+FOLDER/settings.json   a document of `EpisodeSettings`, with 2 or more workers
 FOLDER/rows.jsonl      a row of each episode that was right, as `training.adapters.sft_on_trl` reads them
 FOLDER/data.json       {"episodes": played, "right": of these, "broken": of these}; written last
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from tool_nodes.files import write_whole
@@ -24,27 +23,19 @@ from training.adapters.own_episodes import EpisodeSettings, OwnEpisode, OwnEpiso
 from training.adapters.sft_on_trl import DATA, NOT_LEARNED, ROWS, read_settings
 
 
-@dataclass(frozen=True)
-class RejectionSettings(EpisodeSettings):
-    """What is played; `rounds` as of `GrpoSettings`, for the same tasks, and 2 or more workers."""
-
-    rounds: int = 1
-    report_to: tuple[str, ...] = ()
-
-
 def sample_rows(folder: Path) -> dict[str, int]:
     """Play what a folder describes; what data.json says.
 
     Raises:
         ToolError: UNAVAILABLE where this Python lacks TRL's environment; INVALID_ARGUMENT where the settings are bad.
     """
-    settings = read_settings(folder, RejectionSettings)
+    settings = read_settings(folder, EpisodeSettings)
     if settings.workers < 2:
         raise invalid(f"workers must be 2 or more, got {settings.workers}.")
     with require_engine("trl"):
         import peft  # noqa: F401
-    rows = settings.tasks(settings.rounds * settings.groups)
-    jobs = [OwnEpisodeJob(row, which, settings.adapter) for row in rows for which in range(settings.group_size)]
+    tasks = settings.tasks()
+    jobs = [OwnEpisodeJob(task, which, settings.adapter) for task in tasks for which in range(settings.group_size)]
     with OwnEpisodes(settings) as episodes:
         played = episodes.in_processes(jobs)
     lines = [json.dumps(row_of_episode(episode)) for episode in played if episode.right]

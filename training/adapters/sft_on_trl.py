@@ -216,7 +216,8 @@ def read_settings(folder: Path, kind: type[Any] = LoraSettings) -> Any:
     path = folder / SETTINGS
     try:
         document = dict(plain_json.load(read_file(path, NOTES_BYTES, folder)))
-        document["report_to"] = tuple(document.get("report_to", ("tensorboard",)))
+        if "report_to" in document:
+            document["report_to"] = tuple(document["report_to"])
         return kind(**document)
     except (OSError, ValueError, TypeError) as error:
         raise invalid(f"{path} is no description of a training: {error}.") from error

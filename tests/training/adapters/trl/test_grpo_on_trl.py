@@ -1,10 +1,13 @@
 """GRPO by TRL on episodes that a tiny model of random weights plays in this project's environment."""
 
+import functools
 import json
+import shutil
 from dataclasses import asdict
 from types import SimpleNamespace
 
 import numpy as np
+import peft
 import pytest
 import torch
 import transformers
@@ -13,8 +16,8 @@ from tests.random_qwen import byte_tokenizer, text_settings
 from tool_nodes.results import ErrorCode, ToolError
 from training.adapters import own_episodes
 from training.adapters.grpo_on_trl import GrpoSettings, improve_adapter, rollouts
-from training.adapters.own_episodes import OwnEpisode, OwnEpisodeJob, OwnEpisodes, as_rollout
-from training.adapters.rejection import RejectionSettings, row_of_episode, sample_rows
+from training.adapters.own_episodes import EpisodeSettings, OwnEpisode, OwnEpisodeJob, OwnEpisodes, as_rollout
+from training.adapters.rejection import row_of_episode, sample_rows
 from training.tasks.kinds import task_document
 
 SMALL = {
@@ -40,8 +43,6 @@ def base(tmp_path_factory):
 
 
 def with_lora(base):
-    import peft
-
     transformers.set_seed(1)
     model = transformers.AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
     lora = peft.LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", task_type="CAUSAL_LM")
@@ -134,7 +135,7 @@ def test_processes_play_what_this_one_plays_with_the_adapter_that_they_are_given
             if "lora_B" in name:
                 weights.add_(torch.randn(weights.shape, generator=torch.Generator().manual_seed(4)))
     model.save_pretrained(other)
-    rows = settings.tasks(2)
+    rows = settings.tasks()
     jobs = [OwnEpisodeJob(row, which, str(folder)) for folder in (adapter, other) for row in rows for which in range(2)]
     with OwnEpisodes(settings) as episodes:
         played = episodes.in_processes(jobs)
@@ -148,7 +149,7 @@ def test_processes_play_what_this_one_plays_with_the_adapter_that_they_are_given
 
 
 def test_what_was_right_becomes_rows_and_all_is_counted(base, adapter, tmp_path):
-    settings = RejectionSettings(str(base), str(adapter), workers=2, rounds=2, **SMALL)
+    settings = EpisodeSettings(str(base), str(adapter), workers=2, rounds=2, **SMALL)
     (tmp_path / "settings.json").write_text(json.dumps(asdict(settings)))
     made = sample_rows(tmp_path)
     assert made == {"episodes": 8, "right": 0, "broken": 0}, "random weights do nothing right"
@@ -160,3 +161,21 @@ def test_what_was_right_becomes_rows_and_all_is_counted(base, adapter, tmp_path)
     (tmp_path / "settings.json").write_text(json.dumps(asdict(settings) | {"workers": 1}))
     with pytest.raises(ToolError, match="workers must be 2 or more"):
         sample_rows(tmp_path)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_model_that_cannot_be_asked_ends_it_and_is_not_dropped_in_silence(base, adapter, tmp_path, workers):
+    from safetensors.torch import load_file, save_file
+
+    broken = shutil.copytree(adapter, tmp_path / "broken")
+    weights = load_file(broken / "adapter_model.safetensors")
+    save_file({name: tensor * float("nan") for name, tensor in weights.items()}, broken / "adapter_model.safetensors")
+    settings = GrpoSettings(str(base), str(broken), workers=workers, **SMALL)
+    jobs = [OwnEpisodeJob(row, 0, str(broken)) for row in settings.tasks()]
+    model = transformers.AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    asked = peft.PeftModel.from_pretrained(model, broken).eval().get_base_model()
+    with OwnEpisodes(settings) as episodes:
+        play = functools.partial(episodes.with_model, asked) if workers == 1 else episodes.in_processes
+        with pytest.raises(ToolError, match="not finite") as caught:
+            play(jobs)
+    assert caught.value.code is ErrorCode.UNAVAILABLE
