@@ -104,10 +104,16 @@ class PictureMatching:
         with self._changed:
             return [kind for kind in KINDS if kind not in self._newest]
 
-    def behind_s(self) -> float:
-        """How much older than the object the newest message of the slower image topic is [s]."""
+    def outdated(self) -> list[str]:
+        """The kinds of which nothing came, or only images older than the object, which were on their way before."""
         with self._changed:
-            return (self._wanted_ns - min(self._newest[kind] for kind in ("image", "depth"))) / 1e9
+            return [kind for kind in KINDS if not self._kept[kind]]
+
+    def behind(self) -> tuple[str, float]:
+        """The slower image topic, and how much older than the object its newest message is [s]."""
+        with self._changed:
+            slower = min(("image", "depth"), key=lambda kind: self._newest[kind])
+            return slower, (self._wanted_ns - self._newest[slower]) / 1e9
 
     @property
     def rejected(self) -> str:

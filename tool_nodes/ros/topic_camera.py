@@ -44,7 +44,7 @@ LINGER_S = 3.0
 other."""
 
 _REOPEN_S = 1.0
-"""Subscriptions that were kept and bring nothing for so long are made anew [s]."""
+"""Subscriptions that were kept and bring nothing new for so long are made anew [s]."""
 
 _OPENED = (("camera_info", CameraInfo), ("depth", Image), ("image", Image))
 """The image last: a simulator that renders for its first listener would send it before the others listen."""
@@ -147,7 +147,7 @@ class TopicCamera:
             if self._subscriptions:
                 with suppress(TimeoutError):
                     matching.wait(min(end, time.monotonic() + _REOPEN_S), last_chance=False)
-                if matching.silent():
+                if matching.outdated():
                     self._close()
             if not self._subscriptions:
                 self._open(profiles)
@@ -238,10 +238,10 @@ class TopicCamera:
             why = f"nobody publishes {self._name(absent[0])}" if absent else f"nothing came on {self._name(silent[0])}"
             hint = self._registration if absent == ["depth"] else "Look at the camera's driver."
             return unavailable(f"No picture came from the camera {waited}: {why}.", hint)
-        behind_s = matching.behind_s()
+        slower, behind_s = matching.behind()
         if behind_s > 0.0:
             return unavailable(
-                f"The camera is stale: its newest picture on {self._name('image')} is {behind_s:.2f} s older than the "
+                f"The camera is stale: its newest picture on {self._name(slower)} is {behind_s:.2f} s older than the "
                 "request.",
                 "Look at the camera's driver, at the clocks and at use_sim_time.",
             )

@@ -104,8 +104,8 @@ def report(cell: Any, fault: bool) -> None:
 
 def test_in_fault_no_command_begins_and_the_driver_is_not_reset(cell: Any, arm: RosArm, target: Any) -> None:
     report(cell, True)
-    for goal in (cell.grasp(target.T_base_gripper), cell.place(target.place)):
-        _, result = goal.end()
+    for send in (lambda: cell.grasp(target.T_base_gripper), lambda: cell.place(target.place)):  # one after the other
+        _, result = send().end()
         assert result.status.error_code == "CONTROLLER_FAULT"
         assert "reports that it is in fault" in result.status.message
         assert "Nothing has moved" in result.status.message

@@ -19,7 +19,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import CameraInfo, JointState
+from sensor_msgs.msg import CameraInfo, Image, JointState
 from std_msgs.msg import Header
 from tf2_ros import Buffer, StaticTransformBroadcaster, TransformListener
 
@@ -30,6 +30,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros import camera_parameters, topic_camera
 from tool_nodes.ros.lenses import Lens
 from tool_nodes.ros.messages import OPTICAL_FRAMES, intrinsics_to_info, nanoseconds, time_message
+from tool_nodes.ros.picture_matching import PictureMatching
 from tool_nodes.ros.topic_camera import TopicCamera
 
 SCENE_TOPICS = ZED["new"].topics
@@ -432,9 +433,21 @@ def test_subscriptions_are_kept_from_one_picture_to_the_next(
     assert [one.topic_name for one in made] == [SCENE_TOPICS.camera_info, SCENE_TOPICS.depth, SCENE_TOPICS.image]
 
 
-def test_kept_subscriptions_that_bring_nothing_are_made_anew(camera: Any, node: Node, make: Make) -> None:
+@pytest.mark.parametrize("late", [False, True])
+def test_kept_subscriptions_that_bring_nothing_new_are_made_anew(
+    camera: Any, node: Node, make: Make, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    """A picture that was on its way when its subscription was lost is nothing new."""
     source = make()
-    source.capture()
+    before = source.capture()
+
+    class Late(PictureMatching):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            self.add("depth", Image(header=Header(stamp=time_message(before.stamp_ns))))
+
+    if late:
+        monkeypatch.setattr(topic_camera, "PictureMatching", Late)
     for subscription in [one for one in node.subscriptions if one.topic_name == SCENE_TOPICS.depth]:
         node.destroy_subscription(subscription)
     assert source.capture().size == (640, 480)
