@@ -33,7 +33,8 @@ class Sizes:
         label_scenes, label_steps: Stage 1's start: scenes with labels, and steps of 16 scenes.
         hit_scenes, hit_steps: Stage 1 itself: scenes with hits and misses as the only feedback, and steps.
         careful, expert: Teacher data: rollouts of the careful teacher and of the stage-1 expert.
-        sft_epochs: Times that each of their rows is seen.
+        sft_wordings: Rows of each of them, the first as it was, the others with the command in other words.
+        sft_epochs: Times that each row is seen.
         sft_sentences, sft_conversations: Rows of each epoch that practise copying, see `training.trainer.practice`.
         rl_iterations, rl_groups, rl_group: Stage 3: iterations, tasks of each, and rollouts of each task; SpaceTools
             has 5 of those, PERIA 4, E-ViC 16.
@@ -49,8 +50,9 @@ class Sizes:
     hit_steps: int = 400
     careful: int = 400
     expert: int = 80
+    sft_wordings: int = 3
     sft_epochs: int = 12
-    sft_sentences: int = 2000
+    sft_sentences: int = 6000
     sft_conversations: int = 400
     rl_iterations: int = 40
     rl_groups: int = 20
@@ -64,7 +66,7 @@ class Sizes:
         parts = (
             4.6 * self.hit_steps / 400,
             2.2 * (self.careful + self.expert) / 480,
-            3.4 * self.sft_epochs / 12,
+            17.0 * self.sft_epochs / 12,
             37.0 * rollouts / 6400,
             _ROWS * 2.0 * self.evaluated / 400,
         )
@@ -82,7 +84,9 @@ class Sizes:
         return asdict(self)
 
 
-SMOKE = Sizes(4, 1, 4, 1, 2, 2, 1, 4, 2, 1, 1, 2, 1)
+_UNSCALED = ("rl_group", "rl_groups", "sft_wordings", "sft_epochs")
+"""Sizes that a factor leaves alone: steps stay as they are, and there are fewer."""
+SMOKE = Sizes(4, 1, 4, 1, 2, 2, 1, 1, 4, 2, 1, 1, 2, 1)
 """The least that goes through every stage: what a test runs."""
 
 
@@ -102,7 +106,7 @@ def scaled(sizes: Sizes, scale: float, evaluated: int | None = None) -> Sizes:
     numbers = {
         entry.name: max(getattr(SMOKE, entry.name), round(scale * getattr(sizes, entry.name)))
         for entry in fields(Sizes)
-        if entry.name not in ("rl_group", "rl_groups", "sft_epochs")  # steps stay as they are, there are fewer
+        if entry.name not in _UNSCALED
     }
     found = replace(sizes, **numbers)
     return found if evaluated is None else replace(found, evaluated=evaluated)

@@ -164,7 +164,8 @@ class ExperimentRun:
             ("careful", "careful:varied", self.sizes.careful),
             ("expert", "careful:expert", self.sizes.expert),
         ):
-            found, bad = sequences_of_folder(self._taught(use, policy, count, arm), weights, _worth_learning)
+            folder = self._taught(use, policy, count, arm)
+            found, bad = sequences_of_folder(folder, weights, _worth_learning, self.sizes.sft_wordings)
             sequences += found
             left_out += bad
         for why, count in left_out.items():
@@ -185,9 +186,10 @@ class ExperimentRun:
 
     def _fresh(self, arm: ExperimentArm) -> TinyWeights:
         from agent_node.policies.tiny.weights import TinyConfig, fresh_weights
+        from training.teacher.vocabulary import taught_vocabulary
 
         pointer = read_pointer(self.pointer(arm.stage1))
-        return fresh_weights(self.seed, TinyConfig(blind=arm.blind), pointer=pointer)
+        return fresh_weights(self.seed, TinyConfig(blind=arm.blind), taught_vocabulary(), pointer)
 
     def sft(self, arm: ExperimentArm) -> Path:
         """Weights of the policy after SFT, or untrained where the arm has none.

@@ -28,11 +28,12 @@ from agent_node.policies.scripted.transcript import MISSING, PicturePoint, Respo
 from agent_node.policies.scripted.wording import pointable
 from agent_node.policies.tiny.context import ALIKE, read_registers
 from agent_node.policies.tiny.dialect import REASONS, Move, Plan, render_lines, render_move
-from agent_node.policies.tiny.vocabulary import REGISTERS, default_vocabulary
+from agent_node.policies.tiny.vocabulary import REGISTERS
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from training.teacher.reading import plainly
+from training.teacher.vocabulary import taught_vocabulary
 
 RETRIES = 2
 """Further tries after a failure that another look, grasp or place may mend."""
@@ -131,7 +132,7 @@ class CarefulPolicy:
         move, points = self._next(text, turns)
         if self._protocol.syntax == "lines":
             return Reply(render_lines(move, points, self._protocol))
-        registers = read_registers(conversation, default_vocabulary())
+        registers = read_registers(conversation, taught_vocabulary())
         return Reply(render_move(move, registers, self._protocol))
 
     def _next(self, text: str, turns: Sequence[list[Response]]) -> tuple[Move, Sequence[PicturePoint]]:

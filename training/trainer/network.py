@@ -73,6 +73,7 @@ class TinyTransformer(nn.Module):
         width = config.width
         self.token, self.word = nn.Embedding(len(words), width), nn.Linear(words.shape[1], width, bias=False)
         self.position = nn.Embedding(config.positions, width)
+        self.before = nn.Linear(width, width, bias=False)
         self.eye = nn.Linear(VISUAL_WIDTH, width, bias=False)
         self.layer = nn.ModuleList([_Layer(config) for _ in range(config.layers)])
         self.norm = nn.LayerNorm(width, NORM_EPSILON)
@@ -122,7 +123,9 @@ class TinyTransformer(nn.Module):
             (B, L, width): what `logits` takes.
         """
         places = torch.arange(tokens.shape[1], device=tokens.device)
-        x = drop(F.embedding(tokens, self.embedding()) + self.position(places) + self.eye(visual_features))
+        of_tokens = F.embedding(tokens, self.embedding())
+        of_those_before = F.pad(self.before(of_tokens[:, :-1]), (0, 0, 1, 0))
+        x = drop(of_tokens + of_those_before + self.position(places) + self.eye(visual_features))
         for layer in self.layer:
             x = layer(x, drop)
         hidden: Tensor = self.norm(x)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,11 @@ from tool_nodes.results import ToolError, invalid
 from training.rollouts.collection import read_rollouts
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import RolloutRecord, message_role
+from training.tasks.sayings import command_of, say_widely
 from training.trainer.sequences import TokenSequence, problem_of
 
+_WORDINGS = 31
+"""Keeps these random numbers apart from others of the same seed."""
 _PICTURES_KEPT = 64
 """Pictures whose features are remembered, 0.3 MB each; those of a few groups."""
 
@@ -79,8 +83,26 @@ def sequence_of(
         raise invalid(f"The rollout {record.id} is no row for the small policy: {error.message}") from error
 
 
+def in_other_words(record: RolloutRecord, rng: np.random.Generator) -> RolloutRecord:
+    """A teacher's rollout with its command said otherwise, in the training's words; as it was where the grammar of
+    sentences does not know the command."""
+    said = next((message.words for message in record.messages if message.role == "user"), "")
+    meant = command_of(said)
+    if meant is None:
+        return record
+    other = say_widely(rng, meant)
+    messages = [
+        replace(message, text=message.text.replace(said, other), words=other) if message.words == said else message
+        for message in record.messages
+    ]
+    return replace(record, messages=tuple(messages))
+
+
 def sequences_of_folder(
-    folder: Path, weights: TinyWeights, chosen: Callable[[RolloutRecord], bool] = lambda record: True
+    folder: Path,
+    weights: TinyWeights,
+    chosen: Callable[[RolloutRecord], bool] = lambda record: True,
+    wordings: int = 1,
 ) -> tuple[list[TokenSequence], Counter[str]]:
     """The sequences of a collection of rollouts.
 
@@ -88,6 +110,7 @@ def sequences_of_folder(
         folder: Folder of the collection.
         weights: Weights of the policy, see `sequence_of`.
         chosen: Which rollouts; all by default.
+        wordings: Sequences of each, the first as it was, the others `in_other_words`, drawn by its seed.
 
     Returns:
         They, and how many lines or rollouts were left out as they were none, by why.
@@ -95,21 +118,27 @@ def sequences_of_folder(
     Raises:
         ToolError: INVALID_ARGUMENT for a folder that is no collection.
     """
-    pairs, bad = records_of_folder(folder, weights, chosen)
+    pairs, bad = records_of_folder(folder, weights, chosen, wordings)
     return [sequence for _, sequence in pairs], bad
 
 
 def records_of_folder(
-    folder: Path, weights: TinyWeights, chosen: Callable[[RolloutRecord], bool] = lambda record: True
+    folder: Path,
+    weights: TinyWeights,
+    chosen: Callable[[RolloutRecord], bool] = lambda record: True,
+    wordings: int = 1,
 ) -> tuple[list[tuple[RolloutRecord, TokenSequence]], Counter[str]]:
     """The same with the record of each sequence; see `sequences_of_folder`."""
     pairs: list[tuple[RolloutRecord, TokenSequence]] = []
     bad: Counter[str] = Counter()
     store, visual_encoder = PictureStore(folder), CachingVisualEncoder(weights)
     for record in read_rollouts(folder, lambda error: bad.update(["a line that is no record"])):
-        if chosen(record):
+        if not chosen(record):
+            continue
+        rng = np.random.default_rng([record.seed, _WORDINGS])
+        for said in (record, *(in_other_words(record, rng) for _ in range(wordings - 1))):
             try:
-                pairs.append((record, sequence_of(record, store, weights, visual_encoder)))
+                pairs.append((said, sequence_of(said, store, weights, visual_encoder)))
             except ToolError as error:
                 bad[error.message.partition(": ")[2] or error.message] += 1
     return pairs, bad

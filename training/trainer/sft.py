@@ -28,8 +28,8 @@ from training.trainer.settings import SupervisedSettings
 if TYPE_CHECKING:
     from training.trainer.learner import Learner
 
-_SENTENCES = 600
-"""Sentences that practice draws from, each time with other names [-]: several of each kind."""
+_SENTENCES = 6000
+"""Sentences that practice draws from, each time with other names [-]: a dozen of each wording for a place."""
 _PANELS = {"loss [nat a token]": ("loss", "held_out_loss"), "share of likeliest tokens": ("accuracy", "held_out")}
 
 

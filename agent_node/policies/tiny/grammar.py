@@ -2,13 +2,13 @@
 
 A turn of guided tokens is a move that can be called: what is taken is a point of a thing, and what is put down goes to
 a point of free room, both since the newest look; a plan comes before anything else, its phrases are quoted from what
-the operator said, word after word, and what is asked for is what was planned; a grasp is executed once there is one and
-the hand is empty, a failed motion is not repeated unchanged, a question is not repeated more often in a row than the
-tools answer, or asked about a dropped picture, or about words that the operator does not know, and no token comes where
-it means nothing. What the operator is answered follows from the tools' results: done is what ends with
-something in the hand, or where the plan has a place with something put down; the reason of a refusal is one that an
-answer since the newest look has given, and a motion that failed once is none yet. What else a move is worth is not the
-grammar's to say. The distribution that a guided policy samples from, and that its trainer moves, is over the tokens
+the operator said, word after word (but for a side), and what is asked for is what was planned; a grasp is executed once
+there is one and the hand is empty, a failed motion is not repeated unchanged, a question is not repeated more often in
+a row than the tools answer, or asked about a dropped picture, or about words that the operator does not know, and no
+token comes where it means nothing. What the operator is answered follows from the tools' results: done is what ends
+with something in the hand, or where the plan has a place with something put down; the reason of a refusal is one that
+an answer since the newest look has given, and a motion that failed once is none yet. What else a move is worth is not
+the grammar's to say. The distribution that a guided policy samples from, and that its trainer moves, is over the tokens
 that are allowed.
 """
 
@@ -178,7 +178,7 @@ class GuidedTurn:
         if said in _AFTER_MOVE:
             self._position = _AFTER_MOVE[said]
             if said == v.PLAN:
-                self._quote(self._quotation.begun(), "more or place")
+                self._quote(self._quotation.begun_with_a_side(), "more or place")
         elif said in v.RELATION_TOKENS:
             self._place(v.RELATION_TOKENS[said])
         elif self._position == "asked":
@@ -186,8 +186,9 @@ class GuidedTurn:
         elif self._position == "more or and" and said == AND:
             self._quote(self._quotation.second_of_two(), *self._closings[1:])
         elif self._position in _WORDED:
+            named = said not in self._quotation.own  # a side alone is no thing
             self._quotation = self._quotation.quoted(said)
-            self._position = self._closings[0]
+            self._position = self._closings[0] if named else "phrase"
         else:
             self._position = _AFTER.get(self._position, self._position)
 

@@ -1,13 +1,16 @@
 """The small policy's network in numpy: what `training.trainer.network` trains with torch, without torch.
 
 A decoder-only transformer (Vaswani et al. 2017) with the norm before each part and learned positions (GPT-2, Radford et
-al. 2019). With E = token.weight + words @ word.weight.T the embedding of every token,
+al. 2019). With E = token.weight + words @ word.weight.T the embedding of every token, and zeros before the first one,
 
-    x = E[tokens] + position.weight[0..L) + visual_features @ eye.weight.T
+    x = E[tokens] + E[tokens before] @ before.weight.T + position.weight[0..L) + visual_features @ eye.weight.T
     x = x + out(attention(qkv(norm1(x))));  x = x + down(gelu(up(norm2(x))))     for each layer
     logits = norm(x) @ E.T
 
-with gelu by its tanh formula (Hendrycks and Gimpel 2016, section 2) and attention scaled by 1 / sqrt(width / heads).
+The second term lets one layer find what stood behind a word, which is what copying a phrase takes; without it two
+layers have to come upon that together (the smeared keys of Olsson et al. 2022, "In-context learning and induction
+heads"). Gelu is by its tanh formula (Hendrycks and Gimpel 2016, section 2), attention is scaled by
+1 / sqrt(width / heads).
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ class TinyNetwork:
         config, w = weights.config, weights.tensors
         self._config = config
         self._embedding = np.ascontiguousarray(w["token.weight"] + weights.words @ w["word.weight"].T)
+        self._before = self._embedding @ w["before.weight"].T
         self._position = w["position.weight"]
         self._eye = np.ascontiguousarray(w["eye.weight"].T)
         self._logits = after_norm(
@@ -51,6 +55,7 @@ class TinyNetwork:
         self._layers = [_Layer(weights, k) for k in range(config.layers)]
         size = config.width // config.heads
         self._cache = np.zeros((config.layers, 2, config.heads, config.positions, size), np.float32)
+        self._tokens = np.zeros(config.positions, np.int32)
         self.length = 0
 
     def rewind(self, length: int) -> None:
@@ -74,6 +79,9 @@ class TinyNetwork:
         if not len(tokens) or end > self._config.positions:
             raise ValueError(f"{len(tokens)} tokens after {begin} do not fit into {self._config.positions} positions")
         x = self._embedding[tokens] + self._position[begin:end] + visual_features @ self._eye
+        self._tokens[begin:end] = tokens
+        first = 1 if begin == 0 else 0  # nothing stands before the first
+        x[first:] += self._before[self._tokens[begin + first - 1 : end - 1]]
         # Later tokens of the same call are hidden from earlier ones.
         hidden = np.triu(np.full((len(tokens), end), -np.inf, np.float32), begin + 1) if len(tokens) > 1 else None
         for layer, cache in zip(self._layers, self._cache, strict=True):

@@ -5,6 +5,7 @@
 | `token.weight` | (V, width) | learned part of a token's embedding |
 | `word.weight` | (width, FEATURES) | brings the pointer's vector of a word into it |
 | `position.weight` | (positions, width) | of a token's place |
+| `before.weight` | (width, width) | brings the embedding of the token before it into it |
 | `eye.weight` | (width, VISUAL_WIDTH) | brings what is seen at a token into it |
 | `layer.K.norm1.weight`, `.bias` | (width,) | before attention |
 | `layer.K.qkv.weight`, `.bias` | (3 width, width), (3 width,) | queries, keys, values; a head's rows lie together |
@@ -42,7 +43,7 @@ from tool_nodes.tensor_files import Tensors, read_tensors, require_shipped, writ
 SHIPPED = Path(__file__).with_name("tiny.safetensors")
 """The weights that come with the package, where there are any; tiny.md beside it is their model card."""
 
-SHIPPED_SHA256 = "3ec05a5b48e0ca05bea2b28e5a573fd57e2bb8bd7639c2b2f70373521d6bedb8"
+SHIPPED_SHA256 = "6595cb49419f2825d2819aaba204d109b9f2b2d582b7f5a26e3c8ef8e2c31f0e"
 """Of that file; empty where none is shipped."""
 
 MAX_BYTES = 20_000_000
@@ -149,6 +150,7 @@ def tensor_shapes(config: TinyConfig, tokens: int) -> dict[str, tuple[int, ...]]
         "token.weight": (tokens, width),
         "word.weight": (width, FEATURES),
         "position.weight": (config.positions, width),
+        "before.weight": (width, width),
         "eye.weight": (width, VISUAL_WIDTH),
         "norm.weight": (width,),
         "norm.bias": (width,),

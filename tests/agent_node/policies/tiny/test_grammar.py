@@ -129,6 +129,16 @@ def test_what_is_asked_for_is_what_was_planned(plan: str, asked: str, else_: str
         assert not allows(GRAMMAR, planned, tuple(question.split())), question
 
 
+def test_a_side_may_be_thought_of_in_other_words_than_it_was_said() -> None:
+    for side in ("left", "right", "near", "far"):
+        assert allows(GRAMMAR, LOOKED[:1], ("PLAN", side, "tea", "box", "LOOK"))
+        planned = (LOOKED[0], f"+PLAN {side} tea box LOOK END", "[see] OK [go]")
+        assert allows(GRAMMAR, planned, ("POINT", "VLM", side, "tea", "box"))
+    for plan in ("PLAN far LOOK", "PLAN far near box LOOK", "PLAN box far LOOK", "PLAN far box tea LOOK"):
+        assert not allows(GRAMMAR, LOOKED[:1], tuple(plan.split())), plan
+    assert not allows(GRAMMAR, LOOKED[:1], ("PLAN", "box", "ON", "far", "tea", "box", "LOOK")), "a place has none"
+
+
 def test_another_sentence_has_another_plan() -> None:
     again = (*PLANNED, "+DONE END", "[task] pick up the red box [go]")
     assert allows(GRAMMAR, again, ("POINT", "VLM", "red", "box"))
@@ -141,7 +151,7 @@ def test_another_sentence_has_another_plan() -> None:
 @pytest.mark.parametrize(
     "plan",
     [
-        "PLAN left box LOOK",
+        "PLAN put box LOOK",
         "PLAN box ON LOOK",
         "PLAN box ANYWHERE box LOOK",
         "PLAN box BETWEEN tea LOOK",

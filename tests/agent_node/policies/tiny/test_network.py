@@ -70,7 +70,8 @@ def test_the_network_is_its_formula() -> None:
     w = {name: tensor.astype(np.float64) for name, tensor in weights.tensors.items()}
     tokens, eyes = row(9, 4)
     embedding = w["token.weight"] + weights.words.astype(np.float64) @ w["word.weight"].T
-    x = embedding[tokens] + w["position.weight"][:9] + eyes @ w["eye.weight"].T
+    before = np.concatenate([np.zeros((1, 16)), embedding[tokens[:-1]]])
+    x = embedding[tokens] + before @ w["before.weight"].T + w["position.weight"][:9] + eyes @ w["eye.weight"].T
 
     def norm(x: np.ndarray, name: str) -> np.ndarray:
         centred = x - x.mean(axis=1, keepdims=True)
