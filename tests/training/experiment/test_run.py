@@ -206,9 +206,8 @@ def test_no_task_is_used_twice_and_evaluations_are_the_same_for_all() -> None:
 def test_sizes_are_scaled_but_never_below_a_smoke() -> None:
     half = scaled(Sizes(), 0.5)
     assert (half.careful, half.rl_iterations) == (Sizes().careful // 2, Sizes().rl_iterations // 2)
-    assert scaled(Sizes(), 1e-9) == replace(
-        SMOKE, rl_group=8, rl_groups=Sizes().rl_groups, sft_epochs=Sizes().sft_epochs
-    )
+    kept = {name: getattr(Sizes(), name) for name in ("rl_group", "rl_groups", "sft_wordings", "sft_epochs")}
+    assert scaled(Sizes(), 1e-9) == replace(SMOKE, **kept)
     assert scaled(Sizes(), 1.0, evaluated=7) == replace(Sizes(), evaluated=7)
     with pytest.raises(ToolError, match="evaluated must be a whole number, 1 or more"):
         scaled(Sizes(), 1.0, evaluated=0)
