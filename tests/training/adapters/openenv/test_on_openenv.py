@@ -47,7 +47,8 @@ def scripts() -> list[Script]:
         calls: Script = [(call.name, dict(call.arguments)) for t in session.episode.turns for call in t.parsed.calls]
         answer = session.episode.answer
     bad = [calls[0], ("robot.capture_image", {"zoom": 2}), ("robot.fly", {}), "Done."]
-    return [[*calls, answer], [*calls[:8], "I give up."], bad, ["No."]]
+    held = calls[: 1 + [name for name, _ in calls].index("robot.execute_grasp")]
+    return [[*calls, answer], [*held, "I give up."], bad, ["No."]]
 
 
 @pytest.fixture(scope="module")

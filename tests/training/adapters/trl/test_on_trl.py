@@ -44,7 +44,9 @@ def picking() -> list[Reply]:
 def scripts(picking: list[Reply]) -> list[list[Reply]]:
     """A group of rollouts: all of it, all but the place, a look, a bad call and an answer, nothing but an answer."""
     look = picking[0]
-    return [picking, [*picking[:8], "I give up."], [look, [("robot.capture_image", {"zoom": 2})], "Done."], ["No."]]
+    names = ["" if isinstance(reply, str) else reply[0][0] for reply in picking]
+    held = picking[: 1 + names.index("robot.execute_grasp")]
+    return [picking, [*held, "I give up."], [look, [("robot.capture_image", {"zoom": 2})], "Done."], ["No."]]
 
 
 def plain_rewards(episodes: Episodes, scripts: Sequence[Sequence[Reply]]) -> list[float]:
