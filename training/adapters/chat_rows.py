@@ -41,7 +41,7 @@ from training.adapters.environments import require_engine
 from training.adapters.sft_on_trl import DATA, NOT_LEARNED, ROWS
 from training.data.formats.conversation import ChatEntry, example_of
 from training.rollouts.collection import read_rollouts
-from training.tasks.sayings import CommandWords, command_of, say_command, say_widely, wider_things
+from training.tasks.sayings import CommandWords, say_otherwise, say_widely, wider_things
 from training.tasks.splits import Split, products_of
 from training.teacher.careful import RETRIES, plan_of
 
@@ -85,10 +85,7 @@ def row_of(entries: Sequence[ChatEntry], tokenizer: Any) -> dict[str, list[int]]
 def in_other_words(entries: Sequence[ChatEntry], split: Split, rng: np.random.Generator) -> list[ChatEntry]:
     """The same conversation with its command said otherwise; as it was where the grammar does not know the command."""
     said = next(entry.words for entry in entries if entry.role == "user")
-    meant = command_of(said)
-    if meant is None:
-        return list(entries)
-    other = say_widely(rng, meant) if split == "train" else say_command(rng, split, meant)
+    other = say_otherwise(rng, said, split)
     return [replace(entry, parts=(other,)) if entry.words == said else entry for entry in entries]
 
 

@@ -213,6 +213,15 @@ def say_widely(rng: np.random.Generator, words: CommandWords) -> str:
     return _say_command(rng, wider_sayings(), words)
 
 
+def say_otherwise(rng: np.random.Generator, text: str, split: Split) -> str:
+    """A command in other words of its split, those of the train split as of `say_widely`; as it was where the grammar
+    does not know it."""
+    meant = command_of(text)
+    if meant is None:
+        return text
+    return say_widely(rng, meant) if split == "train" else say_command(rng, split, meant)
+
+
 def _say_command(rng: np.random.Generator, own: Sayings, words: CommandWords) -> str:
     target = f"the {words.target}"
     if words.side:

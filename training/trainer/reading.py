@@ -19,7 +19,7 @@ from tool_nodes.results import ToolError, invalid
 from training.rollouts.collection import read_rollouts
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import RolloutRecord, message_role
-from training.tasks.sayings import command_of, say_widely
+from training.tasks.sayings import say_otherwise
 from training.trainer.sequences import TokenSequence, problem_of
 
 _WORDINGS = 31
@@ -84,13 +84,9 @@ def sequence_of(
 
 
 def in_other_words(record: RolloutRecord, rng: np.random.Generator) -> RolloutRecord:
-    """A teacher's rollout with its command said otherwise, in the training's words; as it was where the grammar of
-    sentences does not know the command."""
+    """A teacher's rollout with its command in other words, see `say_otherwise`."""
     said = next((message.words for message in record.messages if message.role == "user"), "")
-    meant = command_of(said)
-    if meant is None:
-        return record
-    other = say_widely(rng, meant)
+    other = say_otherwise(rng, said, record.task.get("split", "train"))
     messages = [
         replace(message, text=message.text.replace(said, other), words=other) if message.words == said else message
         for message in record.messages
