@@ -273,14 +273,12 @@ def _checked(read: Tensors, metadata: Mapping[str, str]) -> TinyWeights:
     config = TinyConfig(**given)
     encoder = {name.removeprefix("eyes."): tensor for name, tensor in read.items() if name.startswith("eyes.")}
     shapes = tensor_shapes(config, len(vocabulary))
-    tensors = {name: read[name] for name in shapes}
-    wrong = [name for name, shape in shapes.items() if tensors[name].shape != shape]
     fixed = {"words": (len(vocabulary), FEATURES), "biases": (len(vocabulary),)}
-    wrong += [name for name, shape in fixed.items() if read[name].shape != shape]
+    wrong = [name for name, shape in {**shapes, **fixed}.items() if name not in read or read[name].shape != shape]
     wrong += sorted(f"eyes.{name}" for name in encoder_names() ^ encoder.keys())
     if wrong:
         raise ValueError(f"it is of another network ({', '.join(wrong[:3])})")
-    about = metadata.get("about", "")
+    tensors, about = {name: read[name] for name in shapes}, metadata.get("about", "")
     weights = TinyWeights(config, vocabulary, tensors, read["words"], read["biases"], encoder, about)
     try:
         VisualEncoder(encoder).look(np.zeros((1, 1, 3), np.uint8)).things()

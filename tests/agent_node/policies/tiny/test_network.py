@@ -215,7 +215,7 @@ def damaged(path: Path, change: str) -> None:
         ("text", "cut short"),
         ("large", "longer than 20,000,000 bytes"),
         ("nan", "no numbers"),
-        ("missing", "layer.1.out.bias"),
+        ("missing", r"another network \(layer.1.out.bias\)"),
         ("shape", "norm.bias"),
         ("dialect", "another version of the dialect"),
         ("words", "lower-case"),
