@@ -12,6 +12,7 @@ from action_msgs.msg import GoalStatus
 from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from simulation_interfaces.srv import ResetSimulation
 from std_msgs.msg import Header
 from std_srvs.srv import Trigger
@@ -35,7 +36,11 @@ class Operator:
         self.cell = cell
         self.requests: list[Any] = []
         self.withdrawals: list[Any] = []
-        self.subscription = cell.operator.create_subscription(MotionRequest, "motion_request", self._on_request, 10)
+        # As the operator's own programs listen: a request that a busy machine loses is then sent again.
+        latched = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.subscription = cell.operator.create_subscription(
+            MotionRequest, "motion_request", self._on_request, latched
+        )
 
     def _on_request(self, message: Any) -> None:
         (self.requests if message.hash else self.withdrawals).append(message)

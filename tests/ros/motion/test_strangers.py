@@ -208,7 +208,7 @@ def test_the_operator_sees_only_what_the_motion_node_asks_and_his_answer_moves_t
     forged.proof = Proofs("a stranger's token").of_request(forged)
     publisher.publish(forged)
     real: list[Any] = []
-    stranger.create_subscription(MotionRequestMessage, "/motion_request", real.append, 10)
+    stranger.create_subscription(MotionRequestMessage, "/motion_request", real.append, latched)
     decider = Decider(approved=False)
     program = OperatorProgram(cell, decider)
     cell.wait(lambda: len(program.said) > 1, "the warning")
