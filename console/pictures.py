@@ -6,6 +6,7 @@ A page asks for the next picture as soon as it has the last one; a camera that n
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import threading
 import time
@@ -43,9 +44,6 @@ QUALITY = 85
 MOST_SIDE = 1920
 """Longer side of a picture that is sent [px]; pictures with more are made smaller."""
 
-_LOOK_S = 0.02
-"""How often a route that waits looks for a new picture [s]: a fifth of the time between two at 10 Hz."""
-
 
 def jpeg(rgb: NDArray[np.uint8]) -> bytes:
     """A picture (H, W, 3) as JPEG, no side longer than MOST_SIDE."""
@@ -65,6 +63,7 @@ class _Feed:
     newest: CameraPicture | None = None
     encoded: tuple[CameraPicture | None, bytes] = (None, b"")
     lock: threading.Lock = field(default_factory=threading.Lock)
+    waiting: dict[asyncio.Future[None], asyncio.AbstractEventLoop] = field(default_factory=dict)
 
 
 class PictureFeeds:
@@ -94,12 +93,36 @@ class PictureFeeds:
     def newest(self, camera: str) -> CameraPicture | None:
         """The newest picture of a camera, None before the first; from now on for LEASE_S it is listened to."""
         with self._lock:
-            feed = self._feeds.get(camera)
-            if feed is None:
-                feed = self._feeds[camera] = _Feed(self._clock())
-                feed.close = self._robot.pictures(camera, lambda picture: self._keep(feed, picture))
-            feed.asked_s = self._clock()
-            return feed.newest
+            return self._asked(camera).newest
+
+    async def newer(self, camera: str, than: str) -> CameraPicture | None:
+        """The newest picture of a camera, once its stamp [ns] is another one; None where none has come in WAIT_S."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + WAIT_S
+        while True:
+            with self._lock:
+                feed = self._asked(camera)
+                if feed.newest is not None and str(feed.newest.stamp_ns) != than:
+                    return feed.newest
+                came = loop.create_future()
+                feed.waiting[came] = loop
+            try:
+                async with asyncio.timeout_at(end):
+                    await came
+            except TimeoutError:
+                return None
+            finally:
+                with self._lock:
+                    feed.waiting.pop(came, None)
+
+    def _asked(self, camera: str) -> _Feed:
+        """The feed of a camera, which is listened to from now on."""
+        feed = self._feeds.get(camera)
+        if feed is None:
+            feed = self._feeds[camera] = _Feed(self._clock())
+            feed.close = self._robot.pictures(camera, lambda picture: self._keep(feed, picture))
+        feed.asked_s = self._clock()
+        return feed
 
     def encoded(self, camera: str, picture: CameraPicture) -> bytes:
         """A picture as JPEG, made once for all pages."""
@@ -147,15 +170,28 @@ class PictureFeeds:
             if self._close_marks is not None and self._clock() - self._marks_asked_s > LEASE_S:
                 close, self._close_marks, self._marks = self._close_marks, None, ()
                 close()
-            over = [name for name, feed in self._feeds.items() if self._clock() - feed.asked_s > LEASE_S]
+            over = [
+                name
+                for name, feed in self._feeds.items()
+                if not feed.waiting and self._clock() - feed.asked_s > LEASE_S
+            ]
             ended = [self._feeds.pop(name) for name in over]
         for feed in ended:
             if feed.close is not None:
                 feed.close()
 
-    @staticmethod
-    def _keep(feed: _Feed, picture: CameraPicture) -> None:
-        feed.newest = picture
+    def _keep(self, feed: _Feed, picture: CameraPicture) -> None:
+        with self._lock:
+            feed.newest = picture
+            waiting, feed.waiting = feed.waiting, {}
+        for came, loop in waiting.items():
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the pages end
+                loop.call_soon_threadsafe(_end, came)
+
+
+def _end(came: asyncio.Future[None]) -> None:
+    if not came.done():
+        came.set_result(None)
 
 
 def add_picture_routes(app: FastAPI, feeds: PictureFeeds, robot: Robot, approvals: Approvals) -> None:
@@ -188,15 +224,10 @@ def add_picture_routes(app: FastAPI, feeds: PictureFeeds, robot: Robot, approval
             if task is None or task.done():
                 task = drawn[key] = asyncio.create_task(_layered(robot, feeds, *key))
             return await asyncio.shield(task)
-        end = time.monotonic() + WAIT_S
-        while True:
-            picture = feeds.newest(camera)
-            asyncio.get_running_loop().call_later(LEASE_S + 1.0, feeds.let_go)
-            if picture is not None and str(picture.stamp_ns) != after:
-                break
-            if time.monotonic() > end:
-                return Response(status_code=204)
-            await asyncio.sleep(_LOOK_S)
+        picture = await feeds.newer(camera, after)
+        asyncio.get_running_loop().call_later(LEASE_S + 1.0, feeds.let_go)
+        if picture is None:
+            return Response(status_code=204)
         data = await asyncio.to_thread(feeds.encoded, camera, picture)
         age = max(0.0, time.monotonic() - picture.received_s)
         return _jpeg_response(data, picture.rgb, str(picture.stamp_ns), age)

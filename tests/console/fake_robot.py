@@ -57,13 +57,21 @@ CANDIDATES = (
 """Things that its question lets choose from."""
 
 
-def picture(number: int = 0) -> np.ndarray:
-    """A picture (H, W, 3) with a grid of 40 px, which differs with its number."""
+def _grid() -> np.ndarray:
     rows, columns = np.mgrid[: SIZE[1], : SIZE[0]]
     shades = np.stack([columns * 255 // SIZE[0], rows * 255 // SIZE[1], np.full_like(rows, 96)], axis=-1)
     shades[(rows % 40 == 0) | (columns % 40 == 0)] = 240
-    shades[10:20, 10 + number % 600 : 20 + number % 600] = (255, 40, 40)
     return shades.astype(np.uint8)
+
+
+_GRID = _grid()
+
+
+def picture(number: int = 0) -> np.ndarray:
+    """A picture (H, W, 3) with a grid of 40 px, which differs with its number."""
+    shades = _GRID.copy()
+    shades[10:20, 10 + number % 600 : 20 + number % 600] = (255, 40, 40)
+    return shades
 
 
 def jpeg(number: int = 0) -> bytes:
@@ -321,11 +329,12 @@ class FakeRobot:
         self._count(name, 1)
 
         def run() -> None:
-            number = 0
+            number, due_s = 0, time.monotonic()
             while not ended.is_set():
                 show(number)
                 number += 1
-                ended.wait(1.0 / self._rate_hz)
+                due_s += 1.0 / self._rate_hz
+                ended.wait(max(0.0, due_s - time.monotonic()))
 
         threading.Thread(target=run, daemon=True).start()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import time
 from collections.abc import Iterator
@@ -89,6 +90,36 @@ def test_without_a_page_the_camera_is_let_go_by_itself(client: TestClient, robot
     assert client.get("/pictures/scene.jpg").status_code == 200
     assert robot.listening["pictures/scene"] == 1
     until(lambda: robot.listening["pictures/scene"] == 0)
+
+
+def test_a_camera_that_a_page_waits_for_is_kept_and_a_silent_one_is_asked_for_anew(
+    robot: FakeRobot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    feeds = PictureFeeds(robot, clock)
+    robot.blind = True
+
+    async def both() -> tuple[CameraPicture | None, CameraPicture | None]:
+        pages = [asyncio.create_task(feeds.newer("scene", "")) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        clock.s += 2 * LEASE_S
+        feeds.let_go()
+        robot.blind = False
+        first, second = await asyncio.gather(*pages)
+        return first, second
+
+    first, second = asyncio.run(both())
+    assert first is not None
+    assert second is first, "one subscription for both, and it was kept while they waited"
+    robot.blind = True
+    time.sleep(0.1)
+    monkeypatch.setattr("console.pictures.WAIT_S", 0.05)
+    newest = feeds.newest("scene")
+    assert newest is not None
+    assert asyncio.run(feeds.newer("scene", str(newest.stamp_ns))) is None
+    clock.s += 2 * LEASE_S
+    feeds.let_go()
+    assert feeds.open == ()
 
 
 def test_a_picture_is_encoded_once_and_made_smaller_where_it_is_gigantic(robot: FakeRobot) -> None:
