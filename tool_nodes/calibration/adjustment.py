@@ -222,12 +222,14 @@ def _summed_up(linearised: _Linearised, X: FloatArray, Z: FloatArray, scale: flo
     normal, _, blocks = _normal_equations(linearised, X, Z, scale, errors)
     covariance = _inverse(normal)
     residuals = np.concatenate(linearised.residuals(X, Z, scale, errors))
-    # A joint error that the pictures do not determine stays at the prior's zero, and says nothing of how large it is.
-    determined = float(errors.size)
-    for inverse, mixed, _ in blocks:
-        spread = inverse + inverse @ mixed.T @ covariance @ mixed @ inverse
-        determined -= float(np.trace(spread)) / problem.joint_sd**2
-    found = float(np.sqrt(np.sum(errors**2) / max(determined, 1.0)))
+    found = 0.0
+    if np.isfinite(covariance).all():
+        # An error that the pictures do not determine stays at the prior's zero, and says nothing of how large it is.
+        determined = float(errors.size)
+        for inverse, mixed, _ in blocks:
+            spread = inverse + inverse @ mixed.T @ covariance @ mixed @ inverse
+            determined -= float(np.trace(spread)) / problem.joint_sd**2
+        found = float(np.sqrt(np.sum(errors**2) / max(determined, 1.0)))
     return Adjusted(
         X=X,
         Z=Z,
