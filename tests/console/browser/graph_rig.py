@@ -58,6 +58,7 @@ class GraphRig:
     Args:
         folder: Folder for runs.
         arguments: Arguments of launch/sim.launch.yaml beside the folder of runs and the parameters.
+        camera_hz: Pictures of a camera [1/s].
 
     Attributes:
         port: Port of the pages.
@@ -66,14 +67,14 @@ class GraphRig:
         lines: What the processes of the graph have written.
     """
 
-    def __init__(self, folder: Path, arguments: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, arguments: Mapping[str, str], camera_hz: float = CAMERA_HZ) -> None:
         self._stack = contextlib.ExitStack()
         self.folder = folder
         self.runs = folder / "runs"
         parameters = (ROOT / "launch" / "params" / "sim.yaml").read_text(encoding="utf-8")
         assert "camera_rate: 10.0" in parameters
         self._params = folder / "params.yaml"
-        self._params.write_text(parameters.replace("camera_rate: 10.0", f"camera_rate: {CAMERA_HZ}"), encoding="utf-8")
+        self._params.write_text(parameters.replace("camera_rate: 10.0", f"camera_rate: {camera_hz}"), encoding="utf-8")
         self._arguments = {**arguments, "runs_dir": str(self.runs), "params": str(self._params)}
         self._router_port, self.domain = free_port(), 1 + os.getpid() % 200
         self.port, self.stop_port = free_port(), free_port()

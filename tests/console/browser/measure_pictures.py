@@ -1,0 +1,72 @@
+"""What the pages' process takes while a page shows a camera: `python -m tests.console.browser.measure_pictures`.
+
+The camera is that of the simulated graph, which renders 640 x 480 pictures in real time on the same processor; the arm
+is parked. Counted is the processor time of the pages' process, which takes the messages from the graph, encodes them
+and sends them. The 3D view has a window of its own, as in every browser without a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from tests.console.browser.conftest import CHROMIUM, FLAGS
+from tests.console.browser.graph_rig import GraphRig
+from tests.console.browser.test_figures import cost
+
+LONGEST_MS = 300_000
+"""Longest wait for a page on a busy machine [ms]."""
+SETTLED_S = 5.0
+"""Time from the first picture until counting begins [s]."""
+
+
+def measure(seconds: float, with_3d: bool) -> dict[str, float | bool]:
+    """Show a camera for so long, and count."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        GraphRig(Path(folder), {}, camera_hz=10.0) as rig,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        context = browser.new_context()
+        page = context.new_page()
+        page.set_default_timeout(LONGEST_MS)
+        page.goto(rig.url)
+        page.get_by_test_id("picture-img").wait_for()
+        if with_3d:
+            context.new_page().goto(f"{rig.url}/scene/")
+            page.bring_to_front()
+        shown = page.locator(".picture")
+        page.wait_for_timeout(1000 * SETTLED_S)
+        pid = rig.console_pids()["pages"]
+        before, first, began = cost(pid), int(shown.get_attribute("data-pictures") or 0), time.monotonic()
+        page.wait_for_timeout(1000 * seconds)
+        after, last, took = cost(pid), int(shown.get_attribute("data-pictures") or 0), time.monotonic() - began
+        browser.close()
+    return {
+        "3D": with_3d,
+        "seconds": round(took, 1),
+        "pictures a second": round((last - first) / took, 1),
+        "share of a core [%]": round(100 * (after[0] - before[0]) / took, 1),
+        "memory [MB]": round(after[1]),
+        "load": os.getloadavg()[0],
+    }
+
+
+def main() -> None:
+    """Read the arguments, measure, and print a line of JSON each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=30.0, help="how long each counts")
+    seconds = parser.parse_args().seconds
+    for with_3d in (False, True):
+        print(json.dumps(measure(seconds, with_3d)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
