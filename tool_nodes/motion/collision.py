@@ -19,6 +19,10 @@ from tool_nodes.types import FloatArray
 START_SLACK = 5e-4
 """How much deeper than at the start of a motion a contact may read [m]."""
 
+_WITHIN_M = 0.02
+"""An arm that starts deeper in an obstacle is one itself in the picture that the obstacles are of [m]. What it touches
+is never so deep: an obstacle reaches 10 mm behind what was seen and 3 mm beside it."""
+
 TIP_SLACK = 1e-3
 """How far a fingertip may read outside the workspace [m]."""
 
@@ -104,6 +108,18 @@ class Checker:
             self._refused = None
             return False
         return True
+
+    def start_error(self) -> ToolError | None:
+        """Why no way leads away from the start: the robot stands within an obstacle. None where it does not."""
+        within = {pair: depth for pair, depth in self._at_start.items() if self._model.robot_meets_box(pair)}
+        if not within or max(within.values()) - self._model.margin < _WITHIN_M:
+            return None
+        deepest = max(within, key=lambda pair: within[pair])
+        return ToolError(
+            ErrorCode.PLAN_FAILED,
+            f"The arm stands within an obstacle: {self._model.describe(deepest)}, {100 * within[deepest]:.0f} cm deep.",
+            "The picture shows the arm as one. Return it to the park position, and look again.",
+        )
 
     def path_free(self, path: FloatArray) -> bool:
         """True if a path (N, n) is free at its rows and every FINE_RESOLUTION between them, or less beside things."""

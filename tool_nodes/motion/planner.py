@@ -220,6 +220,8 @@ class EmbeddedPlanner:
         self, start: FloatArray, goal: PoseGoal, scene: CollisionScene, checker: Checker, speed: float
     ) -> Trajectory:
         poses, tolerance = check_poses(goal)
+        if (error := checker.start_error()) is not None:
+            raise error
         within = reachable_poses(poses, scene, self.robot)
 
         failure: ToolError | None = None

@@ -153,6 +153,10 @@ class SceneModel:
         """True where the hand meets an obstacle: however else the arm bends, it meets it there."""
         return bool(self._kinds.hand.intersection(pair)) and bool(self._kinds.boxes.intersection(pair))
 
+    def robot_meets_box(self, pair: tuple[int, int]) -> bool:
+        """True where a part of the robot, not what it holds, meets an obstacle."""
+        return bool(self._kinds.boxes.intersection(pair)) and not self._kinds.held.intersection(pair)
+
     def tips(self) -> list[tuple[float, float, float]]:
         """The two fingertips in the base frame after the last `update` [m]."""
         # In plain numbers: for two points that takes an eighth of numpy's time, and every check of a path asks it.
