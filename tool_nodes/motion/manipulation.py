@@ -230,13 +230,8 @@ class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
         legs, scene = plan.legs, plan.scene
         self._last_scene = scene.without_attached()
         self._jaws(plan.opening_m, "opening")
-        try:
-            self._follow(legs[0], "the move to the pre-grasp")
-            self._follow(legs[1], "the approach")
-        except ToolError as error:
-            if error.code not in NOBODY_MOVES:
-                self._retreat(scene)  # the hand stands on something that the picture did not show
-            raise
+        self._follow(legs[0], "the move to the pre-grasp")
+        self._follow(legs[1], "the approach")
         opening = self._jaws(0.0, "closing")
         if opening < EMPTY_OPENING:
             self._retreat(scene)
