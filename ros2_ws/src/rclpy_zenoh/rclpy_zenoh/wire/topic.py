@@ -114,13 +114,13 @@ class WireSubscription(Endpoint):
             self._subscriber = session.declare_subscriber(key, handler)
             return
         reliable = self._qos.reliability != Reliability.BEST_EFFORT
+        # No `subscriber_detection`: no publisher reads its token, and zenoh 1.10 keeps 2 kB of it in every session.
         self._subscriber = ext.declare_advanced_subscriber(
             session,
             key,
             handler,
             history=ext.HistoryConfig(detect_late_publishers=True, max_samples=size),
             recovery=ext.RecoveryConfig(periodic_queries=None, heartbeat=True) if reliable else None,
-            subscriber_detection=True,
         )
 
     def _undeclare(self) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from wire_support import LATCHED, RELIABLE, Peer, SetBool, String, wait_until
+from wire_support import LATCHED, PATIENCE_S, RELIABLE, Peer, SetBool, String, wait_until
 
 from rclpy_zenoh.interfaces import get_class, serialize
 from rclpy_zenoh.wire import (
@@ -49,6 +49,25 @@ def test_messages_reach_another_process_in_order(session: WireSession, peer: Pee
     for text in texts:
         publisher.publish(String(data=text))
     assert peer.ask("take", topic="/chatter", count=8) == texts
+
+
+def test_a_latched_subscription_has_no_token_that_nobody_reads(
+    session: WireSession, options: SessionOptions, new_session: Callable[[SessionOptions], WireSession]
+) -> None:
+    # Zenoh 1.10 keeps 2 kB for each such token in every session of the graph, for ever.
+    node, other = session.create_node("here"), new_session(options)
+
+    def tokens(kind: str) -> list[str]:
+        replies = other.zenoh.liveliness().get(f"{options.domain}/**/@adv/{kind}/**", timeout=PATIENCE_S)
+        return [str(reply.ok.key_expr) for reply in replies if reply.ok is not None]
+
+    publisher = node.create_publisher("/map", String, LATCHED)
+    subscription = node.create_subscription("/map", String, LATCHED, lambda: None)
+    publisher.publish(String(data="a map"))
+    assert take_all(subscription, 1) == ["a map"]
+    wait_until(lambda: other.graph.endpoints("subscription", "/map"))
+    assert wait_until(lambda: tokens("pub")), "a subscription finds late publishers by theirs"
+    assert tokens("sub") == []
 
 
 def test_messages_come_from_another_process_with_their_origin(session: WireSession, peer: Peer) -> None:
