@@ -77,7 +77,7 @@ class PictureFeeds:
     def __init__(self, robot: Robot, clock: Callable[[], float] = time.monotonic) -> None:
         self._robot = robot
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._feeds: dict[str, _Feed] = {}
         self._sent: OrderedDict[tuple[str, int], bytes] = OrderedDict()
         self._marks: tuple[MotionMark, ...] = ()
