@@ -63,7 +63,7 @@ class _Feed:
     newest: CameraPicture | None = None
     encoded: tuple[CameraPicture | None, bytes] = (None, b"")
     lock: threading.Lock = field(default_factory=threading.Lock)
-    waiting: dict[asyncio.Future[None], asyncio.AbstractEventLoop] = field(default_factory=dict)
+    waiting: set[asyncio.Future[None]] = field(default_factory=set)
 
 
 class PictureFeeds:
@@ -93,7 +93,12 @@ class PictureFeeds:
     def newest(self, camera: str) -> CameraPicture | None:
         """The newest picture of a camera, None before the first; from now on for LEASE_S it is listened to."""
         with self._lock:
-            return self._asked(camera).newest
+            feed = self._feeds.get(camera)
+            if feed is None:
+                feed = self._feeds[camera] = _Feed(self._clock())
+                feed.close = self._robot.pictures(camera, lambda picture: self._keep(feed, picture))
+            feed.asked_s = self._clock()
+            return feed.newest
 
     async def newer(self, camera: str, than: str) -> CameraPicture | None:
         """The newest picture of a camera, once its stamp [ns] is another one; None where none has come in WAIT_S."""
@@ -101,11 +106,11 @@ class PictureFeeds:
         end = loop.time() + WAIT_S
         while True:
             with self._lock:
-                feed = self._asked(camera)
-                if feed.newest is not None and str(feed.newest.stamp_ns) != than:
-                    return feed.newest
-                came = loop.create_future()
-                feed.waiting[came] = loop
+                picture = self.newest(camera)
+                if picture is not None and str(picture.stamp_ns) != than:
+                    return picture
+                feed, came = self._feeds[camera], loop.create_future()
+                feed.waiting.add(came)
             try:
                 async with asyncio.timeout_at(end):
                     await came
@@ -113,16 +118,7 @@ class PictureFeeds:
                 return None
             finally:
                 with self._lock:
-                    feed.waiting.pop(came, None)
-
-    def _asked(self, camera: str) -> _Feed:
-        """The feed of a camera, which is listened to from now on."""
-        feed = self._feeds.get(camera)
-        if feed is None:
-            feed = self._feeds[camera] = _Feed(self._clock())
-            feed.close = self._robot.pictures(camera, lambda picture: self._keep(feed, picture))
-        feed.asked_s = self._clock()
-        return feed
+                    feed.waiting.discard(came)
 
     def encoded(self, camera: str, picture: CameraPicture) -> bytes:
         """A picture as JPEG, made once for all pages."""
@@ -183,10 +179,10 @@ class PictureFeeds:
     def _keep(self, feed: _Feed, picture: CameraPicture) -> None:
         with self._lock:
             feed.newest = picture
-            waiting, feed.waiting = feed.waiting, {}
-        for came, loop in waiting.items():
+            waiting, feed.waiting = feed.waiting, set()
+        for came in waiting:
             with contextlib.suppress(RuntimeError):  # the loop is closed: the pages end
-                loop.call_soon_threadsafe(_end, came)
+                came.get_loop().call_soon_threadsafe(_end, came)
 
 
 def _end(came: asyncio.Future[None]) -> None:

@@ -20,8 +20,8 @@ START_SLACK = 5e-4
 """How much deeper than at the start of a motion a contact may read [m]."""
 
 _WITHIN_M = 0.02
-"""An arm that starts deeper in an obstacle is one itself in the picture that the obstacles are of [m]. What it touches
-is never so deep: an obstacle reaches 10 mm behind what was seen and 3 mm beside it."""
+"""An arm that starts deeper in an obstacle was itself taken for one [m]. It can touch things less deep than this: an
+obstacle reaches 10 mm behind what was seen and 3 mm beside it."""
 
 TIP_SLACK = 1e-3
 """How far a fingertip may read outside the workspace [m]."""
@@ -110,7 +110,7 @@ class Checker:
         return True
 
     def start_error(self) -> ToolError | None:
-        """Why no way leads away from the start: the robot stands within an obstacle. None where it does not."""
+        """The error where the robot starts more than _WITHIN_M within a box of the scene, None where it does not."""
         within = {pair: depth for pair, depth in self._at_start.items() if self._model.robot_meets_box(pair)}
         if not within or max(within.values()) - self._model.margin < _WITHIN_M:
             return None

@@ -108,7 +108,8 @@ class EmbeddedPlanner:
         """A timed, collision-free trajectory from start to goal.
 
         Contacts that exist at the start are tolerated while they do not deepen, so that the gripper can
-        back out from beside an object; so are fingertips outside the workspace while they return.
+        back out from beside an object; so are fingertips outside the workspace while they return. A way to a
+        pose is not searched from 2 cm and more within an obstacle: the picture has shown the arm as one.
 
         Args:
             start: (n,) [rad]; the trajectory begins exactly there.

@@ -11,14 +11,13 @@ import argparse
 import json
 import os
 import tempfile
-import time
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
 from tests.console.browser.conftest import CHROMIUM, FLAGS
 from tests.console.browser.graph_rig import GraphRig
-from tests.console.browser.test_figures import cost
+from tests.console.browser.test_figures import pictures_cost
 
 LONGEST_MS = 300_000
 """Longest wait for a page on a busy machine [ms]."""
@@ -42,19 +41,15 @@ def measure(seconds: float, with_3d: bool) -> dict[str, float | bool]:
         if with_3d:
             context.new_page().goto(f"{rig.url}/scene/")
             page.bring_to_front()
-        shown = page.locator(".picture")
         page.wait_for_timeout(1000 * SETTLED_S)
-        pid = rig.console_pids()["pages"]
-        before, first, began = cost(pid), int(shown.get_attribute("data-pictures") or 0), time.monotonic()
-        page.wait_for_timeout(1000 * seconds)
-        after, last, took = cost(pid), int(shown.get_attribute("data-pictures") or 0), time.monotonic() - began
+        rate, share, memory_mb = pictures_cost(page, rig.console_pids()["pages"], seconds)
         browser.close()
     return {
         "3D": with_3d,
-        "seconds": round(took, 1),
-        "pictures a second": round((last - first) / took, 1),
-        "share of a core [%]": round(100 * (after[0] - before[0]) / took, 1),
-        "memory [MB]": round(after[1]),
+        "seconds": seconds,
+        "pictures a second": round(rate, 1),
+        "share of a core [%]": round(100 * share, 1),
+        "memory [MB]": round(memory_mb),
         "load": os.getloadavg()[0],
     }
 

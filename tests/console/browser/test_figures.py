@@ -71,14 +71,19 @@ def cost(pid: int) -> tuple[float, float]:
     ) / 1e6
 
 
+def pictures_cost(page: Any, pid: int, seconds: float) -> tuple[float, float, float]:
+    """(pictures a second, share of a core, resident memory [MB]) of a process while a page shows pictures."""
+    shown = page.locator(".picture")
+    before, first, began = cost(pid), int(shown.get_attribute("data-pictures") or 0), time.monotonic()
+    page.wait_for_timeout(1000 * seconds)
+    after, last, took = cost(pid), int(shown.get_attribute("data-pictures") or 0), time.monotonic() - began
+    return (last - first) / took, (after[0] - before[0]) / took, after[1]
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processor time is read from /proc")
 def test_what_ten_pictures_a_second_cost(fresh: Served, open_page: Callable[..., Any]) -> None:
     page = open_page(fresh.url)
     page.get_by_test_id("picture-img").wait_for()
-    shown = page.locator(".picture")
-    before, first, began = cost(fresh.process.pid), int(shown.get_attribute("data-pictures")), time.monotonic()
-    page.wait_for_timeout(1000 * SHOWN_S)
-    after, last, took = cost(fresh.process.pid), int(shown.get_attribute("data-pictures")), time.monotonic() - began
-    share, rate = (after[0] - before[0]) / took, (last - first) / took
-    print(f"{rate:.1f} pictures/s of 640x480: {100 * share:.0f} % of a core, {after[1]:.0f} MB")
-    assert last > first
+    rate, share, memory_mb = pictures_cost(page, fresh.process.pid, SHOWN_S)
+    print(f"{rate:.1f} pictures/s of 640x480: {100 * share:.0f} % of a core, {memory_mb:.0f} MB")
+    assert rate > 0
