@@ -45,18 +45,21 @@ class MeasuringTools:
         return ToolResult(value=metres, text=f"The points are {metres:.3f} m apart.")
 
 
-station = Station(generate_scene(seed=3))
-toolbox = Toolbox([CameraTools(station.camera), MeasuringTools()])  # any objects with @tool methods
+if __name__ == "__main__":
+    station = Station(generate_scene(seed=3))
+    toolbox = Toolbox([CameraTools(station.camera), MeasuringTools()])  # any objects with @tool methods
 
-schema = toolbox.find("measure.distance").schema()["function"]
-print(f"{schema['name']}: {schema['description']}")
-print("required:", schema["parameters"]["required"])
+    schema = toolbox.find("measure.distance").schema()["function"]
+    print(f"{schema['name']}: {schema['description']}")
+    print("required:", schema["parameters"]["required"])
 
-session = Session()
-toolbox.call("robot.capture_image", {}, session)
-arguments = {"image_index": 0, "start": [0.72, 0.57], "end": [0.40, 0.50]}
-print(toolbox.call("measure.distance", arguments, session).result.text)
+    session = Session()
+    toolbox.call("robot.capture_image", {}, session)
+    arguments = {"image_index": 0, "start": [0.72, 0.57], "end": [0.40, 0.50]}
+    print(toolbox.call("measure.distance", arguments, session).result.text)
 
-refused = toolbox.call("measure.distance", {**arguments, "end": [7, 0]}, session).result.error  # the method never ran
-assert refused is not None
-print(f"{refused.code}: {refused}")
+    refused = toolbox.call(
+        "measure.distance", {**arguments, "end": [7, 0]}, session
+    ).result.error  # the method never ran
+    assert refused is not None
+    print(f"{refused.code}: {refused}")

@@ -49,10 +49,11 @@ class ColourPointer:
         return Answer([middle], self.backend)
 
 
-station = Station(generate_scene(seed=3))
-toolbox = Toolbox([CameraTools(station.camera), RoboReferTools(ColourPointer())])  # the same tools, another pointer
-session = Session()
-toolbox.call("robot.capture_image", {}, session)
-for colour in ("red", "magenta"):
-    result = toolbox.call("roborefer.detect_one", {"obj_name": colour, "image_index": 0}, session).result
-    print(result.text if result.error is None else f"{result.error.code}: {result.error}")
+if __name__ == "__main__":
+    station = Station(generate_scene(seed=3))
+    toolbox = Toolbox([CameraTools(station.camera), RoboReferTools(ColourPointer())])  # the same tools, another pointer
+    session = Session()
+    toolbox.call("robot.capture_image", {}, session)
+    for colour in ("red", "magenta"):
+        result = toolbox.call("roborefer.detect_one", {"obj_name": colour, "image_index": 0}, session).result
+        print(result.text if result.error is None else f"{result.error.code}: {result.error}")

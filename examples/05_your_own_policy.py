@@ -64,10 +64,11 @@ def tell(event: Event) -> None:
         print("->", event.call.name)
 
 
-station = Station(generate_scene(seed=3))
-task = PickTask("Pick up the red box", station.scene, target_ids=("red_box_1",))
-outcome = run_episode(station, FirstPick(), task, listener=tell)
-assert outcome.truth is not None  # None only after an infrastructure error
-print("answer:", outcome.episode.answer)
-print(f"tools say success={outcome.episode.success}, the simulator says {dict(outcome.truth.terms)}")
-print("answer:", Agent(FirstPick(), station.toolbox).run("Pick up the unicorn").answer)  # nobody judges this one
+if __name__ == "__main__":
+    station = Station(generate_scene(seed=3))
+    task = PickTask("Pick up the red box", station.scene, target_ids=("red_box_1",))
+    outcome = run_episode(station, FirstPick(), task, listener=tell)
+    assert outcome.truth is not None  # None only after an infrastructure error
+    print("answer:", outcome.episode.answer)
+    print(f"tools say success={outcome.episode.success}, the simulator says {dict(outcome.truth.terms)}")
+    print("answer:", Agent(FirstPick(), station.toolbox).run("Pick up the unicorn").answer)  # nobody judges this one

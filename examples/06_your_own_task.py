@@ -81,9 +81,10 @@ class Guesses:
         return Reply(f"<answer>There are {self._number}.</answer>")
 
 
-task = random_count(np.random.default_rng(0))
-print(task.text, f"(there are {task.truth})")
-for guess in (2, 3):
-    score = run_episode(Station(task.scene), Guesses(guess), task).truth
-    assert score is not None  # None only after an infrastructure error
-    print(dict(score.terms), "success" if score.success else " ".join(score.reasons))
+if __name__ == "__main__":
+    task = random_count(np.random.default_rng(0))
+    print(task.text, f"(there are {task.truth})")
+    for guess in (2, 3):
+        score = run_episode(Station(task.scene), Guesses(guess), task).truth
+        assert score is not None  # None only after an infrastructure error
+        print(dict(score.terms), "success" if score.success else " ".join(score.reasons))

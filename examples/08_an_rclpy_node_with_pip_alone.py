@@ -38,20 +38,21 @@ class Greeter(Node):
         return response
 
 
-router = start_router()  # any free port of this machine; it ends with this program
-os.environ["RCLPY_ZENOH_ROUTER"] = router.endpoint
+if __name__ == "__main__":
+    router = start_router()  # any free port of this machine; it ends with this program
+    os.environ["RCLPY_ZENOH_ROUTER"] = router.endpoint
 
-with rclpy.init():
-    caller = rclpy.create_node("caller")
-    greet = caller.create_client(Trigger, "/demo/greet")
-    executor = SingleThreadedExecutor()
-    executor.add_node(Greeter())
-    executor.add_node(caller)
+    with rclpy.init():
+        caller = rclpy.create_node("caller")
+        greet = caller.create_client(Trigger, "/demo/greet")
+        executor = SingleThreadedExecutor()
+        executor.add_node(Greeter())
+        executor.add_node(caller)
 
-    answer = greet.call_async(Trigger.Request())
-    executor.spin_until_future_complete(answer, timeout_sec=10.0)
-    if not answer.done():
-        raise SystemExit("the service /demo/greet did not answer within 10 s")
-    print(answer.result().message)
-    print("services:", [name for name, _ in caller.get_service_names_and_types() if name.endswith("/greet")])
-router.close()
+        answer = greet.call_async(Trigger.Request())
+        executor.spin_until_future_complete(answer, timeout_sec=10.0)
+        if not answer.done():
+            raise SystemExit("the service /demo/greet did not answer within 10 s")
+        print(answer.result().message)
+        print("services:", [name for name, _ in caller.get_service_names_and_types() if name.endswith("/greet")])
+    router.close()

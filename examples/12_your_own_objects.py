@@ -33,15 +33,17 @@ OBJECTS = {
     ),
 }
 
-for name, thing in OBJECTS.items():
-    spec = mujoco.MjSpec()
-    thing.add_geoms(spec, spec.worldbody.add_body(name=name), name, grip=1.0, weight=1.0)
-    model = spec.compile()
-    size = " x ".join(f"{side:.3f}" for side in thing.size_m)
-    print(f"{name}: {thing.colour} {thing.kind}, {size} m, {model.body(name).mass[0]:.2f} kg, {model.ngeom} geoms")
 
-# A mistake is one sentence.
-try:
-    shaped("die", "cube", (0.02, 0.02, 0.02), 0.01, (255, 255, 255))
-except ToolError as error:
-    print(f"{error.code}: {error}")
+if __name__ == "__main__":
+    for name, thing in OBJECTS.items():
+        spec = mujoco.MjSpec()
+        thing.add_geoms(spec, spec.worldbody.add_body(name=name), name, grip=1.0, weight=1.0)
+        model = spec.compile()
+        size = " x ".join(f"{side:.3f}" for side in thing.size_m)
+        print(f"{name}: {thing.colour} {thing.kind}, {size} m, {model.body(name).mass[0]:.2f} kg, {model.ngeom} geoms")
+
+    # A mistake is one sentence.
+    try:
+        shaped("die", "cube", (0.02, 0.02, 0.02), 0.01, (255, 255, 255))
+    except ToolError as error:
+        print(f"{error.code}: {error}")

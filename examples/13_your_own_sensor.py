@@ -41,12 +41,13 @@ class Unhurried(PlannerWrapper):
         return super().plan(start, goal, scene, speed * 2.0 / 3.0)
 
 
-station = Station(generate_scene(seed=3), StationConfig(ports=PortNames(sensor="ideal")))
-frame = station.camera.capture()
-_, depth = ShortRange().measure(frame.rgb.copy(), frame.depth.copy(), np.random.default_rng(0))
-measured = [f"{np.isfinite(picture).mean():.0%}" for picture in (frame.depth, depth)]
-print("the ideal camera measures {} of the picture, the sensor {}".format(*measured))
+if __name__ == "__main__":
+    station = Station(generate_scene(seed=3), StationConfig(ports=PortNames(sensor="ideal")))
+    frame = station.camera.capture()
+    _, depth = ShortRange().measure(frame.rgb.copy(), frame.depth.copy(), np.random.default_rng(0))
+    measured = [f"{np.isfinite(picture).mean():.0%}" for picture in (frame.depth, depth)]
+    print("the ideal camera measures {} of the picture, the sensor {}".format(*measured))
 
-start, home = station.robot.park, JointGoal(station.robot.named_states["Home"])
-plans = [planner.plan(start, home, CollisionScene()) for planner in (EmbeddedPlanner(), Unhurried())]
-print(f"the planner takes {plans[1].duration / plans[0].duration:.1f} times as long")
+    start, home = station.robot.park, JointGoal(station.robot.named_states["Home"])
+    plans = [planner.plan(start, home, CollisionScene()) for planner in (EmbeddedPlanner(), Unhurried())]
+    print(f"the planner takes {plans[1].duration / plans[0].duration:.1f} times as long")

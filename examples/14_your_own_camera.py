@@ -71,5 +71,6 @@ class BrakedArm:
         return self._latch.job()
 
 
-print(f"the camera looks at a wall, {WallCamera().capture().depth.mean():.1f} m away")
-print("the arm says:", BrakedArm(None, StopLatch("")).rest(1.0).message)
+if __name__ == "__main__":
+    print(f"the camera looks at a wall, {WallCamera().capture().depth.mean():.1f} m away")
+    print("the arm says:", BrakedArm(None, StopLatch("")).rest(1.0).message)

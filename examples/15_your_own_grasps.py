@@ -45,16 +45,17 @@ class Uppermost:
         return GraspSet(T_camera_gripper, np.array([width]), np.array([0.5]), sampled=1)
 
 
-station = Station(generate_scene(seed=3, required=("red box",), n_objects=1))
-frame, before = station.camera.capture(), station.world.snapshot()
-assert frame.ids is not None
-mask = (frame.ids == 0).reshape(-1)
-found = Uppermost().generate(geometry.backproject(frame.depth, frame.K).reshape(-1, 3), mask, frame.T_base_camera)
-pose = frame.T_base_camera @ found.T_camera_gripper[0]
-print(
-    f"{len(found.scores)} grasp of the red box at x = {pose[0, 3]:.2f} m, y = {pose[1, 3]:.2f} m, "
-    f"{1000 * found.widths_m[0]:.0f} mm wide"
-)
-station.manipulator.grasp(pose, frame)
-picked = judge_pick(before, station.world.hold(THRESHOLDS.hold_s), [station.scene.objects[0].id])
-print("the judge:", "picked" if picked else "not picked")
+if __name__ == "__main__":
+    station = Station(generate_scene(seed=3, required=("red box",), n_objects=1))
+    frame, before = station.camera.capture(), station.world.snapshot()
+    assert frame.ids is not None
+    mask = (frame.ids == 0).reshape(-1)
+    found = Uppermost().generate(geometry.backproject(frame.depth, frame.K).reshape(-1, 3), mask, frame.T_base_camera)
+    pose = frame.T_base_camera @ found.T_camera_gripper[0]
+    print(
+        f"{len(found.scores)} grasp of the red box at x = {pose[0, 3]:.2f} m, y = {pose[1, 3]:.2f} m, "
+        f"{1000 * found.widths_m[0]:.0f} mm wide"
+    )
+    station.manipulator.grasp(pose, frame)
+    picked = judge_pick(before, station.world.hold(THRESHOLDS.hold_s), [station.scene.objects[0].id])
+    print("the judge:", "picked" if picked else "not picked")

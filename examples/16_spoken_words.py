@@ -56,22 +56,23 @@ class SpokenWords(Node):
         self.answered.set()
 
 
-router = start_router()  # any free port of this machine; it ends with this program
-os.environ["RCLPY_ZENOH_ROUTER"] = router.endpoint
-with rclpy.init(), tempfile.TemporaryDirectory() as folder:
-    agent = CommandNode(parameter_overrides=[Parameter("runs_dir", value=folder)])
-    words, recogniser = SpokenWords(), rclpy.create_node("recogniser")
-    spoken = recogniser.create_publisher(String, "spoken", 10)
-    executor = MultiThreadedExecutor(num_threads=4)
-    for node in (agent, words, recogniser):
-        executor.add_node(node)
-    threading.Thread(target=executor.spin, daemon=True).start()
-    while spoken.get_subscription_count() == 0:
-        words.answered.wait(0.05)
-    spoken.publish(String(data="hello"))
-    if not words.answered.wait(20.0):
-        raise SystemExit("the agent did not answer within 20 s")
-    executor.shutdown()
-    for node in (agent, words, recogniser):
-        node.destroy_node()
-router.close()
+if __name__ == "__main__":
+    router = start_router()  # any free port of this machine; it ends with this program
+    os.environ["RCLPY_ZENOH_ROUTER"] = router.endpoint
+    with rclpy.init(), tempfile.TemporaryDirectory() as folder:
+        agent = CommandNode(parameter_overrides=[Parameter("runs_dir", value=folder)])
+        words, recogniser = SpokenWords(), rclpy.create_node("recogniser")
+        spoken = recogniser.create_publisher(String, "spoken", 10)
+        executor = MultiThreadedExecutor(num_threads=4)
+        for node in (agent, words, recogniser):
+            executor.add_node(node)
+        threading.Thread(target=executor.spin, daemon=True).start()
+        while spoken.get_subscription_count() == 0:
+            words.answered.wait(0.05)
+        spoken.publish(String(data="hello"))
+        if not words.answered.wait(20.0):
+            raise SystemExit("the agent did not answer within 20 s")
+        executor.shutdown()
+        for node in (agent, words, recogniser):
+            node.destroy_node()
+    router.close()
