@@ -19,7 +19,7 @@ from typing import Any
 # The arrays here are small: BLAS threads cost more than they give, and must be set before numpy loads.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from agent_node.console.terminal import INTERRUPTED, emit, exit_status, say
+from agent_node.console.terminal import INTERRUPTED, documents_alone, emit, exit_status, say
 from tool_nodes.names import did_you_mean
 from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from toolhand.commands import BENCHMARKS, COMMANDS, CliCommand, Program
@@ -190,7 +190,9 @@ def main(argv: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a character that the terminal lacks is no reason to fail
     try:
-        status = _run_command(arguments, "--json" in arguments)
+        as_json = "--json" in arguments
+        with documents_alone() if as_json else contextlib.nullcontext():
+            status = _run_command(arguments, as_json)
         print(end="", flush=True)
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains on its way out

@@ -10,9 +10,10 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import tyro
 
@@ -57,9 +58,24 @@ def only_planned(result: Mapping[str, Any]) -> bool:
     return result.get("approval") == "dry-run" and result.get("error_code") == ErrorCode.NOT_APPROVED
 
 
+_documents: ContextVar[TextIO | None] = ContextVar("documents", default=None)
+"""Where `emit` prints within `documents_alone`; None stands for stdout."""
+
+
 def emit(document: Any) -> None:
     """Print a document of finite numbers, text, lists and mappings as JSON."""
-    print(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False))
+    print(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False), file=_documents.get())
+
+
+@contextlib.contextmanager
+def documents_alone() -> Iterator[None]:
+    """Within it stdout has the documents of `emit` alone: what anything else prints, a plug-in say, goes to stderr."""
+    before = _documents.set(sys.stdout)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _documents.reset(before)
 
 
 def terminal_session() -> str:

@@ -8,7 +8,6 @@ Nothing is built, downloaded or installed: the folder is put on PYTHONPATH, wher
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import subprocess
@@ -102,7 +101,7 @@ def install(
 
 
 def install_guide(folder: Path, guide: str) -> Package:
-    """A package as a page of docs/guides says: the definitions of its example, and the entries that it shows.
+    """A package as a page of docs/guides says: its example, and the entries that it shows.
 
     Args:
         folder: New or existing; what is put on PYTHONPATH.
@@ -113,19 +112,7 @@ def install_guide(folder: Path, guide: str) -> Package:
     entries: EntryPoints = tomllib.loads(block)["project"]["entry-points"]
     (module,) = {target.partition(":")[0] for group in entries.values() for target in group.values()}
     example = re.findall(r"\]\(\.\./\.\./examples/(\w+\.py)\)", page)[0]
-    return install(folder, module, definitions((ROOT / "examples" / example).read_text(encoding="utf-8")), entries)
-
-
-def definitions(source: str) -> str:
-    """Python without the statements that run something: imports, classes, functions and CONSTANTS remain."""
-
-    def remains(node: ast.stmt) -> bool:
-        constant = (
-            isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper()
-        )
-        return constant or isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef | ast.FunctionDef)
-
-    return ast.unparse(ast.Module([node for node in ast.parse(source).body if remains(node)], []))
+    return install(folder, module, (ROOT / "examples" / example).read_text(encoding="utf-8"), entries)
 
 
 def promised(guide: str) -> str:

@@ -16,6 +16,8 @@ import pytest
 from PIL import Image
 
 from agent_node.console.terminal import Interrupt
+from tests.extensions.package import install
+from tool_nodes import registry
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.version import version
 from toolhand import cli as command_line
@@ -319,6 +321,20 @@ def test_a_sentence_without_quotes_is_told_in_one_line_for_people_too(cli: Cli) 
 def test_the_version_is_told(cli: Cli, option: str) -> None:
     assert cli(option) == (0, f"toolhand {version()}\n", "")
     assert cli(option, "--json").document == {"version": version()}
+
+
+def test_what_a_plug_in_prints_while_it_is_imported_is_no_part_of_the_document(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = "print('a demonstration')\nfrom tool_nodes.perception.presets import pixels as noisy\n"
+    package = install(tmp_path / "site", "noisy", source, {"toolhand.pointer": {"noisy": "noisy:noisy"}})
+    monkeypatch.syspath_prepend(str(package.folder))
+    registry._entries.cache_clear()
+    ended = cli("call", "robot.capture_image", "--pointer", "noisy", "--json")
+    registry._entries.cache_clear()
+    assert ended.status == 0
+    assert ended.document
+    assert "a demonstration" in ended.err
 
 
 @pytest.mark.usefixtures("files")
