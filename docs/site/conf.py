@@ -18,7 +18,7 @@ html_title = "Toolhand"
 copyright = "The authors of Toolhand. Apache-2.0"
 root_doc = "README"
 include_patterns = [
-    "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md", "docs/site/*.rst", "examples/README.md",
+    "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md", "docs/site/api/*.rst", "examples/README.md",
     "launch/README.md", "ros2_ws/README.md", "ros2_ws/src/rclpy_zenoh/README.md",
     "training/README.md", "urdf/README.md", "agent_node/**.md", "tool_nodes/**.md",
 ]  # fmt: skip
@@ -36,7 +36,11 @@ html_show_sourcelink = False
 html_theme_options = {"light_css_variables": {"code-font-size": "0.78rem"}, "dark_css_variables": {}}
 html_static_path = ["wide.css"]
 html_css_files = ["wide.css"]
+html_search_scorer = "docs/site/scorer.js"
 html_extra_path = ["index.html"]
+
+_attributes: dict[str, list[str]] = {}
+"""Docstrings of attributes that are being read, by their full name."""
 
 MENU = """
 
@@ -58,7 +62,7 @@ CONTRIBUTING
 :glob:
 :caption: Reference
 docs/reference/*
-docs/site/api
+docs/site/api/*
 urdf/README
 launch/README
 ros2_ws/README
@@ -108,7 +112,22 @@ def _as_markdown(app: object, what: str, name: str, thing: object, options: obje
                 lines[k:k] = ["::", ""]
 
 
+def _keep(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Put the docstring of an attribute by, before napoleon takes what stands before its first colon for a type."""
+    if what in ("attribute", "data", "property"):
+        _attributes[name] = list(lines)
+        lines.clear()
+
+
+def _give_back(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Put it back, after napoleon."""
+    if what in ("attribute", "data", "property"):
+        lines[:] = _attributes.pop(name)
+
+
 def setup(app) -> None:  # type: ignore[no-untyped-def]
     """Called by Sphinx."""
     app.connect("source-read", _complete)
-    app.connect("autodoc-process-docstring", _as_markdown)
+    app.connect("autodoc-process-docstring", _keep, priority=0)  # napoleon has 500
+    app.connect("autodoc-process-docstring", _give_back, priority=900)
+    app.connect("autodoc-process-docstring", _as_markdown, priority=950)

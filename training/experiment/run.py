@@ -197,21 +197,21 @@ def _claim(folder: Path, about: Mapping[str, Any], arms: Mapping[str, Experiment
             there = dict(plain_json.load(read_file(path, NOTES_BYTES, folder)))
             begun = dict(there.pop("rates", {}))
         except (OSError, ValueError, TypeError) as error:
-            raise invalid(f"{path} cannot be read: choose a new folder.") from error
+            raise invalid(f"{path} cannot be read: choose a new folder (--out DIR).") from error
     elif folder.exists() and any(folder.iterdir()):
-        raise invalid(f"{folder} holds other things and no {ABOUT}: choose a new folder.")
+        raise invalid(f"{folder} holds other things and no {ABOUT}: choose a new folder (--out DIR).")
     noted = there.get("constants")
     made_by = noted.get("tasks_version", 1) if isinstance(noted, Mapping) else TASKS_VERSION
     if made_by != TASKS_VERSION:
         raise invalid(
             f"{folder} holds a run on tasks of version {str(made_by)[:20]} of the task generator; version "
-            f"{TASKS_VERSION} makes others: choose a new folder."
+            f"{TASKS_VERSION} makes others: choose a new folder (--out DIR)."
         )
     rates = {**begun, **{name: arm.rate for name, arm in arms.items() if arm.rl}}
     different = [name for name in about if there.get(name) != about[name]]
     different += [f"learning rates ({name})" for name in begun if begun[name] != rates[name]]
     if different or there != about:
-        raise invalid(f"{folder} holds a run of other {', '.join(different) or 'settings'}: choose a new folder.")
+        raise invalid(f"{folder} holds a run of other {', '.join(different) or 'settings'}: choose a new folder (--out DIR).")
     write_json(path, {**about, "rates": rates})
 
 
@@ -221,7 +221,7 @@ def _times(folder: Path) -> dict[str, float]:
     try:
         return dict(plain_json.load(read_file(path, NOTES_BYTES, folder))) if path.exists() else {}
     except (OSError, ValueError, TypeError) as error:
-        raise invalid(f"{path} cannot be read: choose a new folder.") from error
+        raise invalid(f"{path} cannot be read: choose a new folder (--out DIR).") from error
 
 
 def _write_tables(path: Path, tables: Mapping[str, TableRows], times: Mapping[str, float] | None = None) -> None:

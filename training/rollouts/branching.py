@@ -69,7 +69,7 @@ def branch(
     require_at_least(0, after=after)
     require_at_least(2, n=count)
     if folder.exists() and any(folder.iterdir()):
-        raise invalid(f"{folder} holds something already: choose a new folder.")
+        raise invalid(f"{folder} holds something already: choose a new folder (--out DIR).")
     choose_sets(plan.objects)
     environment = plan.environment()
     snapshot, labels = _snapshot(environment, plan, group, after)

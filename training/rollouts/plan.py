@@ -321,7 +321,7 @@ def claimed(folder: Path, plan: RolloutPlan) -> Iterator[None]:
     except OSError as error:
         raise invalid(f"{folder} is no folder that can be read ({error.strerror}).") from error
     if found and not path.is_file():
-        raise invalid(f"{folder} holds other things, such as {found[0]}, and no {PLAN_FILE}: choose a new folder.")
+        raise invalid(f"{folder} holds other things, such as {found[0]}, and no {PLAN_FILE}: choose a new folder (--out DIR).")
     if found:
         _require_same(path, plan)
     else:
@@ -356,7 +356,7 @@ def _require_same(path: Path, plan: RolloutPlan) -> None:
     try:
         there = plain_json.load(read_file(path, PLAN_BYTES, path.parent))
     except (OSError, ValueError) as error:
-        raise invalid(f"{path} is no plan that can be read: choose a new folder.") from error
+        raise invalid(f"{path} is no plan that can be read: choose a new folder (--out DIR).") from error
     ours = plan.document()
     if isinstance(there, dict):
         # Plans of before named none of them.
