@@ -17,6 +17,9 @@ from sim.mock.recording import record_frames
 from tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
 from tool_nodes.results import invalid
 
+RECORDING = "metadata.yaml"
+"""What rosbag2 writes beside its files."""
+
 
 def mock_record(
     folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
@@ -64,17 +67,17 @@ def mock_import(
 ) -> int:
     """Make RGB-D pictures of a real camera, or of a recorded run, a data set for the mock robot.
 
-    SOURCE is an MCAP file, or a folder with rgb/, depth/ and intrinsics.json.
+    SOURCE is an MCAP file, the folder that `ros2 bag record` makes, or one with rgb/, depth/ and intrinsics.json.
 
     Args:
         folder: Where the data set goes; it may not exist yet, or must be empty.
         camera: Which camera of an MCAP file.
         base_frame: Frame of the robot's base in the transforms of an MCAP file.
     """
-    if source.is_dir():
+    if source.is_dir() and not (source / RECORDING).exists():
         frames = list(folder_frames(source))
     else:
-        seen = list(recorded_frames(source, camera, base_frame))
+        seen = list(recorded_frames(source, camera, base_frame, say))
         if len(seen) > MAX_FRAMES:
             raise invalid(f"A data set has at most {MAX_FRAMES} frames, and {source} has {len(seen)}.")
         frames = [MockFrame(frame) for frame in seen]

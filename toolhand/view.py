@@ -54,7 +54,7 @@ def view(
         open3d.library()  # said before anything is written
     folder = out or recording.parent / "clouds"
     files = []
-    for number, frame in enumerate(recorded_frames(recording, camera, base_frame)):
+    for number, frame in enumerate(recorded_frames(recording, camera, base_frame, say)):
         if number == MOST:
             raise invalid(f"{recording} has more than {MOST} pictures with depth; those after {MOST} are left out.")
         cloud, name = cloud_of(frame), f"{camera}_{number:03d}"

@@ -14,9 +14,9 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from toolhand_interfaces.msg import MotionRequest as MotionRequestMessage
 from toolhand_interfaces.srv import ApproveMotion
 
+from tool_nodes.camera_checks import BadMessage
 from tool_nodes.motion.approval import Approver, Decision, MotionRequest
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.bad_message import BadMessage
 from tool_nodes.ros.link import RosLink
 from tool_nodes.ros.motion_requests import request_of
 from tool_nodes.ros.proofs import Proofs, same

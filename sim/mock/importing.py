@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from sim.mock.data import MAX_FRAMES, SIZES, MockFrame
 from tool_nodes import plain_json
+from tool_nodes.camera_checks import BadMessage, NotRegistered, known_depth, require_pinhole, require_usable
+from tool_nodes.clouds.checking import rigid_transform
 from tool_nodes.files import FileRefused, read_file, require_regular
 from tool_nodes.results import ToolError, invalid
 from tool_nodes.toolbox.picture_files import PictureFileError, opened
@@ -22,6 +24,7 @@ _MAX_JSON = 100_000
 """Longest calibration [bytes]."""
 _KEYS = ("K", "T_base_camera", "depth_scale")
 _ENDINGS = {"rgb": (".png", ".jpg", ".jpeg"), "depth": (".png", ".npy")}
+_SCALE = f"depth_scale of {CALIBRATION} is how many units a metre has, such as 1000 for millimetres"
 
 
 def folder_frames(folder: Path) -> Iterator[MockFrame]:
@@ -35,14 +38,29 @@ def folder_frames(folder: Path) -> Iterator[MockFrame]:
         ToolError: INVALID_ARGUMENT with one sentence that names the file which is missing or wrong.
     """
     K, T_base_camera, scale = _calibration(folder / CALIBRATION)
-    names = sorted(path.stem for path in (folder / "rgb").glob("*") if path.suffix.lower() in _ENDINGS["rgb"])
-    if not 1 <= len(names) <= MAX_FRAMES:
-        raise invalid(f"{folder / 'rgb'} must hold 1 to {MAX_FRAMES} PNG or JPEG pictures, not {len(names)}.")
-    for k, name in enumerate(names):
-        rgb, depth = _colours(_found(folder, "rgb", name)), _depth(_found(folder, "depth", name), scale)
-        if rgb.shape[:2] != depth.shape:
-            raise invalid(f"{name}: depth must be registered to the colours, pixel by pixel, but the sizes differ.")
-        yield MockFrame(Frame(rgb, depth, K, T_base_camera, float(k)))
+    files = {kind: _named(folder / kind, endings) for kind, endings in _ENDINGS.items()}
+    if not 1 <= len(files["rgb"]) <= MAX_FRAMES:
+        raise invalid(f"{folder / 'rgb'} must hold 1 to {MAX_FRAMES} PNG or JPEG pictures, not {len(files['rgb'])}.")
+    for k, (name, file) in enumerate(sorted(files["rgb"].items())):
+        if name not in files["depth"]:
+            raise invalid(f"{folder / 'depth'} has no {' or '.join(name + ending for ending in _ENDINGS['depth'])}.")
+        rgb, path = _colours(file), files["depth"][name]
+        try:
+            depth = known_depth(_units(path), scale, "depth", _SCALE)
+            if rgb.shape[:2] != depth.shape:
+                raise NotRegistered("depth must be registered to the colours, pixel by pixel, but the sizes differ.")
+            require_pinhole("K of intrinsics.json", K, (rgb.shape[1], rgb.shape[0]))
+            frame = Frame(rgb, depth, K, T_base_camera, float(k))
+            require_usable(frame, "The picture", path.name)
+        except (BadMessage, ToolError) as error:
+            raise invalid(f"{path.parent.name}/{path.name}: {error}") from error
+        yield MockFrame(frame)
+
+
+def _named(folder: Path, endings: tuple[str, ...]) -> Mapping[str, Path]:
+    """The files with these endings, in small letters or capitals, by their name without it; hidden ones left out."""
+    found = {path for path in folder.glob("*") if path.suffix.lower() in endings and not path.name.startswith(".")}
+    return {path.stem: path for path in sorted(found, reverse=True)}
 
 
 def _calibration(path: Path) -> tuple[FloatArray, FloatArray, float]:
@@ -62,7 +80,7 @@ def _calibration(path: Path) -> tuple[FloatArray, FloatArray, float]:
     scale = float(_numbers(path, {"depth_scale": document.get("depth_scale", 1000.0)}, "depth_scale", ()))
     if not scale > 0.0:
         raise invalid(f"{path}: depth_scale must be greater than 0, got {scale:g}.")
-    return K, T, scale
+    return K, rigid_transform(T, f"{path}: T_base_camera"), scale
 
 
 def _numbers(path: Path, document: dict[str, Any], key: str, shape: tuple[int, ...]) -> FloatArray:
@@ -75,14 +93,6 @@ def _numbers(path: Path, document: dict[str, Any], key: str, shape: tuple[int, .
     return numbers
 
 
-def _found(folder: Path, kind: str, name: str) -> Path:
-    for ending in _ENDINGS[kind]:
-        path = folder / kind / f"{name}{ending}"
-        if path.exists():
-            return path
-    raise invalid(f"{folder / kind} has no {' or '.join(name + ending for ending in _ENDINGS[kind])}.")
-
-
 def _colours(path: Path) -> NDArray[np.uint8]:
     try:
         with opened(path, ("PNG", "JPEG"), SIZES[1]) as picture:
@@ -91,19 +101,17 @@ def _colours(path: Path) -> NDArray[np.uint8]:
         raise _wrong(path, str(error)) from error
 
 
-def _depth(path: Path, scale: float) -> NDArray[np.float32]:
-    if path.suffix == ".npy":
-        units = _array(path)
-    else:
-        try:
-            with opened(path, ("PNG",), SIZES[1]) as picture:
-                if picture.mode != "I;16":
-                    raise _wrong(path, f"depth must be 16-bit grey, not of mode {picture.mode}")
-                units = np.array(picture)
-        except PictureFileError as error:
-            raise _wrong(path, str(error)) from error
-    metres = units.astype(np.float32) / np.float32(scale)
-    return np.where(np.isfinite(metres) & (metres > 0.0), metres, np.float32(np.nan))
+def _units(path: Path) -> NDArray[Any]:
+    """Depth (H, W) in the units of the folder."""
+    if path.suffix.lower() == ".npy":
+        return _array(path)
+    try:
+        with opened(path, ("PNG",), SIZES[1]) as picture:
+            if picture.mode != "I;16":
+                raise _wrong(path, f"depth must be 16-bit grey, not of mode {picture.mode}")
+            return np.array(picture)
+    except PictureFileError as error:
+        raise _wrong(path, str(error)) from error
 
 
 def _array(path: Path) -> NDArray[Any]:

@@ -53,7 +53,7 @@ def test_each_picture_of_a_recording_becomes_a_cloud_and_a_picture_of_it(tmp_pat
     [
         (["nowhere"], "There is no recording nowhere"),
         (["zed.mcap", "--camera", "wrist"], "holds no colour pictures with depth of the wrist camera"),
-        (["zed.mcap", "--base-frame", "moon"], "does not say where"),
+        (["zed.mcap", "--base-frame", "moon"], "in moon is unknown"),
         (["zed.mcap", "--window"], "Open3D cannot be imported"),
     ],
 )

@@ -8,16 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from sensor_msgs.msg import CameraInfo
 
-from tool_nodes.ros.bad_message import BadMessage
+from tool_nodes.camera_checks import SKEWED, BadMessage, numbers_in, require_pinhole
 from tool_nodes.ros.lenses import COEFFICIENTS, Lens, make_lens
 from tool_nodes.types import FloatArray
-
-SHORTEST, LONGEST = 0.1, 100.0
-"""Focal lengths in shares of the picture's longer side: 157 degrees of view, which is a fisheye's, and half a degree, a
-telescope's."""
-
-SKEWED = 1e-6
-"""Skew and other entries of K that must be 0 may be so great in shares of the focal length: rounding."""
 
 STRAIGHT = ("", "none", "plumb_bob", "rational_polynomial")
 """Distortion models whose pictures are a pinhole camera's where d is zero or empty."""
@@ -84,7 +77,7 @@ def read_calibration(info: CameraInfo, size: tuple[int, int], rectified: Rectifi
         require_pinhole("P of the camera_info", P, size)
     d = tuple(float(value) for value in info.d)
     if not np.isfinite(d).all():
-        raise BadMessage(f"The distortion d of the camera_info must be finite numbers, not {_list(d)}.")
+        raise BadMessage(f"The distortion d of the camera_info must be finite numbers, not {numbers_in(d)}.")
     turned = not _is_identity(info.r)
     straight = not any(d) and info.distortion_model in STRAIGHT
     if straight and not turned:
@@ -95,7 +88,7 @@ def read_calibration(info: CameraInfo, size: tuple[int, int], rectified: Rectifi
             )
         return K, None
     if rectified.image is None or rectified.depth is None:
-        bent = f"distortion ({info.distortion_model or 'no model'}, d = {_list(d)})"
+        bent = f"distortion ({info.distortion_model or 'no model'}, d = {numbers_in(d)})"
         raise BadMessage(
             f"The camera_info has {'a rectifying rotation R' if straight else bent}, and it is not known whether "
             "the picture is rectified: give a rectified one with its P as K and zeros as d, or a topic whose name (or "
@@ -127,12 +120,12 @@ def _unbent(
     most = max(allowed)
     if any(d[most:]) or len(d) < min(allowed):
         counts = " or ".join(map(str, allowed))
-        raise BadMessage(f"The distortion d of the model {model} must have {counts} numbers, not {_list(d)}.")
+        raise BadMessage(f"The distortion d of the model {model} must have {counts} numbers, not {numbers_in(d)}.")
     lens = make_lens(model, (*d, *[0.0] * (most - len(d)))[:most], _numbers(K), _numbers(P), size)
     if not lens.makes_sense:
         raise BadMessage(
-            f"The distortion d = {_list(d)} of the camera_info bends the picture back before its edge, which no lens "
-            "does; calibrate the camera again."
+            f"The distortion d = {numbers_in(d)} of the camera_info bends the picture back before its edge, which no "
+            "lens does; calibrate the camera again."
         )
     return P, lens
 
@@ -152,35 +145,6 @@ def _require_whole(info: CameraInfo) -> None:
         )
 
 
-def require_pinhole(name: str, M: FloatArray, size: tuple[int, int]) -> None:
-    """Raise BadMessage unless a camera with pictures of (width, height) can have the matrix M (3, 3), called `name`."""
-    must = f"row by row it must be fx, 0, cx, 0, fy, cy, 0, 0, 1, in pixels of {size[0]}x{size[1]}"
-    fx, fy, cx, cy = M[0, 0], M[1, 1], M[0, 2], M[1, 2]
-    if not np.isfinite(M).all():
-        raise BadMessage(f"{name} holds NaN or infinite numbers: {must}.")
-    if M[2, :2].any() and not cx and not cy:
-        raise BadMessage(f"{name} is transposed, its last row is {_list(M[2])}: {must}.")
-    if tuple(M[2]) != (0.0, 0.0, 1.0):
-        raise BadMessage(f"{name} ends with the row {_list(M[2])}: {must}.")
-    if max(abs(M[0, 1]), abs(M[1, 0])) > SKEWED * abs(fx):
-        skew = M[0, 1] or M[1, 0]
-        raise BadMessage(f"{name} has a skew of {skew:g} px, which no camera here has: {must}.")
-    low, high = SHORTEST * max(size), LONGEST * max(size)
-    if not (low <= fx <= high and low <= fy <= high):
-        raise BadMessage(
-            f"{name} has focal lengths of {fx:g} and {fy:g} px, but they must be from {low:g} to "
-            f"{high:g} px for a picture of {size[0]}x{size[1]}; they are in pixels, not in shares of the picture."
-        )
-    if not 0.5 <= fx / fy <= 2.0:
-        raise BadMessage(f"{name} has focal lengths of {fx:g} and {fy:g} px, too different: {must}.")
-    # Pixel 0 reaches from -0.5 to 0.5: the middle of a picture one pixel wide is at 0, and no wider one's is.
-    if any(abs(c - (side - 1) / 2.0) > 0.499 * side for c, side in zip((cx, cy), size, strict=True)):
-        raise BadMessage(
-            f"{name} has its principal point at ({cx:g}, {cy:g}), outside the picture of "
-            f"{size[0]}x{size[1]} pixels: {must}."
-        )
-
-
 def _is_identity(r: FloatArray) -> bool:
     """True for a rectifying rotation (9,) that turns nothing; also where it was left zero."""
     R = np.array(r, float).reshape(3, 3)
@@ -193,7 +157,3 @@ def _numbers(M: FloatArray) -> tuple[float, float, float, float]:
 
 def _four(M: FloatArray) -> str:
     return "fx {:g}, fy {:g}, cx {:g}, cy {:g}".format(*_numbers(M))
-
-
-def _list(values: FloatArray | tuple[float, ...]) -> str:
-    return f"[{', '.join(f'{value:g}' for value in values)}]"

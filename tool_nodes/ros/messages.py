@@ -19,10 +19,10 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2, PointField
 from std_msgs.msg import Header
 from vision_msgs.msg import BoundingBox2D
 
+from tool_nodes.camera_checks import BadMessage as BadMessage
+from tool_nodes.camera_checks import NotRegistered, known_depth, require_metres
 from tool_nodes.camera_names import OPTICAL_FRAMES
 from tool_nodes.geometry import carried_rotation, pose, quat_wxyz_from_matrix
-from tool_nodes.ros.bad_message import BadMessage as BadMessage
-from tool_nodes.ros.bad_message import NotRegistered
 from tool_nodes.ros.calibration import Rectified, read_calibration
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
@@ -33,16 +33,6 @@ _NANO = 1_000_000_000
 
 _COLOUR_CHANNELS = {"rgb8": (0, 1, 2), "bgr8": (2, 1, 0), "rgba8": (0, 1, 2), "bgra8": (2, 1, 0)}
 """Places of red, green and blue in each encoding of sensor_msgs/Image."""
-
-FURTHEST_M = 100.0
-"""No depth camera sees half of a picture beyond this [m]: a ZED sees 40 m. In millimetres every picture is like that
-whose things are more than 10 cm away."""
-
-_NEVER_M = 1e5
-"""No distance [m]: some drivers fill in the greatest float32 where there is no reading."""
-
-_NO_READING_MM = 65535
-"""What some drivers send in millimetres where there is no reading; others send 0."""
 
 _MILLIMETRES = ("16UC1", "mono16")
 """Encodings of depth in whole millimetres: that of REP 118, and what zed_wrapper sends with openni_depth_mode."""
@@ -127,21 +117,8 @@ def image_to_depth(image: Image) -> NDArray[np.float32]:
         raise BadMessage("The depth image is big-endian, but must be little-endian.")
     rows = np.ascontiguousarray(_rows(image, size, "depth image"))
     raw = rows.view("<f4" if in_metres else "<u2").reshape(image.height, image.width)
-    if not in_metres:
-        known = (raw > 0) & (raw < _NO_READING_MM)
-        return np.where(known, raw.astype(np.float32) / np.float32(1000.0), np.float32(np.nan))
-    depth = np.where((raw > 0.0) & (raw < _NEVER_M), raw, np.float32(np.nan))
-    require_metres(depth[np.isfinite(depth)], "depth image", "send 32FC1 in metres, or millimetres as 16UC1")
-    return depth
-
-
-def require_metres(distances: NDArray[np.float32], what: str, instead: str) -> None:
-    """Raise BadMessage where known distances (N,) can only be millimetres."""
-    if distances.size and (middle := float(np.median(distances))) > FURTHEST_M:
-        raise BadMessage(
-            f"The {what} has a median of {middle:g} m, which no depth camera measures; it seems to be in millimetres: "
-            f"{instead}."
-        )
+    units = 1.0 if in_metres else 1000.0
+    return known_depth(raw, units, "depth image", "send 32FC1 in metres, or millimetres as 16UC1")
 
 
 def box_to_message(left: float, top: float, right: float, bottom: float) -> BoundingBox2D:

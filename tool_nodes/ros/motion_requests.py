@@ -9,8 +9,8 @@ from std_msgs.msg import Header
 from toolhand_interfaces.msg import MotionLeg
 from toolhand_interfaces.msg import MotionRequest as MotionRequestMessage
 
+from tool_nodes.camera_checks import BadMessage
 from tool_nodes.motion.approval import MotionRequest, MotionStep
-from tool_nodes.ros.bad_message import BadMessage
 from tool_nodes.ros.messages import (
     image_to_rgb,
     matrix_to_pose,

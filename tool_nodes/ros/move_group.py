@@ -12,11 +12,11 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from std_msgs.msg import Header
 
+from tool_nodes.camera_checks import BadMessage
 from tool_nodes.motion.planner_wrapper import InterruptedPlanning
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.results import ErrorCode, ToolError, unavailable
 from tool_nodes.ros import parameters
-from tool_nodes.ros.bad_message import BadMessage
 from tool_nodes.ros.calling import Deadlines, call
 from tool_nodes.ros.messages import matrix_to_pose
 from tool_nodes.ros.moveit_messages import (

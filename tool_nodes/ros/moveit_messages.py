@@ -26,10 +26,10 @@ from sensor_msgs.msg import JointState
 from shape_msgs.msg import SolidPrimitive
 from std_msgs.msg import Header
 
+from tool_nodes.camera_checks import BadMessage
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.timing import SAMPLE_PERIOD, resampled
 from tool_nodes.results import ErrorCode, ToolError, unavailable
-from tool_nodes.ros.bad_message import BadMessage
 from tool_nodes.ros.messages import matrix_to_pose
 from tool_nodes.types import Box, CollisionScene, FloatArray, Trajectory
 

@@ -1,4 +1,4 @@
-"""What every picture of a camera needs, whatever it comes from: a pose, light and depth."""
+"""Where a camera was when it took a picture, by the transforms."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from rclpy.time import Time
 from std_msgs.msg import Header
 from tf2_ros import Buffer, TransformException
 
+from tool_nodes.camera_checks import NotRegistered
 from tool_nodes.geometry import rotation_angle
-from tool_nodes.results import ErrorCode, ToolError, unavailable
-from tool_nodes.ros.bad_message import NotRegistered
+from tool_nodes.results import ToolError, unavailable
 from tool_nodes.ros.messages import rigid
-from tool_nodes.types import FloatArray, Frame
-
-BLACK = 4
-"""A picture without any value above this, of 255, is black."""
+from tool_nodes.types import FloatArray
 
 SAME_PLACE_M, SAME_PLACE_RAD = 1e-3, 1e-3
 """Two frames so near each other are one [m, rad]: a pixel, at half a metre and with a focal length of 500 px."""
@@ -68,17 +65,3 @@ def require_registered(transforms: Buffer, image: Header, depth: Header, end: fl
             return
         apart = f"which lies {shift * 1e3:.1f} mm and {np.degrees(turn):.2f} degrees away"
     raise NotRegistered(f"The image is in the frame {frames[0]}, but the depth image in {frames[1]}, {apart}.")
-
-
-def require_usable(frame: Frame, picture: str, depth: str) -> None:
-    """Raise ToolError UNAVAILABLE where the picture is black, NO_DEPTH where no pixel has depth.
-
-    Args:
-        frame: A new frame.
-        picture: Name of the picture at the beginning of a sentence, e.g. "The ZED's picture".
-        depth: Name of the depth image inside a sentence.
-    """
-    if int(frame.rgb.max()) <= BLACK:
-        raise unavailable(f"{picture} is black.", "Is the lens covered, or the light off?")
-    if not (frame.depth > 0.0).any():
-        raise ToolError(ErrorCode.NO_DEPTH, f"No pixel of {depth} has depth.", "Check the depth camera.")

@@ -19,16 +19,16 @@ from rclpy.time import Time
 from sensor_msgs.msg import CameraInfo, Image
 from tf2_ros import Buffer
 
+from tool_nodes.camera_checks import BadMessage, NotRegistered, require_usable
 from tool_nodes.camera_names import CameraTopics
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.results import ToolError, unavailable
 from tool_nodes.ros.arm_trace import ArmTrace
-from tool_nodes.ros.bad_message import NotRegistered
 from tool_nodes.ros.calibration import rectified_by_name
 from tool_nodes.ros.calling import require_positive
 from tool_nodes.ros.frame_memory import FrameMemory
-from tool_nodes.ros.messages import BASE_FRAME, BadMessage, RosFrame, make_frame, nanoseconds
-from tool_nodes.ros.picture_checks import pose_of, require_registered, require_usable
+from tool_nodes.ros.messages import BASE_FRAME, RosFrame, make_frame, nanoseconds
+from tool_nodes.ros.picture_checks import pose_of, require_registered
 from tool_nodes.ros.picture_matching import MatchedMessages, PictureMatching
 from tool_nodes.types import FloatArray
 

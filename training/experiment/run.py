@@ -211,7 +211,9 @@ def _claim(folder: Path, about: Mapping[str, Any], arms: Mapping[str, Experiment
     different = [name for name in about if there.get(name) != about[name]]
     different += [f"learning rates ({name})" for name in begun if begun[name] != rates[name]]
     if different or there != about:
-        raise invalid(f"{folder} holds a run of other {', '.join(different) or 'settings'}: choose a new folder (--out DIR).")
+        raise invalid(
+            f"{folder} holds a run of other {', '.join(different) or 'settings'}: choose another (--out DIR)."
+        )
     write_json(path, {**about, "rates": rates})
 
 

@@ -321,7 +321,9 @@ def claimed(folder: Path, plan: RolloutPlan) -> Iterator[None]:
     except OSError as error:
         raise invalid(f"{folder} is no folder that can be read ({error.strerror}).") from error
     if found and not path.is_file():
-        raise invalid(f"{folder} holds other things, such as {found[0]}, and no {PLAN_FILE}: choose a new folder (--out DIR).")
+        raise invalid(
+            f"{folder} holds other things, such as {found[0]}, and no {PLAN_FILE}: choose another (--out DIR)."
+        )
     if found:
         _require_same(path, plan)
     else:

@@ -52,7 +52,9 @@ from tool_nodes.toolbox.picture_files import PictureFileError, opened
 from tool_nodes.toolbox.toolbox import CallRecord
 
 if TYPE_CHECKING:
-    from mcap.records import Chunk, Message
+    from mcap.records import Channel, Chunk, Message
+
+    _Part = Chunk | Channel | Message
 
 MAX_BYTES = 2**28
 """Longest file that is read [bytes]: some hours of a run."""
@@ -151,8 +153,8 @@ def read_messages(path: Path, topics: Collection[str]) -> list[tuple[str, int, b
     """
     data = file_bytes(path)
     try:
-        chunks, *_ = _content(data)
-        return [(topic, m.log_time, m.data) for topic, m in _messages(chunks) if topic in topics]
+        parts, *_ = _content(data)
+        return [(topic, m.log_time, m.data) for topic, m in _messages(parts) if topic in topics]
     except ToolError:
         raise
     except Exception as error:  # whatever a parser of foreign bytes may raise
@@ -185,11 +187,11 @@ _UNCHECKED = "was written without checksums, so that nobody can say whether it i
 
 
 def _run(data: bytes) -> RecordedRun:
-    chunks, expected, notes, checked = _content(data)
+    parts, expected, notes, checked = _content(data)
     by_topic: dict[str, int] = {}
     entries: dict[int, tuple[str, int, str]] = {}
     told_bytes = 0
-    for topic, message in _messages(chunks):
+    for topic, message in _messages(parts):
         by_topic[topic] = by_topic.get(topic, 0) + 1
         if topic in EVENT_TOPICS:
             if message.sequence in entries:
@@ -231,7 +233,7 @@ def _run(data: bytes) -> RecordedRun:
     task = command.get("task")
     if not isinstance(task, str):
         raise _Damaged("its command has no sentence")
-    return RecordedRun(task, tuple(steps), result, by_topic, _pictures(chunks, shown))
+    return RecordedRun(task, tuple(steps), result, by_topic, _pictures(parts, shown))
 
 
 EVENT_TOPICS = frozenset((COMMAND, THOUGHT, CALL, RESULT, REFUSAL, NOTE, QUESTION, OPERATOR, ANSWER, OUTCOME))
@@ -307,10 +309,10 @@ def _record(
     return CallRecord(name, arguments, result, index, time_s, float(wall), motion=document.get("motion") is True)
 
 
-def _pictures(chunks: list[Chunk], shown: set[tuple[str, int]]) -> Mapping[int, StoredPicture]:
+def _pictures(parts: list[_Part], shown: set[tuple[str, int]]) -> Mapping[int, StoredPicture]:
     """The pictures that were shown on these topics with these numbers; they are looked at, and not decoded."""
     found: dict[int, StoredPicture] = {}
-    for topic, message in _messages(chunks) if shown else ():
+    for topic, message in _messages(parts) if shown else ():
         if (topic, message.sequence) in shown:
             compressed = topic.endswith("/compressed")
             found[message.sequence] = data, shape = packed_picture(message.data, compressed)
@@ -343,17 +345,19 @@ def _object_list(text: str) -> list[Any]:
     return document
 
 
-def _content(data: bytes) -> tuple[list[Chunk], int, Mapping[str, str], bool]:
-    """(chunks as they are packed, number of messages that they should hold, our metadata record, all has checksums).
+def _content(data: bytes) -> tuple[list[_Part], int, Mapping[str, str], bool]:
+    """(chunks as they are packed and what stands outside of them, number of messages that they should hold, our notes,
+    all has checksums).
 
-    The file is walked to its end: nothing is unpacked of one that is cut short.
+    The file is walked to its end: nothing is unpacked of one that is cut short. A bag needs no index and no statistics.
     """
     try:
-        from mcap.records import Chunk, Footer, Metadata, Statistics
+        from mcap.records import Channel, Chunk, Footer, Message, Metadata, Statistics
         from mcap.stream_reader import StreamReader
     except ImportError as error:
         raise unavailable(f"A recording cannot be read: {error}.", f"Install it with: {pip_install('mcap')}") from error
     reader = StreamReader(io.BytesIO(data), emit_chunks=True, validate_crcs=True, record_size_limit=len(data))
+    parts: list[_Part] = []
     chunks: list[Chunk] = []
     notes: Mapping[str, str] = {}
     expected: int | None = None
@@ -361,6 +365,8 @@ def _content(data: bytes) -> tuple[list[Chunk], int, Mapping[str, str], bool]:
     for count, record in enumerate(reader.records):
         if count > MAX_RECORDS:
             raise _Damaged(f"it holds more than {MAX_RECORDS:,} records")
+        if isinstance(record, Chunk | Channel | Message):
+            parts.append(record)
         if isinstance(record, Chunk):
             chunks.append(record)
             _check_sizes(chunks)
@@ -371,7 +377,7 @@ def _content(data: bytes) -> tuple[list[Chunk], int, Mapping[str, str], bool]:
         elif isinstance(record, Footer):
             footer = record
     if footer is not None and not notes and (footer.summary_start == 0 or expected is None):
-        raise _Unsuited(_FOREIGN)  # a bag needs no index
+        return parts, -1, notes, False
     if footer is None or footer.summary_start == 0 or expected is None:
         raise _Damaged("messages are missing")
     end = len(data) - len(MAGIC)
@@ -381,7 +387,9 @@ def _content(data: bytes) -> tuple[list[Chunk], int, Mapping[str, str], bool]:
         raise _Damaged("the checksum of its index is wrong")
     if sum(map(len, notes.values())) > MAX_TEXT_BYTES:
         raise _Damaged("its notes are too long")
-    return chunks, expected, notes, checksum != 0 and all(c.uncompressed_crc or not c.uncompressed_size for c in chunks)
+    whole = not any(isinstance(part, Message) for part in parts)
+    checked = whole and checksum != 0 and all(c.uncompressed_crc or not c.uncompressed_size for c in chunks)
+    return parts, expected, notes, checked
 
 
 def _check_sizes(chunks: list[Chunk]) -> None:
@@ -391,16 +399,22 @@ def _check_sizes(chunks: list[Chunk]) -> None:
         raise _Damaged(f"it is too long: its chunks may hold {MAX_UNPACKED_BYTES // 2**20} MiB together")
 
 
-def _messages(chunks: list[Chunk]) -> Iterator[tuple[str, Message]]:
-    """(topic, message) of every message in the file's order; one chunk is unpacked at a time."""
+def _messages(parts: list[_Part]) -> Iterator[tuple[str, Message]]:
+    """(topic, message) of every message in the file's order, in chunks or not; one chunk is unpacked at a time."""
     from mcap.data_stream import ReadDataStream
     from mcap.opcode import Opcode
     from mcap.records import Channel, Message
 
     topics: dict[int, str] = {}
     records = 0
-    for chunk in chunks:
-        unpacked, at = _unpacked(chunk), 0
+    for part in parts:
+        if isinstance(part, Channel):
+            topics[part.id] = part.topic
+            continue
+        if isinstance(part, Message):
+            yield topics[part.channel_id], part
+            continue
+        unpacked, at = _unpacked(part), 0
         while at < len(unpacked):
             records += 1
             if records > MAX_RECORDS:

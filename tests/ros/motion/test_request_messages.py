@@ -15,8 +15,8 @@ from toolhand_interfaces.msg import MotionRequest as MotionRequestMessage
 
 from rclpy_zenoh.interfaces import cdr
 from tests.guarded import KINEMATICS, a_motion, turned
+from tool_nodes.camera_checks import BadMessage
 from tool_nodes.motion.approval import MotionRequest, make_request
-from tool_nodes.ros.bad_message import BadMessage
 from tool_nodes.ros.messages import matrix_to_pose
 from tool_nodes.ros.motion_requests import MAX_POINTS, MAX_STEPS, request_message, request_of
 from tool_nodes.types import Trajectory

@@ -20,12 +20,12 @@ from bench.ros.move_group import over_double
 from sim.ros.move_group_double import MoveGroupDouble
 from tests.gen3 import ARM_JOINTS, GEN3, GRIPPER_JOINT, NAMED_STATES, TIP_FRAME
 from tool_nodes import registry
+from tool_nodes.camera_checks import BadMessage
 from tool_nodes.geometry import pose
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.planner_wrapper import InterruptedPlanning
 from tool_nodes.registry import Setting
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.bad_message import BadMessage
 from tool_nodes.ros.calling import Deadlines
 from tool_nodes.ros.moveit_messages import (
     BOXES,
