@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from sim.objects.folders import plain_name, use_objects
+from sim.objects.folders import folder_sets, plain_name, use_objects
 from sim.objects.sets import object_set
 from tool_nodes import registry
 from tool_nodes.results import invalid
@@ -46,6 +46,14 @@ def absolute_sets(text: str) -> str:
     """The same sets for processes that may run in another folder: paths of folders are made absolute."""
     installed, parts = registry.names("object set"), _parts(text) if text else []
     return os.pathsep.join(part if part in installed else os.path.abspath(part) for part in parts)
+
+
+def sets_known_by(text: str) -> str:
+    """What sets are known by, wherever their folders lie and however they were typed: their names, and of folders the
+    content. Raises ToolError INVALID_ARGUMENT as `choose_sets`."""
+    names = choose_sets(text)
+    folders = folder_sets()
+    return "+".join(sorted(f"{name}:{folders[name].content_hash()}" if name in folders else name for name in names))
 
 
 def _parts(text: str) -> list[str]:

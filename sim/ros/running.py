@@ -11,9 +11,9 @@ from rcl_interfaces.srv import GetParameters
 from rclpy.parameter import parameter_value_to_python
 from simulation_interfaces.srv import GetCurrentWorld
 
-from sim.objects.chosen import absolute_sets
+from sim.objects.chosen import sets_known_by
 from sim.scene.files import named_scene, scene_yaml
-from tool_nodes.motion.robot_model import find_robot
+from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.port_names import OF_THE_ROBOT, PortNames
 from tool_nodes.results import ToolError, invalid
 from tool_nodes.ros.link import RosLink
@@ -25,8 +25,8 @@ _PARAMETERS = {
     "grasping": ("grasps",),
     "bounding_box": ("boxes",),
     "text_reading": ("reader",),
-    "motion": ("robot", "approval", "planner"),
-    "sim": ("sensor", "objects"),
+    "motion": ("robot", "robot_known_by", "approval", "planner"),
+    "sim": ("sensor", "objects", "objects_known_by"),
     "agent": ("policy", "protocol", "suites", "role", "turns", "runs_dir"),
 }
 """Node to its parameters that say what a command meets there."""
@@ -109,9 +109,9 @@ class RunningGraph:
             case "scene":
                 return scene_yaml(named_scene(asked)) == self._scene_yaml
             case "robot":
-                return asked == has or _robot_folder(asked) == _robot_folder(str(has))
+                return load_robot(asked).known_by() == self.facts.get("robot_known_by")
             case "objects":
-                return absolute_sets(asked) == absolute_sets(str(has))
+                return sets_known_by(asked) == self.facts.get("objects_known_by")
             case "suite":
                 return _words(asked) == _words(str(has))
             case "runs_dir":
@@ -138,13 +138,6 @@ class RunningGraph:
 def domain() -> str:
     """The ROS domain of this process."""
     return os.environ.get("ROS_DOMAIN_ID") or "0"
-
-
-def _robot_folder(name: str) -> Path | str:
-    try:
-        return find_robot(name).resolve()
-    except ToolError:  # a folder of another machine
-        return name
 
 
 def _words(suites: str) -> set[str]:

@@ -11,7 +11,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from sim.camera.ray import AUTO
-from sim.objects.chosen import choose_sets
+from sim.objects.chosen import choose_sets, sets_known_by
 from sim.ros.controllers import GRIPPER_ACTIONS
 from sim.ros.driver import DRIVER_FAULTS, DRIVERS, InjectedFault
 from sim.scene.files import named_scene, parse_scene
@@ -22,6 +22,7 @@ from tool_nodes.camera_names import ZED
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT
 from tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
 from tool_nodes.results import ToolError, invalid
+from tool_nodes.ros.parameters import told
 
 FAULTS = (
     "",
@@ -181,7 +182,9 @@ def declare(node: Node) -> Settings:
             description=_description(field.name), dynamic_typing=True, read_only=field.name not in CHANGEABLE
         )
         values[field.name] = checked(field.name, node.declare_parameter(field.name, field.default, descriptor).value)
-    return _consistent(Settings(**values))
+    settings = _consistent(Settings(**values))
+    told(node, "objects_known_by", sets_known_by(settings.objects), "What the object sets are known by")
+    return settings
 
 
 def _consistent(settings: Settings) -> Settings:

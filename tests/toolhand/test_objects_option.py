@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sim.objects.chosen import absolute_sets, choose_sets
+from sim.objects.chosen import absolute_sets, choose_sets, sets_known_by
 from sim.objects.folders import OBJECTS_PATH
 from sim.objects.sets import find_asset
 from sim.scene.files import parse_scene
@@ -153,6 +153,10 @@ def test_installed_sets_may_be_named_beside_folders(
     assert choose_sets("My_Things:generated") == ("my-things", "generated")
     assert absolute_sets("My_Things:generated") == f"{folder}:generated"
     assert choose_sets("generated+catalogue") == ("generated", "catalogue")
+    known = sets_known_by("My_Things:generated")
+    assert known == sets_known_by(f"generated:{folder}/../My_Things")
+    (folder / "another.txt").write_text("another file")
+    assert known != sets_known_by("My_Things:generated")
     plus = folder.rename(tmp_path / "a+b")
     assert choose_sets(f"{plus}:generated") == ("a-b", "generated")
     plus.rename(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -31,9 +32,9 @@ OLD_DAYS = 180
 """An older calibration is called old [days]: mounts loosen, and half a year is a usual interval of service."""
 _FURTHEST_M = 10.0
 """No camera is further from what carries it [m]."""
-_NAME = re.compile(r"[A-Za-z0-9_./ -]{1,200}")
-"""A robot's name or folder."""
-_FRAME = re.compile(r"[A-Za-z][A-Za-z0-9_/]{0,99}")
+_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,4096}")
+"""A robot's name or folder, in any alphabet: for sentences, the robot is known by its description."""
+_FRAME = re.compile(r"[^\W\d][^\s\x00-\x1f\x7f]{0,99}")
 """A frame of tf2."""
 _HEAD = "# Where a camera is, made by toolhand calibrate. An edited file is refused: make a new one.\n"
 
@@ -82,12 +83,14 @@ class CameraCalibration:
         return (today - self.date).days
 
     def require_robot(self, robot: RobotModel) -> None:
-        """Raises ToolError INVALID_ARGUMENT where it was made with another robot or another description of it."""
+        """Raises ToolError INVALID_ARGUMENT where it was made with another description, whatever the name."""
         hint = "Calibrate with this robot: toolhand calibrate run"
-        if self.robot != robot.name:
-            raise invalid(f"The calibration is of the robot {self.robot}, but this one is {robot.name}.", hint)
         if self.description != description_hash(robot):
-            raise invalid(f"The calibration was made with another description (URDF) of {robot.name}.", hint)
+            raise invalid(
+                f"The calibration is of the robot {self.robot}, but this one is {robot.name}, or another description "
+                "(URDF) of it.",
+                hint,
+            )
 
 
 @dataclass(frozen=True)
@@ -203,12 +206,12 @@ def _lines(made: CameraCalibration) -> list[str]:
     quat = quat_wxyz_from_matrix(made.T[:3, :3])
     return [
         "calibration: 1",
-        f"robot: {made.robot}",
+        f"robot: {_scalar(made.robot)}",
         f'description: "{made.description}"',
         f"camera: {made.camera}",
-        f"parent: {made.parent}",
-        f"link: {made.link}",
-        f"frame: {made.frame}",
+        f"parent: {_scalar(made.parent)}",
+        f"link: {_scalar(made.link)}",
+        f"frame: {_scalar(made.frame)}",
         f"position_m: [{', '.join(f'{value:.7f}' for value in made.T[:3, 3])}]",
         f"quat_wxyz: [{', '.join(f'{value:.9f}' for value in quat)}]",
         f"sd_mm: {made.sd_mm:.4f}",
@@ -221,6 +224,15 @@ def _lines(made: CameraCalibration) -> list[str]:
         f"intrinsics_px: [{', '.join(f'{value:.4f}' for value in made.intrinsics)}]",
         f"size_px: [{made.size[0]}, {made.size[1]}]",
     ]
+
+
+def _scalar(name: str) -> str:
+    """A name as YAML: in quotes only where it would be read as something else without them."""
+    try:
+        plain = plain_yaml.load(f"name: {name}") == {"name": name}
+    except plain_yaml.PlainYamlError:
+        plain = False
+    return name if plain else json.dumps(name, ensure_ascii=False)
 
 
 def _hash(lines: Sequence[str]) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -139,6 +140,11 @@ class RobotModel:
         """The URDF."""
         return self.urdf.file.text()
 
+    def known_by(self) -> str:
+        """What its files are known by, wherever their folder lies and however it was typed: 16 hexadecimal digits."""
+        files = (self.urdf_text().encode(), read_file(self.folder / ROBOT_FILE), read_file(self.simulation_path))
+        return hashlib.sha256(b"\0".join(files)).hexdigest()[:16]
+
     def link_names(self) -> frozenset[str]:
         """Names of the URDF's links."""
         return frozenset(self.urdf.links)
@@ -194,12 +200,14 @@ def find_robot(name: str) -> Path:
 
 
 def load_robot(name: str = DEFAULT_ROBOT) -> RobotModel:
-    """The robot of a name that `find_robot` knows; the same object for the same folder.
+    """The robot of a name that `find_robot` knows; the same object for the same folder, however it is typed.
 
     Raises:
         ToolError: INVALID_ARGUMENT for an unknown name or a file that is wrong, UNAVAILABLE where a file is missing.
     """
-    return _load(name, find_robot(name).resolve())
+    folder = find_robot(name).resolve()
+    known = {(URDF_FOLDER / place).resolve(): own for own, place in ROBOTS.items()}
+    return _load(known.get(folder, name if name in registry.names("robot") else str(folder)), folder)
 
 
 @cache

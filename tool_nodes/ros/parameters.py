@@ -53,9 +53,18 @@ def robot(node: Node) -> RobotModel:
     """The robot that the parameter `robot` names. Raises ToolError INVALID_ARGUMENT."""
     name = text(node, "robot", DEFAULT_ROBOT, "Which robot, or the folder of its files")
     try:
-        return load_robot(name)
+        model = load_robot(name)
     except ToolError as error:
         raise ToolError(error.code, f"Parameter robot: {error.message}", error.hint) from error
+    told(node, "robot_known_by", model.known_by(), "What the robot's files are known by")
+    return model
+
+
+def told(node: Node, name: str, value: str, description: str) -> None:
+    """A parameter that tells what a node found, whatever was set."""
+    if not node.has_parameter(name):
+        descriptor = ParameterDescriptor(description=description, read_only=True)
+        node.declare_parameter(name, value, descriptor, ignore_override=True)
 
 
 def seed(node: Node, description: str, use: Callable[[int], None]) -> None:

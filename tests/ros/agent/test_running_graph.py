@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -90,6 +91,7 @@ def test_a_graph_that_is_not_what_was_asked_for_is_left_alone(
         ("--scene", "3"),
         ("--scene", "my.yaml"),
         ("--robot", str(ROOT / "urdf" / "gen3_robotiq_2f_85")),
+        ("--robot", "./Größe (v2)"),
         ("--perception", "pixels", "--segmenter", "pixels+drawings", "--seed", "0"),
         ("--sensor", "ideal", "--planner", "embedded"),
         ("--turns", "24", "--policy", "scripted", "--suite", "spacetools"),
@@ -99,6 +101,7 @@ def test_a_graph_that_is_what_was_asked_for_is_used_and_named(
     options: tuple[str, ...], beside: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "my.yaml").write_text(scene_yaml(generate_scene(3)))
+    shutil.copytree(ROOT / "urdf" / "gen3_robotiq_2f_85", tmp_path / "Größe (v2)")
     assert run(*options) == 2
     told = capsys.readouterr()
     shown = told.err

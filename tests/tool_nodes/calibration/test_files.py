@@ -101,6 +101,16 @@ def test_a_calibration_of_another_robot_is_refused() -> None:
         replace(MADE, description="0" * 16).require_robot(GEN3)
 
 
+@pytest.mark.parametrize(
+    "name", ["./Größe (v2)", "кружка", "茶碗", "a: b # c", "yes", "1e5", " blanks ", 'a "b"', "x" * 300]
+)
+def test_a_calibration_is_of_a_description_however_its_folder_is_called(tmp_path: Path, name: str) -> None:
+    write_calibration(tmp_path / "made.yaml", replace(MADE, robot=name, link="kamera-träger_1"))
+    read = read_calibration_file(tmp_path / "made.yaml")
+    assert (read.robot, read.link) == (name, "kamera-träger_1")
+    read.require_robot(GEN3)
+
+
 def test_the_page_shows_the_board_in_true_size() -> None:
     cells = pattern(USUAL)
     page = board_pdf(USUAL, cells)
