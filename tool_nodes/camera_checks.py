@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,7 @@ class NotRegistered(BadMessage):
     """Depth that is not of the colour image's pixels."""
 
 
-def known_depth(raw: NDArray[np.generic], units: float, what: str, instead: str) -> NDArray[np.float32]:
+def known_depth(raw: NDArray[Any], units: float, what: str, instead: str) -> NDArray[np.float32]:
     """Depth (H, W) [m] of what a sensor measured, NaN where that is no reading.
 
     Args:

@@ -56,12 +56,13 @@ def recorded_frames(
             kinds[topic] = ros.IMAGE if topic in (names.image, names.depth) else ros.COMPRESSED_IMAGE
     messages = [message for file in _files(path) for message in read_messages(file, kinds)]
     present = {topic for topic, _, _ in messages}
-    names = next((names for names, topics in known.items() if all(present & {*kind} for kind in topics.values())), None)
-    if names is None:
+    complete = [names for names, topics in known.items() if all(present & {*kind} for kind in topics.values())]
+    if not complete:
         raise invalid(
             f"{path} holds no colour pictures with depth of the {camera} camera.",
             "A run keeps depth with --record-depth.",
         )
+    names = complete[0]
     chosen = {next(topic for topic in kind if topic in present) for kind in known[names].values()}
     chosen |= {names.camera_info, TF, TF_STATIC}
     read = ((topic, deserialize(packet, get_class(kinds[topic]))) for topic, _, packet in messages if topic in chosen)
