@@ -8,6 +8,7 @@ console's own pages may frame them, and that scripts come from its own files alo
 
 from __future__ import annotations
 
+import logging
 import re
 import secrets
 import time
@@ -24,6 +25,11 @@ from agent_node.door import Door, protocol_of
 from console.login import Login, login_page
 from console.settings import ConsoleSettings
 
+logger = logging.getLogger("toolhand.console")
+
+SocketRule = Callable[[Scope], Callable[[str | bytes], bool] | None]
+"""Makes of a request for a websocket what says of each of its messages whether it passes; None refuses the request."""
+
 LOGIN_PATH = "/login"
 
 POLICY_VIOLATION, TOO_BIG = 1008, 1009
@@ -34,6 +40,12 @@ _LOGIN_BYTES = 1024
 
 _HEADER_BYTES = 16 << 10
 """Largest headers of a request together: what browsers send has 2 KiB, and a cookie at most 4 [bytes]."""
+
+_SAY_S = 10.0
+"""Shortest time between two lines about messages that were left out [s]: an operator reads the terminal meanwhile."""
+
+_ONE_BYTES = 16 << 10
+"""A message of so many bytes counts as one, and a larger one as several: reading it takes as long [bytes]."""
 
 _SAFE_METHODS = frozenset({"GET", "HEAD"})
 _METHODS = _SAFE_METHODS | {"POST"}
@@ -88,6 +100,7 @@ class Guard:
         limits: Sizes and rates.
         door: Lets in the connections of requests that are allowed.
         stop_paths: Paths for which a login that is over is enough: nobody has to log in again to stop an arm.
+        sockets: Rules of the websockets that there are, by path; every other is refused.
     """
 
     def __init__(
@@ -101,6 +114,7 @@ class Guard:
         limits: Limits | None = None,
         door: Door | None = None,
         stop_paths: frozenset[str] = frozenset(),
+        sockets: Mapping[str, SocketRule] | None = None,
     ) -> None:
         self._app = app
         self._settings = settings
@@ -112,6 +126,8 @@ class Guard:
         self._limits = limits or Limits()
         self._door = door
         self._stop_paths = stop_paths
+        self._sockets = sockets or {}
+        self._left_out = _LeftOut()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -123,10 +139,12 @@ class Guard:
         if answer is None and self._door is not None:
             self._door.let_in(scope["client"])
         if scope["type"] == "websocket":
-            if answer is not None:
+            rule = self._sockets.get(scope["path"])
+            passes = None if answer is not None or rule is None else rule(scope)
+            if passes is None:
                 await send({"type": "websocket.close", "code": POLICY_VIOLATION})
             else:
-                flow = _Flow(receive, send, self._limits)
+                flow = _Flow(receive, send, self._limits, passes, self._left_out.add)
                 await self._app(scope, flow.receive, flow.send)
             return
         if answer is not None:
@@ -292,14 +310,22 @@ def _framed_by_self(policy: str) -> str:
 
 
 class _Flow:
-    """The messages of one websocket, as large and as fast as is allowed."""
+    """The messages of one websocket: those that pass its rule, as large and as fast as is allowed."""
 
     def __init__(
-        self, receive: Receive, send: Send, limits: Limits, clock: Callable[[], float] = time.monotonic
+        self,
+        receive: Receive,
+        send: Send,
+        limits: Limits,
+        passes: Callable[[str | bytes], bool],
+        left_out: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._receive = receive
         self._send = send
         self._limits = limits
+        self._passes = passes
+        self._left_out = left_out
         self._clock = clock
         self._room = float(limits.burst)
         self._last_s = clock()
@@ -307,26 +333,48 @@ class _Flow:
 
     async def receive(self) -> Message:
         """See ASGI."""
-        if self._over:
-            return {"type": "websocket.disconnect", "code": POLICY_VIOLATION}
-        message = await self._receive()
-        if message["type"] != "websocket.receive":
-            return message
-        size = len(message.get("bytes") or b"") or len((message.get("text") or "").encode(errors="replace"))
+        while not self._over:
+            message = await self._receive()
+            if message["type"] != "websocket.receive":
+                return message
+            content: str | bytes = message.get("text") or message.get("bytes") or b""
+            code = self._broken(len(content.encode(errors="replace") if isinstance(content, str) else content))
+            if code is not None:
+                self._over = True
+                await self._send({"type": "websocket.close", "code": code})
+                return {"type": "websocket.disconnect", "code": code}
+            if self._passes(content):
+                return message
+            self._left_out()
+        return {"type": "websocket.disconnect", "code": POLICY_VIOLATION}
+
+    def _broken(self, size: int) -> int | None:
+        """The code to close with where a message of so many bytes is too large, or comes too soon."""
         now = self._clock()
-        self._room = min(self._limits.burst, self._room + (now - self._last_s) * self._limits.messages_per_s) - 1.0
+        self._room = min(self._limits.burst, self._room + (now - self._last_s) * self._limits.messages_per_s)
+        self._room -= max(1.0, size / _ONE_BYTES)
         self._last_s = now
-        code = TOO_BIG if size > self._limits.message_bytes else POLICY_VIOLATION if self._room < 0 else None
-        if code is None:
-            return message
-        self._over = True
-        await self._send({"type": "websocket.close", "code": code})
-        return {"type": "websocket.disconnect", "code": code}
+        return TOO_BIG if size > self._limits.message_bytes else POLICY_VIOLATION if self._room < 0 else None
 
     async def send(self, message: Message) -> None:
         """See ASGI; what the application sends after the end goes nowhere."""
         if not self._over:
             await self._send(message)
+
+
+class _LeftOut:
+    """Counts messages that did not pass, and says now and then how many: none of their words."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._said_s = -_SAY_S
+
+    def add(self) -> None:
+        """One more."""
+        self._count += 1
+        if time.monotonic() - self._said_s >= _SAY_S:
+            logger.warning("Messages of browsers that no page of the console sends were left out: %d.", self._count)
+            self._count, self._said_s = 0, time.monotonic()
 
 
 def _has_port(host: str) -> bool:
@@ -343,6 +391,8 @@ def server_options(settings: ConsoleSettings, door: Door) -> dict[str, Any]:
     options: dict[str, Any] = {
         "http": protocol_of(door),
         "access_log": False,
+        "log_config": None,  # as everything of the process is logged
+        "log_level": "warning",
         "server_header": False,
         "proxy_headers": False,
         "h11_max_incomplete_event_size": 16 << 10,

@@ -1,8 +1,9 @@
 """The two processes of a console: started, watched and ended together.
 
-The stop server is the first to come and the last to go. Pages that end are started anew, at most once a second, and the
-stop server answers meanwhile. Where the stop server ends, so does the console: pages without a stop button are not
-served, and a command whose operator's pages are gone is cancelled.
+The stop server is the first to come and the last to go. Both are given sockets that listen already and that stay with
+this process: no other program can take a port in between, and what connects meanwhile waits. Pages that end are started
+anew, at most once a second, and the stop server answers meanwhile. Where the stop server ends, so does the console:
+pages without a stop button are not served, and a command whose operator's pages are gone is cancelled.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from typing import IO
 
+from console.process import listening
 from console.settings import ConsoleSettings
 from tool_nodes.results import unavailable
 
@@ -44,14 +47,17 @@ class _Child:
         name: Its name, as a sentence begins.
         module: Module that is run.
         settings: Handed over through its input, which ends with this process.
+        sockets: Handed over, too: it serves on them.
     """
 
-    def __init__(self, name: str, module: str, settings: ConsoleSettings) -> None:
+    def __init__(self, name: str, module: str, settings: ConsoleSettings, sockets: list[socket.socket]) -> None:
         self.name = name
         self.began_s = time.monotonic()
         self._ready = threading.Event()
+        numbers = [each.fileno() for each in sockets]
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module],
+            [sys.executable, "-P", "-m", module, *map(str, numbers)],
+            pass_fds=numbers,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
@@ -94,21 +100,26 @@ class ConsoleKeeper:
     Args:
         settings: The console.
         say: Gets sentences for the operator.
+
+    Attributes:
+        settings: The same.
     """
 
     def __init__(self, settings: ConsoleSettings, say: Callable[[str], None]) -> None:
-        self._settings = settings
+        self.settings = settings
         self._say = say
         self._stop_server: _Child | None = None
         self._pages: _Child | None = None
+        self._sockets: dict[int, list[socket.socket]] = {}
 
     def start(self) -> None:
         """Start both and wait until they answer. Raises ToolError UNAVAILABLE where one does not."""
-        for port in (self._settings.stop_port, self._settings.port):
-            require_free(self._settings.host, port)
+        for port in (self.settings.stop_port, self.settings.port):
+            self._sockets[port] = listening(self.settings.host, port)
         # The stop server needs no token of approvals: it never has it.
-        self._stop_server = _Child("The stop server", STOP_MODULE, replace(self._settings, approval_token=""))
-        self._pages = _Child("The pages", PAGES_MODULE, self._settings)
+        settings = replace(self.settings, approval_token="")
+        self._stop_server = _Child("The stop server", STOP_MODULE, settings, self._sockets[settings.stop_port])
+        self._pages = self._new_pages(self.settings)
         self._stop_server.wait_ready()
         self._pages.wait_ready()
 
@@ -126,30 +137,21 @@ class ConsoleKeeper:
             if ended is not None and time.monotonic() - self._pages.began_s >= AGAIN_S:
                 self._say(f"The pages have ended (exit status {ended}) and are started anew. The stop server answers.")
                 self._pages.end()
-                self._pages = _Child("The pages", PAGES_MODULE, replace(self._settings, anew=True))
+                self._pages = self._new_pages(replace(self.settings, anew=True))
             time.sleep(_LOOK_S)
         self._say(f"The stop server has ended (exit status {status}), and so does the console.")
         return status
 
+    def _new_pages(self, settings: ConsoleSettings) -> _Child:
+        return _Child("The pages", PAGES_MODULE, settings, self._sockets[settings.port])
+
     def close(self) -> None:
-        """End both, the pages first."""
+        """End both, the pages first, and free their ports."""
         for child in (self._pages, self._stop_server):
             if child is not None:
                 child.end()
-
-
-def require_free(host: str, port: int) -> None:
-    """Raises ToolError UNAVAILABLE where nothing can listen on a port."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as listening:
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind(address)
-    except OSError as error:
-        raise unavailable(
-            f"Cannot listen on port {port} of {host}: {error.strerror or error}.",
-            "Choose others with --port and --stop-port.",
-        ) from error
+        for each in chain.from_iterable(self._sockets.values()):
+            each.close()
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:

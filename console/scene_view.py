@@ -24,6 +24,7 @@ import numpy as np
 from console.approving import Approvals, MotionTimeline
 from console.layers import COLOURS, obstacle_edges
 from console.robot import Close, JointPositions, MotionMark, Robot, WaitingMotion
+from console.seats import SeatRole, Seats
 from tool_nodes.extras import install_extra
 from tool_nodes.geometry import backproject, invert, quat_wxyz_from_matrix, transform
 from tool_nodes.results import ToolError, unavailable
@@ -116,20 +117,22 @@ class RobotScene:
     Args:
         robot: Says where the joints are, and takes frames.
         approvals: Has the motion that waits.
+        seats: Says whose slider moves the blue arm: the operator's, whose approval it is.
 
     Attributes:
         secret: Value that `SECRET_HEADER` has to have.
     """
 
-    def __init__(self, robot: Robot, approvals: Approvals) -> None:
+    def __init__(self, robot: Robot, approvals: Approvals, seats: Seats) -> None:
         self.secret = secrets.token_urlsafe(24)
         self._robot = robot
         self._approvals = approvals
+        self._seats = seats
         self._lock = threading.Lock()
         self._server: Any = None
         self._joints: JointPositions | None = None
         self._marks: tuple[MotionMark, ...] = ()
-        self._preview_s = 0.0
+        self._preview = "", 0.0
 
     @property
     def port(self) -> int:
@@ -145,9 +148,16 @@ class RobotScene:
                 self._start()
             return int(self._server.get_port())
 
-    def preview(self, time_s: float) -> None:
-        """Show the motion that waits at a time from its beginning [s]."""
-        self._preview_s = time_s
+    def preview(self, page: str, time_s: float) -> None:
+        """Show the motion that waits at a time from its beginning [s], for as long as this page operates."""
+        if self._seats.role(page) is SeatRole.OPERATOR:
+            self._preview = page, time_s
+
+    @property
+    def preview_s(self) -> float:
+        """Time of the operator's slider [s]; 0 where another page operates since it was moved."""
+        page, time_s = self._preview
+        return time_s if self._seats.role(page) is SeatRole.OPERATOR else 0.0
 
     def close(self) -> None:
         """End viser."""
@@ -164,6 +174,8 @@ class RobotScene:
             raise unavailable("The 3D view needs viser and yourdfpy.", hint) from error
         with _asked_for(self.secret):
             server = viser.ViserServer("127.0.0.1", 0, verbose=False)
+        # Nobody shares, uploads or clicks: `console.socket_rules` lets nothing of it through, and nothing answers it.
+        server._websock_server._incoming_handlers.clear()
         server.gui.configure_theme(show_logo=False, show_share_button=False)
         server.gui.main_panel.minimize()
         server.scene.set_up_direction("+z")
@@ -201,9 +213,9 @@ class RobotScene:
             drawn.robot(self._robot.description(), self._joints)
             motion = self._approvals.card.motion
             if drawn.motion_changes(motion):
-                self._preview_s = 0.0
+                self._preview = "", 0.0
                 drawn.stale = True
-            drawn.ghost(self._preview_s)
+            drawn.ghost(self.preview_s)
             if drawn.marks(self._marks):
                 drawn.stale = True
             if drawn.stale:

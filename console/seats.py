@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -27,8 +28,14 @@ ANSWER_S = 10.0
 AGAIN_S = 30.0
 """How long somebody who was refused has to wait before asking again [s]."""
 
-PAGES = 64
-"""Pages that may be open at a time [-]."""
+OBSERVERS = 64
+"""Pages that may observe at a time [-]; the operator's is none of them."""
+
+COMING_BACK = 4
+"""Pages of a tab that has had the seat [-]: however many observe, it comes back, also before its old page has gone."""
+
+_REMEMBERED = 8
+"""Tabs that had the seat and are remembered, the newest [-]: more than take turns at an arm."""
 
 
 class SeatRole(StrEnum):
@@ -80,6 +87,7 @@ class Seats:
         self._lock = threading.RLock()
         self._pages: dict[str, _Page] = {}
         self._operator: str | None = None
+        self._seated_tabs: deque[str] = deque(maxlen=_REMEMBERED)
         self._asking: str | None = None
         self._asked_s = 0.0
         self._abandoned = False
@@ -87,20 +95,24 @@ class Seats:
     def enter(self, page: str, tab: str = "", observe: bool = False) -> SeatRole:
         """A page was opened. It operates where the seat is free or was left by the same tab, unless it only observes.
 
+        A page that would observe needs a place among the observers; who operates needs none of them.
+
         Args:
             page: Name that only this page knows.
             tab: Name that a tab of a browser keeps when it reloads; empty where it has none.
             observe: It does not want the seat.
 
         Raises:
-            ToolError: UNAVAILABLE where too many pages are open.
+            ToolError: UNAVAILABLE where too many pages observe.
         """
         with self._lock:
             self._look()
-            if page not in self._pages and len(self._pages) >= PAGES:
-                raise ToolError(ErrorCode.UNAVAILABLE, f"{PAGES} pages are open already.", "Close one of them.")
+            known = page in self._pages
             self._pages[page] = _Page(tab, observe, self._clock())
             self._seat_somebody()
+            if not known and page != self._operator and not self._has_place(tab):
+                del self._pages[page]
+                raise ToolError(ErrorCode.UNAVAILABLE, f"{OBSERVERS} pages observe already.", "Close one of them.")
             return self.role(page)
 
     def heard(self, page: str) -> bool:
@@ -221,6 +233,12 @@ class Seats:
             self._pages[self._operator].observe = True
             self._operator, self._asking = self._asking, None
 
+    def _has_place(self, tab: str) -> bool:
+        """Whether the page of a tab that has just entered and does not operate may stay."""
+        of_tab = sum(page.tab == tab for page in self._pages.values())
+        comes_back = tab in self._seated_tabs and of_tab <= COMING_BACK
+        return comes_back or len(self._pages) - (self._operator is not None) <= OBSERVERS
+
     def _grace_s(self, name: str) -> float:
         return GRACE_S if name == self._operator else 0.0
 
@@ -229,6 +247,12 @@ class Seats:
 
     def _seat_somebody(self) -> None:
         """The tab that had the seat has it again; a seat that is free goes to who asks, then to who came first."""
+        self._find_operator()
+        tab = "" if self._operator is None else self._pages[self._operator].tab
+        if tab and tab not in self._seated_tabs:
+            self._seated_tabs.append(tab)
+
+    def _find_operator(self) -> None:
         if self._operator is not None:
             held = self._pages[self._operator]
             if held.left_s is not None and held.tab:

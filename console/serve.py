@@ -1,38 +1,43 @@
 """The process of the pages: `python -m console.serve` reads its settings as one line of JSON from its input, serves
-until that input ends, and says "ready" in a line of its output once it answers."""
+until that input ends, and says "ready" in a line of its output once it answers. Its arguments are file descriptors of
+sockets that listen."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import importlib
+import socket
 import sys
-import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.staticfiles import StaticFiles
-from nicegui import ui
+from nicegui import Client, ui
+from nicegui import app as nicegui_app
+from starlette.types import ASGIApp
 
 from console.approving import Approvals
 from console.guarding import Guard, new_door, server_options
 from console.history.shared import history_of
 from console.history_routes import add_history_routes
 from console.hub import Hub
+from console.known_paths import KnownPaths
 from console.login import Login
 from console.pages.frame import PageContext, page_frame
 from console.pages.routes import ROUTES, Route
 from console.pages.seat import Seat
 from console.pages.talk import add_talk_routes
 from console.pictures import PictureFeeds, add_picture_routes
+from console.process import ConsoleServer, handed_over, log_plainly, never_fork
 from console.robot import Robot
 from console.scene_routes import add_scene_routes
 from console.scene_view import RobotScene
 from console.seats import Seats
 from console.settings import ConsoleSettings
+from console.socket_rules import PAGES_PATH, SOCKET_RULES
 from console.strip import SafetyRoutes
 from console.tickets import Tickets
 from tool_nodes.ros.client import use_client
@@ -42,6 +47,9 @@ ASSETS = Path(__file__).parent / "assets"
 
 RECONNECT_S = 8.0
 """A page that has lost its connection may come back for so long [s]: longer than the grace of its seat."""
+
+MOST_UNSEEN = 64
+"""Pages that were made and that no browser has shown yet [-]: as many as may be open; the oldest is given up."""
 
 LOOK_S = 0.5
 """How often the seats are looked at for an operator who is gone [s]."""
@@ -56,7 +64,7 @@ ANEW = (
 """What the transcript begins with where the pages before have ended by themselves."""
 
 
-def make_app(settings: ConsoleSettings, hub: Hub, seats: Seats) -> FastAPI:
+def make_app(settings: ConsoleSettings, hub: Hub, seats: Seats) -> ASGIApp:
     """The pages as an application, without the guard before them.
 
     Args:
@@ -75,13 +83,14 @@ def make_app(settings: ConsoleSettings, hub: Hub, seats: Seats) -> FastAPI:
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.mount("/assets", StaticFiles(directory=ASSETS))
-    view, pictures = RobotScene(hub.robot, approvals), PictureFeeds(hub.robot)
+    view, pictures = RobotScene(hub.robot, approvals, seats), PictureFeeds(hub.robot)
     add_scene_routes(app, view)
     add_picture_routes(app, pictures, hub.robot, approvals)
     add_talk_routes(app, hub)
     add_history_routes(app, history_of(settings))
-    for route in ROUTES:
-        _add_page(route, lambda: PageContext(settings, hub, Seat(seats), seats, approvals, view, pictures))
+    for page in ROUTES:
+        _add_page(page, lambda: PageContext(settings, hub, Seat(seats), seats, approvals, view, pictures))
+    routes = list(app.routes)
     ui.run_with(
         app,
         title="Toolhand",
@@ -90,7 +99,11 @@ def make_app(settings: ConsoleSettings, hub: Hub, seats: Seats) -> FastAPI:
         reconnect_timeout=RECONNECT_S,
         show_welcome_message=False,
     )
-    return app
+    paths = {page.path for page in ROUTES}
+    pages = [route for route in nicegui_app.routes if route.path in paths]
+    # Of NiceGUI its files: its socket is no request, and is asked for by websocket alone.
+    routes += [route for route in nicegui_app.routes if route not in pages and not PAGES_PATH.startswith(route.path)]
+    return KnownPaths(app, routes, pages)
 
 
 def _add_page(route: Route, context: Callable[[], PageContext]) -> None:
@@ -99,6 +112,9 @@ def _add_page(route: Route, context: Callable[[], PageContext]) -> None:
 
     @ui.page(route.path)
     def page(request: Request) -> None:
+        unseen = [client for client in Client.instances.values() if client.environ is None]
+        for client in unseen[: max(0, len(unseen) - MOST_UNSEEN)]:
+            client.delete()
         made = context()
         with page_frame(route.title, made, request.headers["host"]):
             build(made)
@@ -117,14 +133,22 @@ async def _look_at_seats(hub: Hub, seats: Seats, approvals: Approvals) -> None:
         await asyncio.sleep(LOOK_S)
 
 
-def serve(settings: ConsoleSettings, robot: Robot, ready: Callable[[], None] = lambda: None) -> None:
+def serve(
+    settings: ConsoleSettings,
+    robot: Robot,
+    ready: Callable[[], None] = lambda: None,
+    sockets: list[socket.socket] | None = None,
+) -> None:
     """Serve the pages until the process's input ends.
 
     Args:
         settings: Settings.
         robot: The robot.
         ready: Called once pages are answered.
+        sockets: Sockets that listen already; its own at the port of the pages without any.
     """
+    never_fork()
+    log_plainly()
     hub, seats, door = Hub(robot), Seats(), new_door()
     if settings.anew:
         hub.note(ANEW)
@@ -132,38 +156,17 @@ def serve(settings: ConsoleSettings, robot: Robot, ready: Callable[[], None] = l
         pages = SafetyRoutes(make_app(settings, hub, seats), seats, Tickets(settings.secret))
         login = Login(settings.login, secure=settings.certificate is not None)
         config = uvicorn.Config(
-            Guard(pages, settings, login, settings.port, door=door),
+            Guard(pages, settings, login, settings.port, door=door, sockets=SOCKET_RULES),
             host=settings.host,
             port=settings.port,
-            log_level="warning",
             **server_options(settings, door),
         )
-        server = _Server(config, ready)
-        threading.Thread(target=_end_with_input, args=(server,), daemon=True).start()
-        server.run()
+        server = ConsoleServer(config, ready)
+        server.end_with_input()
+        server.run(sockets or None)
     finally:
         hub.close()
         history_of(settings).rerun.close()
-
-
-class _Server(uvicorn.Server):
-    """A server that says when it is ready."""
-
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._ready = ready
-
-    async def startup(self, sockets: Any = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._ready()
-
-
-def _end_with_input(server: uvicorn.Server) -> None:
-    """Whoever has started this process is gone when its input ends."""
-    while sys.stdin.buffer.read(1):
-        pass
-    server.should_exit = True
 
 
 def main() -> None:
@@ -173,7 +176,7 @@ def main() -> None:
     from console.ros import GraphRobot
 
     robot = GraphRobot(settings.approval_token, lambda sentence: print(sentence, file=sys.stderr), pip_client)
-    serve(settings, robot, lambda: print("ready", flush=True))
+    serve(settings, robot, lambda: print("ready", flush=True), handed_over(sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
     GET  /api/beat   what is known of the robot, once a second for every page
 
 It reads its settings as one line of JSON from its input, says "ready" in a line of its output once it answers, and ends
-when its input ends: whoever has started it is gone.
+when its input ends: whoever has started it is gone. Its arguments are file descriptors of sockets that listen.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import contextlib
 import html
 import logging
 import os
+import socket
 import sys
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -29,6 +29,7 @@ from starlette.types import Receive, Scope, Send
 from agent_node.door import Door
 from console.guarding import Guard, Limits, new_door, read_body, server_options
 from console.login import Login
+from console.process import ConsoleServer, handed_over, log_plainly, never_fork
 from console.settings import ConsoleSettings
 from console.stopping import StopAnswer, StopOutcome, Stopper
 from console.strip import BEAT_PATH, RESET_PATH, STOP_PATH, asset, safety_strip_html, said
@@ -167,41 +168,29 @@ def stop_app(settings: ConsoleSettings, stopper: Stopper, door: Door | None = No
     )
 
 
-class _Server(uvicorn.Server):
-    """A server that says when it answers."""
+def serve_stop(settings: ConsoleSettings, stopper: Stopper, sockets: list[socket.socket] | None = None) -> None:
+    """Serve until the process's input ends, or it is asked to end.
 
-    async def startup(self, sockets: object = None) -> None:
-        await super().startup(sockets)  # type: ignore[arg-type]
-        if self.started:
-            print("ready", flush=True)
-
-
-def serve_stop(settings: ConsoleSettings, stopper: Stopper) -> None:
-    """Serve until the process's input ends, or it is asked to end."""
+    Args:
+        settings: The console.
+        stopper: The robot.
+        sockets: Sockets that listen already; its own at the stop port without any.
+    """
+    never_fork()
+    log_plainly()
     door = new_door()
-    options = server_options(settings, door)
-    server = _Server(
-        uvicorn.Config(
-            stop_app(settings, stopper, door),
-            host=settings.host,
-            port=settings.stop_port,
-            ws="none",
-            lifespan="off",
-            log_level="warning",
-            timeout_graceful_shutdown=1,
-            **options,
-        )
+    config = uvicorn.Config(
+        stop_app(settings, stopper, door),
+        host=settings.host,
+        port=settings.stop_port,
+        ws="none",
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+        **server_options(settings, door),
     )
-
-    def end_with_input() -> None:
-        while sys.stdin.buffer.read(1):
-            pass
-        server.should_exit = True
-        time.sleep(_ENDING_S)
-        os._exit(0)
-
-    threading.Thread(target=end_with_input, daemon=True).start()
-    server.run()
+    server = ConsoleServer(config, lambda: print("ready", flush=True))
+    server.end_with_input(_ENDING_S)
+    server.run(sockets or None)
 
 
 def main() -> None:
@@ -214,7 +203,7 @@ def main() -> None:
     stopper = RosStopper()
     stopper.start()
     try:
-        serve_stop(settings, stopper)
+        serve_stop(settings, stopper, handed_over(sys.argv[1:]))
     finally:
         stopper.close()
 

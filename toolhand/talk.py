@@ -92,7 +92,7 @@ def run_in_process(
         "turns": sum(len(episode.turns) for episode in turn.episodes),
     }
     if not (len(turn.episodes) == 1 and turn.answer == turn.episodes[0].answer):
-        narrator.line(plain(f"\n{turn.answer}"))
+        narrator.line(f"\n{turn.answer}")
     return result | dict(about) | {"runs": session.results}
 
 
@@ -124,7 +124,7 @@ class _Talk:
             self._carry_out,
             robot,
             operator,
-            tell=lambda line: narrator.line(plain(line)),
+            tell=narrator.line,
             stopped=lambda: self._session.interrupt.is_hit(),
             check=parse_problem if command.policy == "scripted" else lambda text: None,
             kept=kept,

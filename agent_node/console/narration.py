@@ -20,6 +20,9 @@ from agent_node.events import (
     ToolCalled,
 )
 
+_LONGEST_NAME = 120
+"""Longest name of a tool that is printed [characters], as in the report: a model may call what it likes."""
+
 
 class Narrator:
     """Tells a run as it goes, on stdout; on stderr where stdout is for the JSON document alone.
@@ -29,44 +32,49 @@ class Narrator:
     """
 
     def __init__(self, as_json: bool = False) -> None:
-        self.line = say if as_json else tell
+        self._print = say if as_json else tell
+
+    def line(self, text: str) -> None:
+        """Print a line, whatever a model or a tool has written into it."""
+        self._print(plain(text))
 
     def header(self, task: str, about: Mapping[str, Any]) -> None:
         """What a run is about. `about` is its result.json, or those entries of it that are known before it ends."""
         known = [f"{key} {about[key]}" for key in ("scene", "perception", "policy", "seed") if key in about]
         head = ", ".join(known) or "run"
-        self.line(plain(f"{head[0].upper()}{head[1:]}: {task[:200]!r}"))
+        self.line(f"{head[0].upper()}{head[1:]}: {task[:200]!r}")
 
     def hear(self, event: Event) -> None:
         """One event of a run; see `agent_node.events.Listener`. The summary tells the end."""
         match event:
             case OperatorTold(text):
-                self.line(plain(text))
+                self.line(text)
             case CommandBegan(text):
-                self.line(plain(f"  does    {text}"))
+                self.line(f"  does    {text}")
             case Thought(text):
-                self.line(plain(f"  thinks  {text}"))
+                self.line(f"  thinks  {text}")
             case ToolCalled(call):
-                self.line(plain(f"  calls   {call.name} {json.dumps(call.arguments, default=str)[:160]}"))
+                self.line(f"  calls   {call.name[:_LONGEST_NAME]} {json.dumps(call.arguments, default=str)[:160]}")
             case ToolAnswered(record):
                 first = record.result.text.split(" Use $")[0]
-                self.line(plain(f"          {first[:240]}  [{record.wall_s:.2f} s]"))
+                self.line(f"          {first[:240]}  [{record.wall_s:.2f} s]")
             case CallRefused() | NoteAdded():
-                self.line(plain(f"          {event.text[:240]}"))
+                self.line(f"          {event.text[:240]}")
             case OperatorQuestion(text):
-                self.line(plain(f"  asks    {text}"))
+                self.line(f"  asks    {text}")
             case OperatorAnswer():
-                self.line(plain(f"  hears   {event.words}"))
+                self.line(f"  hears   {event.words}")
 
     def summary(self, result: Mapping[str, Any]) -> None:
         """How a run ended, from its result.json."""
         verdict = "done" if result.get("success") else f"not done ({result.get('error_code')})"
         if only_planned(result):
             verdict = "planned, and within the limits: a dry run moves nothing"
-        self.line(plain(f"\n{result.get('answer')}\n  {verdict}{_judgement(result.get('truth'))}"))
+        self.line(f"\n{result.get('answer')}")
+        self.line(f"  {verdict}{_judgement(result.get('truth'))}")
         basis = result.get("judged_against")
         if isinstance(basis, Mapping) and not _is_refusal(basis):
-            self.line(plain(f"  judged against: {basis.get('goal')} ({basis.get('source')})"))
+            self.line(f"  judged against: {basis.get('goal')} ({basis.get('source')})")
 
 
 def say_missing(reasons: Sequence[str]) -> None:

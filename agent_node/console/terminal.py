@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 BAD_INPUT = frozenset({ErrorCode.NOT_UNDERSTOOD, ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL})
 """Errors of the input rather than of the task: exit status 2 instead of 1, where it is the operator's input."""
 
+LONGEST_TEXT = 10_000
+"""Longest text that is printed at once [characters]: some hundred lines; all of it is in the report of the run."""
+
 INTERRUPTED = 130
 """Exit status that a shell gives to programs ended by Ctrl-C."""
 
@@ -99,8 +102,9 @@ def tell(text: str) -> None:
 
 
 def plain(text: str) -> str:
-    """What a model or a tool wrote, without the control characters that a terminal would obey."""
-    return "".join(sign if sign.isprintable() or sign == "\n" else " " for sign in text)
+    """What a model or a tool wrote, as a terminal may have it: no control characters, of long texts the beginning."""
+    cut = f" ... ({len(text):,} characters in all)" if len(text) > LONGEST_TEXT else ""
+    return "".join(sign if sign.isprintable() or sign == "\n" else " " for sign in text[:LONGEST_TEXT]) + cut
 
 
 @contextlib.contextmanager

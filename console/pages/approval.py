@@ -150,9 +150,12 @@ class _Card:
             return
         where = ui.label("").classes("mono muted approval-where").props('data-testid="approval-where"')
 
-        def show(time_s: float) -> None:
+        def show(value: object) -> None:
+            if not isinstance(value, int | float):  # a browser may send what it likes
+                return
+            time_s = min(max(0.0, float(value)), timeline.duration_s)
             moment = timeline.at(time_s)
-            self._page.view.preview(time_s)
+            self._page.view.preview(self._page.seat.name, time_s)
             degrees = " ".join(str(round(57.29577951308232 * q)) for q in moment.positions.values())
             jaws = "" if moment.opening_m is None else f", jaws {1000 * moment.opening_m:.0f} mm"
             where.set_text(f"{time_s:.2f} s, step {moment.step}: joints {degrees} degrees{jaws}")

@@ -207,7 +207,8 @@ class _Run:
             parts.words(step.text[:1000], "step-text")
 
     def _moved(self, event: events.ValueChangeEventArguments[float]) -> None:
-        self._show(float(event.value))
+        if isinstance(event.value, int | float):  # a browser may send what it likes
+            self._show(float(event.value))
 
     def _show(self, time_s: float) -> None:
         assert self._replay is not None

@@ -50,6 +50,7 @@ class Pages:
 def guarded(login: str = "", policy: str = "", **options: Any) -> tuple[Guard, Pages]:
     settings = ConsoleSettings(login=login)
     pages = Pages(policy)
+    options.setdefault("sockets", {"/ws": lambda _: lambda message: message != "left out"})
     return Guard(pages, settings, Login(login, secure=False), 8080, **options), pages
 
 
@@ -211,6 +212,17 @@ def test_a_websocket_needs_an_origin_of_the_console() -> None:
     assert pages.asked == []
     assert speak(guard, OWN, ["a", b"b"]).status == 101
     assert len(pages.heard) == 3, "and what connected it"
+    assert speak(guard, OWN, path="/another").status == 1008, "only the paths that have a rule"
+    assert speak(guarded(sockets={"/ws": lambda _: None})[0], OWN).status == 1008
+
+
+def test_a_message_that_does_not_pass_is_left_out_and_said_once_without_its_words(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    guard, pages = guarded()
+    assert speak(guard, OWN, ["left out"] * 5 + ["a"]).status == 101
+    assert [message["text"] for message in pages.heard[1:]] == ["a"]
+    assert [record.getMessage().rpartition(" ")[2] for record in caplog.records] == ["1."]
 
 
 @pytest.mark.parametrize(

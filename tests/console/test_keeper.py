@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from console import keeper
-from console.keeper import ConsoleKeeper, require_free
+from console.keeper import ConsoleKeeper
 from console.settings import ConsoleSettings
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -26,13 +26,24 @@ PATIENCE_S = 30.0
 """A bound against hanging, not a promise [s]."""
 
 CHILD = textwrap.dedent("""
-    import json, os, sys
+    import json, os, socket, subprocess, sys, threading
     settings = json.loads(sys.stdin.readline())
     with open(os.environ["KEPT"], "a") as file:
         file.write(json.dumps({"name": __spec__.name, "pid": os.getpid(), **settings}) + "\\n")
     if os.environ.get("FAILS") == __spec__.name:
         sys.exit(3)
+    listening = socket.socket(fileno=int(sys.argv[1]))
+    if os.environ.get("ORPHAN") and not settings["anew"]:
+        holds = [sys.executable, "-c", "import time; print(flush=True); time.sleep(1000)"]
+        orphan = subprocess.Popen(holds, pass_fds=[listening.fileno()], stdout=subprocess.PIPE, start_new_session=True)
+        orphan.stdout.readline()
+        with open(os.environ["ORPHAN"], "a") as file:
+            file.write(f"{orphan.pid}\\n")
     print("ready", flush=True)
+    def serve():
+        while True:
+            listening.accept()[0].sendall(b"served")
+    threading.Thread(target=serve, daemon=True).start()
     sys.stdin.read()
 """)
 
@@ -113,13 +124,34 @@ def test_what_cannot_start_is_said_and_leaves_nothing(
     assert not any(alive(process) for process in kept.pids().values())
 
 
-def test_a_port_that_is_taken_is_said_before_anything_is_started() -> None:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        port = listening.getsockname()[1]
-        with pytest.raises(ToolError, match=f"Cannot listen on port {port} of 127.0.0.1"):
-            require_free("127.0.0.1", port)
+def served(port: int) -> bytes:
+    with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as connection:
+        return connection.recv(8)
+
+
+def test_pages_come_back_at_a_port_that_orphans_of_theirs_still_hold(
+    kept: ConsoleKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their socket is the keeper's: whoever else has it, and lives on, keeps nobody from being served."""
+    monkeypatch.setenv("ORPHAN", str(tmp_path / "orphans"))
+    kept.start()
+    orphans = [int(line) for line in (tmp_path / "orphans").read_text().splitlines()]
+    try:
+        assert len(orphans) == 2
+        watching = threading.Thread(target=kept.watch)
+        watching.start()
+        for _ in range(2):
+            before = kept.pids()["pages"]
+            os.kill(before, signal.SIGKILL)
+            until(lambda before=before: not alive(before))
+            assert served(kept.settings.port) == b"served", "who connects meanwhile waits"
+            until(lambda before=before: kept.pids()["pages"] != before)
+        assert all(map(alive, orphans))
+        os.kill(kept.pids()["stop server"], signal.SIGKILL)
+        watching.join(PATIENCE_S)
+    finally:
+        for orphan in orphans:
+            os.kill(orphan, signal.SIGKILL)
 
 
 def test_processes_end_with_a_command_that_is_killed(kept: ConsoleKeeper, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from console.seats import AGAIN_S, ANSWER_S, GRACE_S, PAGES, SILENCE_S, SeatRole, Seats
+from console.seats import AGAIN_S, ANSWER_S, COMING_BACK, GRACE_S, OBSERVERS, SILENCE_S, SeatRole, Seats
 from tool_nodes.results import ErrorCode, ToolError
 
 
@@ -178,9 +178,44 @@ def test_there_is_never_more_than_one_operator(room: Room) -> None:
             assert room.seats.status(name).operators <= 1
 
 
-def test_so_many_pages_and_no_more(room: Room) -> None:
-    for number in range(PAGES):
-        room.enter(f"p{number}")
+def crowd(room: Room, observe: bool) -> None:
+    """As many observers as there are places for."""
+    for number in range(OBSERVERS):
+        room.enter(f"o{number}", f"crowd {number}", observe)
     with pytest.raises(ToolError) as refused:
-        room.enter("one more")
+        room.enter("one more", "crowd", observe=True)
     assert refused.value.code is ErrorCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize("observe", [True, False])
+def test_however_many_observe_a_tab_that_had_the_seat_comes_back(room: Room, observe: bool) -> None:
+    room.enter("a", "own")
+    crowd(room, observe)
+    room.leave("a")
+    assert room.enter("a2", "own") is SeatRole.OPERATOR, "a reload"
+    room.there.discard("a2")
+    room.pass_time(SILENCE_S + 1.0)
+    role = room.enter("a3", "own")
+    assert role is (SeatRole.OPERATOR if observe else SeatRole.OBSERVER), "somebody who waited has the seat"
+    if role is SeatRole.OBSERVER:
+        room.seats.ask("a3")
+        room.pass_time(ANSWER_S + 1.0)
+    assert room.seats.role("a3") is SeatRole.OPERATOR
+
+
+def test_a_free_seat_is_taken_by_a_new_page_however_many_only_observe(room: Room) -> None:
+    crowd(room, observe=True)
+    assert not room.seats.operated
+    assert room.enter("new", "never seen") is SeatRole.OPERATOR
+    assert room.seats.status("new").observers == OBSERVERS
+
+
+def test_a_tab_that_had_the_seat_gets_no_more_places_than_it_needs(room: Room) -> None:
+    room.enter("a", "own")
+    crowd(room, observe=True)
+    for number in range(COMING_BACK - 1):
+        room.enter(f"again {number}", "own")
+    with pytest.raises(ToolError):
+        room.enter("once too often", "own")
+    with pytest.raises(ToolError):
+        room.enter("of another tab", "not own")

@@ -15,7 +15,7 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from agent_node.door import Door
-from console.guarding import Guard, Limits, server_options
+from console.guarding import Guard, Limits, SocketRule, server_options
 from console.login import Login
 from console.seats import Seats
 from console.settings import ConsoleSettings
@@ -28,6 +28,9 @@ PATIENCE_S = 20.0
 """A bound against hanging, not a promise [s]."""
 DEADLINE_S = 0.5
 """Deadlines of headers and bodies here, instead of 10 s [s]."""
+
+ANY_WORDS: dict[str, SocketRule] = {"/ws": lambda scope: lambda message: True}
+"""The rule of the page's websocket here: what passes is tried in tests/console/test_socket_rules.py."""
 
 
 @dataclass
@@ -94,10 +97,10 @@ def site_of(strangers: int = 16, **settings: Any) -> Iterator[Site]:
         app = (
             stop_app(site.settings, site.robot, door)
             if port == site.settings.stop_port
-            else Guard(pages, site.settings, login, port, limits=limits, door=door)
+            else Guard(pages, site.settings, login, port, limits=limits, door=door, sockets=ANY_WORDS)
         )
         options = server_options(site.settings, door)
-        servers.append(uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning", lifespan="off", **options)))
+        servers.append(uvicorn.Server(uvicorn.Config(app, port=port, lifespan="off", **options)))
     threads = [threading.Thread(target=server.run, daemon=True) for server in servers]
     for thread in threads:
         thread.start()

@@ -376,7 +376,8 @@ def test_no_websocket_of_another_origin_reaches_the_pages(origin: str, path: str
         await send({"type": "websocket.accept"})
 
     settings = ConsoleSettings()
-    guard = Guard(app, settings, Login(settings.login, secure=False), settings.port)
+    rules = {path: lambda scope: lambda message: True}
+    guard = Guard(app, settings, Login(settings.login, secure=False), settings.port, sockets=rules)
     speak(guard, [HOST, ("origin", origin)], ["approve"], path)
     assert reached == []
     speak(guard, [HOST, ("origin", "http://127.0.0.1:8080")], [], path)

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from agent_node.calls import ToolCall
 from agent_node.console.narration import Narrator
+from agent_node.events import CommandBegan, NoteAdded, OperatorTold, Thought, ToolCalled
 from tests.toolhand.test_cli import Cli
 from tool_nodes.names import did_you_mean
 from toolhand.commands import COMMANDS, Group
@@ -134,6 +136,19 @@ def test_the_simulators_word_is_told_to_people(capsys: pytest.CaptureFixture[str
     told = capsys.readouterr().out
     assert "None" not in told
     assert "judged against" not in told
+
+
+def test_whatever_a_model_writes_is_told_in_lines_that_a_terminal_can_show(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "\x1b[2K\x1b[1A\rStopped: at rest" + "x" * 100_000
+    narrator = Narrator()
+    told = [ToolCalled(ToolCall(hostile, {hostile: hostile})), Thought(hostile), OperatorTold(hostile)]
+    for event in (*told, CommandBegan(hostile), NoteAdded(hostile)):
+        narrator.hear(event)
+        out = capsys.readouterr().out
+        assert len(out) < 11_000
+        assert out.rstrip("\n").isprintable()
+    narrator.summary({"answer": hostile, "success": True})
+    assert capsys.readouterr().out.endswith("characters in all)\n  done\n"), "the verdict is never cut off"
 
 
 def test_a_tool_that_fails_says_so_on_stderr(cli: Cli) -> None:

@@ -55,12 +55,15 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, environment: dict[str, str] | None = None, **settings: Any) -> Iterator[Served]:
+def serving(
+    folder: Path, environment: dict[str, str] | None = None, script: str = "serving.py", **settings: Any
+) -> Iterator[Served]:
     """Serve a console over the robot of the tests.
 
     Args:
         folder: Folder for its log and its runs.
         environment: Further variables of its process.
+        script: File beside this one that is run: it serves the pages, or keeps who does.
         settings: Settings beside the ports and folders.
     """
     port = free_port()
@@ -73,8 +76,8 @@ def serving(folder: Path, environment: dict[str, str] | None = None, **settings:
         **settings,
     )
     log = folder / "robot.jsonl"
-    command = [sys.executable, str(Path(__file__).with_name("serving.py")), str(log)]
-    more = {**os.environ, **(environment or {})}
+    command = [sys.executable, str(Path(__file__).with_name(script))]
+    more = {**os.environ, "FAKE_ROBOT_LOG": str(log), **(environment or {})}
     errors = (folder / "errors.txt").open("w", encoding="utf-8")
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=more
@@ -85,7 +88,7 @@ def serving(folder: Path, environment: dict[str, str] | None = None, **settings:
         process.stdin.write(chosen.to_line() + "\n")
         process.stdin.flush()
         line = process.stdout.readline()
-        assert line == "ready\n", (folder / "errors.txt").read_text(encoding="utf-8")
+        assert line == "ready\n" or line.strip().isdigit(), (folder / "errors.txt").read_text(encoding="utf-8")
         yield Served(chosen.address(port), process, log, chosen)
     finally:
         process.stdin.close()  # its input ends, and so does it

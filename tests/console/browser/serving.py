@@ -1,4 +1,4 @@
-"""Serves the pages over a robot of the tests: `python serving.py LOG`, with the settings as a line of its input."""
+"""Serves the pages over a robot of the tests, which logs to FAKE_ROBOT_LOG: `python serving.py`, as `console.serve`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
+from console import seats
+from console.process import handed_over
 from console.serve import serve
 from console.settings import ConsoleSettings
 from tests.console.fake_robot import FakeRobot
@@ -24,6 +26,8 @@ def compute_for_ever() -> None:
 if __name__ == "__main__":
     for _ in range(int(os.environ.get("BUSY_THREADS", "0"))):
         threading.Thread(target=compute_for_ever, daemon=True).start()
-    robot = FakeRobot(Path(sys.argv[1]), float(os.environ.get("FAKE_ROBOT_HZ", "10")))
+    seats.OBSERVERS = int(os.environ.get("MOST_OBSERVERS", seats.OBSERVERS))
+    robot = FakeRobot(Path(os.environ["FAKE_ROBOT_LOG"]), float(os.environ.get("FAKE_ROBOT_HZ", "10")))
     robot.deadline_s = float(os.environ.get("FAKE_ROBOT_DEADLINE_S", robot.deadline_s))
-    serve(ConsoleSettings.from_line(sys.stdin.readline()), robot, lambda: print("ready", flush=True))
+    settings, sockets = ConsoleSettings.from_line(sys.stdin.readline()), handed_over(sys.argv[1:])
+    serve(settings, robot, lambda: print("ready", flush=True), sockets)

@@ -117,8 +117,8 @@ class StopRig:
         self.stop_server = self._served([sys.executable, "-m", "console.stop_server"])
         if self._with_pages:
             serving = Path(__file__).with_name("serving.py")
-            busy = {"BUSY_THREADS": "2"} if self._busy else {}
-            self.pages = self._served([sys.executable, str(serving), str(self._folder / "robot.jsonl")], busy)
+            more = {"FAKE_ROBOT_LOG": str(self._folder / "robot.jsonl")} | ({"BUSY_THREADS": "2"} if self._busy else {})
+            self.pages = self._served([sys.executable, str(serving)], more)
         self._join(endpoint)
 
     def _node(self, module: str, **parameters: Any) -> subprocess.Popen[bytes]:

@@ -19,6 +19,7 @@ from console.approving import Approvals, MotionTimeline
 from console.robot import JointPositions, MotionMark, WaitingMotion
 from console.scene_routes import add_scene_routes
 from console.scene_view import LONGEST_URDF, SECRET_HEADER, RobotScene, _answers, _Drawn, safe_urdf
+from console.seats import Seats
 from tests.console.browser.conftest import until
 from tests.console.fake_robot import FakeRobot
 from tests.console.test_approving import REQUEST, operators_only
@@ -36,7 +37,10 @@ def robot() -> FakeRobot:
 
 @pytest.fixture
 def view(robot: FakeRobot) -> Iterator[RobotScene]:
-    made = RobotScene(robot, Approvals(robot, operators_only))
+    seats = Seats()
+    seats.enter("operator")
+    seats.enter("observer")
+    made = RobotScene(robot, Approvals(robot, operators_only), seats)
     yield made
     made.close()
 
@@ -53,6 +57,22 @@ def test_visers_own_port_answers_only_who_knows_the_secret(view: RobotScene) -> 
     known = httpx.get(f"http://{address}/", headers={SECRET_HEADER: view.secret}, trust_env=False)
     assert known.status_code == 200
     assert view.secret not in known.text
+
+
+def test_only_the_operators_slider_moves_the_blue_arm_and_only_while_it_operates(view: RobotScene) -> None:
+    view.preview("observer", 2.0)
+    view.preview("nobody", 2.0)
+    assert view.preview_s == 0.0
+    view.preview("operator", 1.0)
+    view.preview("observer", 0.0)
+    assert view.preview_s == 1.0
+    view._seats.step_down("operator")
+    assert view.preview_s == 0.0, "it is the slider of an observer now"
+
+
+def test_viser_itself_answers_no_browser_that_wants_more_than_to_look(view: RobotScene) -> None:
+    assert view.port
+    assert view._server._websock_server._incoming_handlers == {}
 
 
 def test_the_pages_lead_to_it_and_nothing_is_listened_to_for_nobody(view: RobotScene, robot: FakeRobot) -> None:

@@ -58,9 +58,7 @@ def stop_server(settings: ConsoleSettings, brake: Brake) -> Iterator[None]:
     door = new_door()
     options = server_options(settings, door)
     app = stop_app(settings, brake, door)
-    server = uvicorn.Server(
-        uvicorn.Config(app, port=settings.stop_port, log_level="warning", lifespan="off", **options)
-    )
+    server = uvicorn.Server(uvicorn.Config(app, port=settings.stop_port, lifespan="off", **options))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     until(lambda: server.started)
