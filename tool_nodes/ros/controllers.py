@@ -381,6 +381,7 @@ class RosArm:
             return
         began_s = time.monotonic()
         patience_s = self._deadlines.availability_s if patient else min(BRAKE_LIMIT_S, self._deadlines.availability_s)
+        patience_s += WINDOW_S
         if self._joints.wait_for(lambda _: self._joints.unrest(began_s) is None, patience_s) is None and patient:
             self._reading()
             unrest = self._joints.unrest(began_s)
