@@ -24,6 +24,8 @@ from tool_nodes.types import ArmState, FloatArray
 STILL_VELOCITY = 0.002
 """A joint of the arm is not at rest above this reported velocity [rad/s]: what a simulated one trembles by; measured
 arms are never that still (`still_velocity` of launch/params/kinova.yaml)."""
+STILL_VELOCITIES = 1e-6, 0.1
+"""Least and greatest that may be set instead [rad/s]; round figures. No arm is more still, and none at rest less."""
 
 _TELL_S = 10.0
 """What is wrong with the joint states is logged once in so long [s]."""
