@@ -124,6 +124,34 @@ def test_a_motion_that_somebody_stopped_ends_the_command(
     assert (policy.turns, hand.motions) == (1, 1)
 
 
+class AsksWhich:
+    """A policy that asks which can."""
+
+    name = "asks"
+    asked = 0
+
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        self.asked += 1
+        where = "the left one at (0.20, 0.50) or the right one at (0.80, 0.50)"
+        return Reply(f"<answer>AMBIGUOUS: Which can do you mean: {where}?</answer>")
+
+
+@pytest.mark.parametrize("answer", ["number 1", "yes"])
+def test_an_answer_to_a_question_from_before_a_stop_moves_nothing_after_the_reset(
+    agent: Agent, operator: Operators, motion: Motion, answer: str
+) -> None:
+    policy = AsksWhich()
+    node = hears(agent(lambda *_: Toolbox([Hand()]), {"asks": policy}, policy="asks"), motion)
+    person = operator()
+    assert person.run("pick up the can")[1].status.error_code == "AMBIGUOUS"
+    motion.tell(1, latched=True)
+    motion.tell(1, latched=False)
+    wait_until(lambda: node._latch.stops and not node._latch.is_set)
+    result = person.run(answer)[1]
+    assert (result.status.error_code, policy.asked) == ("AMBIGUOUS", 1)
+    assert "stopped after I had asked" in result.answer
+
+
 def test_a_command_that_meets_a_latched_stop_says_so_at_once_and_what_to_type(
     agent: Agent, operator: Operators, motion: Motion, tmp_path: Path
 ) -> None:
