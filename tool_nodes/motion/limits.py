@@ -78,7 +78,7 @@ class MotionLimits:
 def require_share(speed: float, name: str = "speed") -> None:
     """Raises ToolError INVALID_ARGUMENT for a share of the allowed speed that is none, or too small to wait for."""
     if not LEAST_SPEED <= speed <= 1.0:
-        raise invalid(f"The {name} must be {LEAST_SPEED:g} to 1, got {speed:g}.")
+        raise invalid(f"The {name} must be {LEAST_SPEED:g} to 1, got {speed}.")
 
 
 def _excess(

@@ -13,6 +13,7 @@ import rclpy
 from action_msgs.msg import GoalStatus
 from rclpy.executors import MultiThreadedExecutor
 from std_srvs.srv import Trigger
+from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.msg import StopState
 
 from agent_node.policy import Message, Reply
@@ -143,11 +144,15 @@ def test_an_answer_to_a_question_from_before_a_stop_moves_nothing_after_the_rese
     policy = AsksWhich()
     node = hears(agent(lambda *_: Toolbox([Hand()]), {"asks": policy}, policy="asks"), motion)
     person = operator()
-    assert person.run("pick up the can")[1].status.error_code == "AMBIGUOUS"
+
+    def says(words: str) -> Any:
+        return person.result(person.send_goal(RunCommand.Goal(text=words, session="a")))[1]
+
+    assert says("pick up the can").status.error_code == "AMBIGUOUS"
     motion.tell(1, latched=True)
     motion.tell(1, latched=False)
     wait_until(lambda: node._latch.stops and not node._latch.is_set)
-    result = person.run(answer)[1]
+    result = says(answer)
     assert (result.status.error_code, policy.asked) == ("AMBIGUOUS", 1)
     assert "stopped after I had asked" in result.answer
 
