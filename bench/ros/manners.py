@@ -40,7 +40,7 @@ class Reporter:
 
     Attributes:
         rate_hz: How often it sends [1/s].
-        said: What it sends at a time since the manner began [s]; None where it is silent.
+        said: Message at a time since the manner began [s]; None where it is silent.
     """
 
     rate_hz: float
@@ -52,7 +52,7 @@ class Manner:
     """How joint states come.
 
     Attributes:
-        name: What it is.
+        name: Title of the manner.
         moves: True where a joint moves, or where nobody measures it: a stop must not be confirmed.
         reporters: Who sends them.
     """
@@ -114,6 +114,7 @@ def _until(t: float) -> bool:
 
 _FORE, _AFT = ARM[:3], (*ARM[3:], JAWS)
 _STILL_FORE = Reporter(100.0, lambda t: Said(t, _only(_truth(), _FORE)))
+"""A driver of joints at rest, 100 times a second [1/s]."""
 
 MOVING = (
     _one("velocity 0, joint_2 turns", True, lambda t: Said(t, _turning(t))),

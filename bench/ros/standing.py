@@ -34,8 +34,8 @@ class Heard:
     Attributes:
         name: Its name.
         moves: True where the stop must not be confirmed.
-        confirmed: What /stop said.
-        reset: Whether /reset_stop was taken after it.
+        confirmed: Answer of /stop.
+        reset: Answer of /reset_stop after it.
         told: The answer to /stop.
         took_s: From the call to the answer, by the wall clock [s].
     """
