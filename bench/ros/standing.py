@@ -124,17 +124,17 @@ def _stop_beside() -> Iterator[Callable[[Any], Heard]]:
         rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
         stack.callback(context.try_shutdown)
         overrides = [Parameter("stop_deadline_s", value=STOP_DEADLINE_S)]
-        nodes = [MotionNode(context=context, parameter_overrides=overrides)]
-        nodes.append(rclpy.create_node("bench_stop", context=context))
+        motion = MotionNode(context=context, parameter_overrides=overrides)
+        asking = rclpy.create_node("bench_stop", context=context)
         executor = MultiThreadedExecutor(2, context=context)
-        for node in nodes:
+        for node in (motion, asking):
             executor.add_node(node)
             stack.callback(node.destroy_node)
         thread = threading.Thread(target=executor.spin, daemon=True)
         thread.start()
         stack.callback(thread.join, 5.0)
         stack.callback(executor.shutdown, 5.0)
-        yield _Asking(nodes[1]).heard
+        yield _Asking(asking).heard
 
 
 class _Asking:
