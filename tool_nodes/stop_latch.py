@@ -19,11 +19,14 @@ class StopWatch:
 
     Args:
         latch: Latch of the arm.
+
+    Attributes:
+        stops: Number of the last stop when it was made.
     """
 
     def __init__(self, latch: StopLatch) -> None:
         self._latch = latch
-        noted = latch.stops  # before the look at the level: a stop in between is seen by one of the two
+        self.stops = noted = latch.stops  # before the look at the level: a stop in between is seen by one of the two
         self._noted = None if latch.is_set else noted
 
     @property

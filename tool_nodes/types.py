@@ -343,7 +343,7 @@ class SkillRequest:
         name: Which skill.
         point: (3,) the place that it is about, base frame [m]; None where it is about none.
         distance_m: How far up a lift goes [m]; 0 elsewhere.
-        speed: Share of the allowed speed of all its motions, above 0 and at most 1 [-].
+        speed: Share of the allowed speed of all its motions, from 0.01 to 1 [-].
     """
 
     name: SkillName

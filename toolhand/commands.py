@@ -125,6 +125,11 @@ BENCHMARKS = {
         "bench.ros.driver:bench_driver",
         "Let the arm's driver fail at every leg of grasp, place and look, and cross the ends of its wrapped joints.",
     ),
+    "stop": CliCommand(
+        "bench.ros.standing:bench_stop",
+        "Stop beside every manner of joint states; exit status 1 where motion is confirmed as rest, or rest is "
+        "refused.",
+    ),
     "truth": CliCommand(
         "bench.ros.truth:bench_truth",
         "Judge episodes by the simulator's own truth and by poses of entities; exit status 1 where a verdict differs.",

@@ -135,6 +135,8 @@ class _Talk:
     def hear(self, words: str) -> DialogueTurn:
         """What comes of an utterance; Ctrl-C stops the arm meanwhile."""
         self.results = []
+        if self.is_hit():
+            self._dialogue.note_stop()
         self._session.interrupt = interrupt = self._interrupt or Interrupt()
         arm = self._session.station.arm
         if self._interrupt is None:

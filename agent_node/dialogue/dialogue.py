@@ -105,6 +105,7 @@ class Dialogue:
         self._kept, self._clock = tuple(kept), clock
         self._speaking = threading.Lock()
         self._pausing = threading.Event()
+        self._closed = ""
         written = protocol or load_protocol("spacetools")
         self._doer = Doer(run, self.robot, self.operator, check, written, clock)
 
@@ -150,8 +151,11 @@ class Dialogue:
             self.operator.question = None
 
     def note_stop(self) -> None:
-        """The arm was stopped between two utterances: what is left of a plan is asked about before it goes on."""
+        """The arm was stopped since the last words: a question is closed, so that its answer moves nothing, and what is
+        left of a plan is asked about before it goes on."""
         with self._kept_up():
+            if self.operator.question is not None:
+                self.operator.question, self._closed = None, _CLOSED_BY_STOP
             if self.operator.left:
                 self.operator.stopped_because = ErrorCode.STOPPED
 
@@ -187,7 +191,7 @@ class Dialogue:
         self._hear(said, turn)
 
     def _hear(self, words: str, turn: TurnSoFar) -> None:
-        closed = self.close_old_question()
+        closed, self._closed = self.close_old_question() or self._closed, ""
         parts = read(words)
         acts = [part.act for part in parts]
         question = self.operator.question
@@ -416,6 +420,7 @@ def _only_answers(act: Act, words: str) -> bool:
     return isinstance(act, Deed) and not parses(words) and len(words.split()) <= _SHORT_ANSWER
 
 
+_CLOSED_BY_STOP = "The arm was stopped after I had asked, which closed my question."
 _SHORT_ANSWER = 5
 """Longest utterance that is taken for an answer that came too late, where it is no command [words]: "the red one"."""
 

@@ -95,6 +95,7 @@ class ToolSession:
         looked_after: Motions of the robot that had happened when its newest picture was taken; None before the first.
         stops: Motions of it that the operator has stopped; what it asked for before the last one is not run.
         dialogue: Dialogue of the session; None before the first words.
+        heard_after: Number of the arm's last stop when its last words were heard.
     """
 
     session: Session = field(default_factory=Session)
@@ -102,6 +103,7 @@ class ToolSession:
     looked_after: int | None = None
     stops: int = 0
     dialogue: Dialogue | None = None
+    heard_after: int = 0
 
 
 @dataclass(frozen=True)
@@ -313,7 +315,10 @@ class SharedRobot:
                 self.carry_out, self._memory, tell=self._tell, stopped=lambda: self.interrupted
             )
         try:
-            with self.toolbox.job():  # a stop ends all that was said
+            with self.toolbox.job() as watch:  # a stop ends all that was said
+                if watch.stops != conversation.heard_after:
+                    conversation.dialogue.note_stop()
+                conversation.heard_after = watch.stops
                 turn = saying.hold(conversation.dialogue)
         finally:
             for record in (record for episode in saying.episodes for record in episode.records if record.motion):

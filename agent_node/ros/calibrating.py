@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from agent_node.console.terminal import say
 from tool_nodes.calibration.charuco import CharucoBoard
 from tool_nodes.calibration.detection import find_corners
 from tool_nodes.calibration.files import USUAL_FRAMES, FrameNames
-from tool_nodes.calibration.guiding import BoardSighting
+from tool_nodes.calibration.guiding import STILL_RAD, BoardSighting
 from tool_nodes.calibration.viewpoints import Arrangement, CameraPlace, usual_arrangement
 from tool_nodes.camera_names import DRIVERS, names_of
 from tool_nodes.motion.planner import EmbeddedPlanner
@@ -27,8 +28,8 @@ from tool_nodes.ros.messages import RosFrame
 from tool_nodes.ros.topic_camera import TopicCamera
 from tool_nodes.types import FloatArray, PoseGoal
 
-STILL_RAD = np.radians(0.1)
-"""A joint that turns further during a picture has not come to rest [rad]: five times an encoder's noise."""
+_SETTLES_S = 3.0
+"""How long an arm may take to come to rest once a person says that it has [s]; a round figure."""
 _USUAL_DRIVER = {"scene": "zed", "wrist": "kinova_vision"}
 
 
@@ -63,7 +64,14 @@ def record(
                 raise unavailable("No joint states of this robot come.", "Is its driver running?")
             return joints.newest.q
 
-        taken = take(looking, read, usual_arrangement(robot, camera, board), robot, poses, _answers())
+        def settled() -> FloatArray:
+            began_s = time.monotonic()
+            joints.wait_for(lambda reading: reading.received_s > began_s and joints.unrest() is None, _SETTLES_S)
+            if (unrest := joints.unrest()) is not None:
+                raise unavailable(f"The arm is not at rest: {unrest.why}.", "Let it come to rest, and press Enter.")
+            return read()
+
+        taken = take(looking, read, settled, usual_arrangement(robot, camera, board), robot, poses, _answers())
     frame_id = next((s.frame.frame_id for s in taken if isinstance(s.frame, RosFrame)), names.optical_frame)
     usual = USUAL_FRAMES[camera]
     return taken, replace(usual, link=link or usual.link, optical=frame_id)
@@ -75,13 +83,20 @@ def _answers() -> Iterator[str]:
 
 
 def take(
-    camera: Camera, read: Any, said: Arrangement, robot: RobotModel, poses: int, answers: Iterator[str]
+    camera: Camera,
+    read: Callable[[], FloatArray],
+    settled: Callable[[], FloatArray],
+    said: Arrangement,
+    robot: RobotModel,
+    poses: int,
+    answers: Iterator[str],
 ) -> list[BoardSighting]:
     """Poses until there are enough, or a person types q.
 
     Args:
         camera: Takes the pictures.
         read: Called for fresh joint positions (n,) [rad].
+        settled: Likewise, of an arm at rest; raises ToolError where it is not.
         said: Where board and camera are about, for the poses that are proposed.
         robot: The robot.
         poses: Poses that are wanted.
@@ -97,9 +112,9 @@ def take(
         if answer == "q":
             break
         try:
-            before = read()
+            before = settled()
             frame = camera.capture()
-            after = read()
+            after = settled()
             if float(np.abs(robot.joint_difference(after, before)).max()) > STILL_RAD:
                 say("The arm still moved: once more.")
                 continue

@@ -151,7 +151,7 @@ def _one(
     if rng.random() < 0.4:
         asked.append(Asked(clients[1], str(rng.choice(whats))))
     time.sleep(float(rng.uniform(SENT_S, LONGEST_S)))
-    moving = bool(readings) and not readings[-1].is_still(STILL)
+    moving = bool(readings) and float(np.abs(readings[-1].qd).max()) > STILL
     stop = link.call(Trigger, "/stop", Trigger.Request())
     note("stop")
     if not stop.success:

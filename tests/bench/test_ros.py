@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.ros.latency import bench_ros, format_table, latency_row
+from bench.ros.standing import bench_stop
 from tool_nodes.results import ErrorCode, ToolError
 
 NAMES = ["tiny_call", "rgb_720p_call", "rgbd_720p_call", "image_topic_30hz", "action_goal"]
@@ -90,3 +91,14 @@ def test_a_short_run_gives_one_document_and_leaves_nothing_behind(capsys: pytest
         assert 0 < row["p50_ms"] <= row["p95_ms"] <= row["p99_ms"]
     assert dict(os.environ) == environment
     assert children() == before
+
+
+def test_a_stop_beside_joint_states_is_confirmed_and_reset_at_rest_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench_stop(only="honest", as_json=True) == 0
+    document = json.loads(capsys.readouterr().out)
+    counts = [document[key] for key in ("moving", "confirmed_while_moving", "at_rest", "refused_at_rest")]
+    assert counts == [1, 0, 1, 0]
+    assert "joint_2 moves: it was measured to travel" in document["heard"][0]["told"]
+    with pytest.raises(ToolError, match="No manner") as error:
+        bench_stop(only="unheard of")
+    assert error.value.code is ErrorCode.INVALID_ARGUMENT

@@ -57,6 +57,15 @@ def test_a_prompt_asks_hears_the_answer_and_leaves(
     assert not (tmp_path / FOLDER).exists()  # kept as long as the session
 
 
+def test_ctrl_c_closes_the_question_before_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(talking._Talk, "is_hit", lambda talk: True)
+    _, shown = speak(["pick up the box", "number 2", "exit"], monkeypatch, capsys, tmp_path)
+    assert "stopped after I had asked" in shown
+    assert len(list(tmp_path.glob("*/report.html"))) == 1
+
+
 def test_ctrl_c_twice_leaves_and_the_end_of_the_input_does(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

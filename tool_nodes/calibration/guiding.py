@@ -137,7 +137,7 @@ class GuidedCalibration(GuardedMoves):
         before = self._arm.state().q
         frame = self._seen.capture()
         after = self._arm.state().q
-        if float(np.abs(after - before).max()) > _STILL_RAD:
+        if float(np.abs(after - before).max()) > STILL_RAD:
             self._tell(f"{what}: the arm still moved while the picture was taken.")
             return
         try:
@@ -150,5 +150,5 @@ class GuidedCalibration(GuardedMoves):
         found.append(BoardSighting((before + after) / 2.0, corners, frame))
 
 
-_STILL_RAD = np.radians(0.1)
+STILL_RAD = np.radians(0.1)
 """A joint that turns further during a picture has not come to rest [rad]: five times an encoder's noise."""

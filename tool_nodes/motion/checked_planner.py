@@ -20,15 +20,11 @@ from tool_nodes.motion.planner_wrapper import InterruptedPlanning, PlannerWrappe
 from tool_nodes.motion.reach import check_speed, check_start, joint_target
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.scene_model import SceneModels
-from tool_nodes.motion.timing import overload
+from tool_nodes.motion.timing import MOST_SAMPLES, overload
 from tool_nodes.motion.trajectory_checks import malformed
 from tool_nodes.ports import Planner
 from tool_nodes.results import ErrorCode, ToolError, unavailable
 from tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
-
-MOST_SAMPLES = 20_000
-"""Samples of a trajectory, at most: 200 s at the usual 100 Hz. More are refused before they are looked at, because the
-check for collision takes about 0.02 ms for each."""
 
 START_SLACK = 1e-6
 """A trajectory begins this near to where the motion starts, in each joint [rad]: a message carries it exactly, whole

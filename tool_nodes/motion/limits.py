@@ -9,7 +9,7 @@ import numpy as np
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.rated import MAX_ACCELERATION, MAX_SPEED
 from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.timing import cubic_acceleration, overload
+from tool_nodes.motion.timing import LONGEST_S, MOST_SAMPLES, cubic_acceleration, overload
 from tool_nodes.motion.trajectory_checks import unfit
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import FloatArray, Trajectory
@@ -18,6 +18,10 @@ MAX_SPACING_S = 0.02
 """Samples of a trajectory are no further apart [s]: twice what the time laws use. At the velocity limit a joint turns
 by 0.028 rad meanwhile, and below the acceleration limit it strays from the line between two samples by at most
 a dt^2 / 8 = 0.0004 rad, which is 0.4 mm at the fingertips of the stretched arm."""
+
+LEAST_SPEED = 0.01
+"""Least share of the allowed speed [-]: a way of 1 s takes 100 s then. Nobody waits for less, and a trajectory takes
+time and memory in proportion to how long it lasts."""
 
 _BOX_SLACK_M = 0.003
 """The gripper may reach this far out of its box, or further than where it started [m]; a round figure."""
@@ -36,7 +40,7 @@ class MotionLimits:
     Attributes:
         low: (x, y, z) corner of the box that no fingertip may leave, base frame [m]; the robot's where it is empty.
         high: The opposite corner [m]; likewise.
-        speed: In (0, 1]; velocities are scaled by it and accelerations by its square.
+        speed: In [LEAST_SPEED, 1]; velocities are scaled by it and accelerations by its square.
         motions_per_command: Motions between two calls of `MotionGuard.begin_command`; None for any number.
         motions_per_minute: Motions within 60 s; None for any number.
         robot: Robot with the joint limits.
@@ -63,13 +67,18 @@ class MotionLimits:
         low, high = np.asarray(self.low, float), np.asarray(self.high, float)
         if low.shape != (3,) or high.shape != (3,) or not (np.isfinite([low, high]).all() and (low < high).all()):
             raise invalid("The workspace box must be two finite corners (x, y, z), the first below the second.")
-        if not 0.0 < self.speed <= 1.0:
-            raise invalid(f"The speed limit must be in (0, 1], got {self.speed}.")
+        require_share(self.speed, "speed limit")
         for count in (self.motions_per_command, self.motions_per_minute):
             if count is not None and count < 1:
                 raise invalid(f"A number of motions must be 1 or more, got {count}.")
         if _excess(Kinematics(robot=self.robot), self.robot.park[None], np.inf, low, high)[0] > 0.0:
             raise invalid("The workspace box must contain the fingertips of the parked arm: every motion ends there.")
+
+
+def require_share(speed: float, name: str = "speed") -> None:
+    """Raises ToolError INVALID_ARGUMENT for a share of the allowed speed that is none, or too small to wait for."""
+    if not LEAST_SPEED <= speed <= 1.0:
+        raise invalid(f"The {name} must be {LEAST_SPEED:g} to 1, got {speed}.")
 
 
 def _excess(
@@ -95,6 +104,8 @@ def check_trajectory(trajectory: Trajectory, opening_m: float, limits: MotionLim
     if why := unfit(trajectory, robot):
         raise _unfit(why)
     t, q = np.asarray(trajectory.t, float), np.asarray(trajectory.q, float)
+    if len(t) > MOST_SAMPLES or t[-1] > LONGEST_S * (1.0 + _LIMIT_SLACK):
+        raise _unfit(f"it lasts {t[-1]:.0f} s in {len(t):,} samples, more than {LONGEST_S:g} s or {MOST_SAMPLES:,}")
     if np.diff(t).max() > MAX_SPACING_S * (1.0 + _LIMIT_SLACK):
         raise _unfit(
             f"its samples are up to {np.diff(t).max():.3f} s apart, more than {MAX_SPACING_S} s is not allowed"

@@ -18,6 +18,7 @@ from tool_nodes.motion.approval import MotionStep
 from tool_nodes.motion.grasp_scenes import APPROACH, DOWNWARDS, GraspScenes, mirrored, ways_back
 from tool_nodes.motion.grip import CARRIED_M, EMPTY_OPENING, steady_grip, wrong_object
 from tool_nodes.motion.guard import LIFT_M, Mode, MotionGuard, recorded
+from tool_nodes.motion.holding import GuardedHolding
 from tool_nodes.motion.looking import GuardedLooks
 from tool_nodes.motion.moves import NOBODY_MOVES
 from tool_nodes.motion.placing import MOST_IN_VAIN, PlaceCandidate, blocked, place_candidates, verify_placed
@@ -54,7 +55,7 @@ AT_PARK = 0.05
 """The arm is parked when no joint is further away than this [rad]."""
 
 
-class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
+class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
     """Runs grasps, placements and looks on an Arm, planned by a Planner.
 
     Args:
@@ -85,9 +86,9 @@ class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
         self._scenes = GraspScenes(planner, self._gripper)
         self.reset()
 
-    def reset(self) -> None:
-        """Hold nothing, and know no obstacles: as a new one."""
-        self.restore(ManipulatorState())
+    def reset(self, held: HeldObject | None = None) -> None:
+        """Know no obstacles: as a new one, which holds nothing, or what it is told."""
+        self.restore(ManipulatorState(held))
         self._offered_q = None
 
     def save(self) -> ManipulatorState:

@@ -13,7 +13,7 @@ from tool_nodes.geometry import rotation_angle
 from tool_nodes.motion.approval import PlannedMotion
 from tool_nodes.motion.guard import MOVED_M, MOVED_RAD, GuardedArm, Mode, MotionGuard
 from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.limits import MotionLimits
+from tool_nodes.motion.limits import MotionLimits, require_share
 from tool_nodes.motion.plans import GraspPlan, Legs, LookPlan, ParkPlan, PlacePlan, SkillPlan, TrialPlan
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.scene_change import changed
@@ -71,8 +71,7 @@ class GuardedMoves:
     @contextlib.contextmanager
     def _at_share(self, speed: float) -> Iterator[None]:
         """Within it all that is planned is at a share of the allowed speed. Raises ToolError INVALID_ARGUMENT."""
-        if not 0.0 < speed <= 1.0:
-            raise invalid(f"The speed must be above 0 and at most 1, got {speed}.")
+        require_share(speed)
         before, self._share = self._share, speed
         try:
             yield

@@ -12,6 +12,7 @@ from tool_nodes import workspace
 from tool_nodes.geometry import pose, rotation_z
 from tool_nodes.motion.grip import EMPTY_OPENING, steady_grip
 from tool_nodes.motion.guard import LIFT_M, recorded
+from tool_nodes.motion.limits import require_share
 from tool_nodes.motion.moves import NOBODY_MOVES, GuardedMoves
 from tool_nodes.motion.plans import PlacePlan, SkillPlan
 from tool_nodes.motion.targets import HeldObject
@@ -97,8 +98,7 @@ class GuardedSkills(GuardedMoves):
         }
         if asked.name not in skills:
             raise invalid(f"There is no skill {asked.name[:60]!r}: it must be one of {', '.join(skills)}.")
-        if not 0.0 < asked.speed <= 1.0:
-            raise invalid(f"The speed must be above 0 and at most 1, got {asked.speed}.")
+        require_share(asked.speed)
         if asked.point is not None and not self.robot.reach.contains(asked.point[:2]):
             x, y = asked.point[:2]
             raise ToolError(ErrorCode.OUT_OF_WORKSPACE, f"The place at x={x:.2f} m, y={y:.2f} m is out of reach.")

@@ -14,11 +14,18 @@ import numpy as np
 import ruckig
 
 from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import FloatArray, Trajectory
 
 SAMPLE_PERIOD = 0.01
 """Largest spacing of trajectory samples [s]."""
+
+MOST_SAMPLES = 20_000
+"""Samples of a trajectory, at most: 200 s at the usual 100 Hz. More are refused before they are made or looked at,
+because the check for collision takes about 0.02 ms for each."""
+LONGEST_S = MOST_SAMPLES * SAMPLE_PERIOD
+"""Longest trajectory [s]; as many samples as are allowed. The slowest usual way, across the whole reach at a tenth of
+the allowed speed, takes half of it."""
 
 _CURVATURE_SHARE = 0.5
 """Share of the acceleration limit that following a path's curvature may take."""
@@ -37,9 +44,20 @@ def _profile(velocity: float, acceleration: float, jerk_time: float, length: flo
     return trajectory
 
 
-def _sample(profile: ruckig.Trajectory, speed: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(t, s, ds/dt), each (N,), evenly spaced with t[0] = 0 and rest at both ends."""
+def _sample(
+    profile: ruckig.Trajectory, speed: float, before_s: float = 0.0
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(t, s, ds/dt), each (N,), evenly spaced with t[0] = 0 and rest at both ends.
+
+    Raises ToolError INVALID_ARGUMENT where that and what comes before it [s] would be longer than LONGEST_S.
+    """
     duration = profile.duration / speed
+    if not before_s + duration <= LONGEST_S:
+        raise invalid(
+            f"At {speed:.2g} of the full speed this way would take {before_s + duration:.0f} s or more, where "
+            f"{LONGEST_S:g} s are the most.",
+            "Ask for a higher speed.",
+        )
     t = np.linspace(0.0, duration, max(2, int(np.ceil(duration / SAMPLE_PERIOD)) + 1))
     states = [profile.at_time(speed * time) for time in t]
     s = np.array([state[0][0] for state in states])
@@ -64,6 +82,9 @@ def time_waypoints(waypoints: FloatArray, robot: RobotModel, speed: float = 1.0)
         waypoints: (K, n) [rad], K >= 1.
         robot: Robot with the limits.
         speed: (0, 1].
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where it would last longer than LONGEST_S.
     """
     pieces: list[tuple[FloatArray, FloatArray, FloatArray]] = []
     offset = 0.0
@@ -76,7 +97,7 @@ def time_waypoints(waypoints: FloatArray, robot: RobotModel, speed: float = 1.0)
         moving = np.abs(direction) > 1e-12
         velocity = float((robot.velocity[moving] / np.abs(direction[moving])).min())
         acceleration = float((robot.acceleration[moving] / np.abs(direction[moving])).min())
-        t, s, rate = _sample(_profile(velocity, acceleration, robot.jerk_time, length), speed)
+        t, s, rate = _sample(_profile(velocity, acceleration, robot.jerk_time, length), speed, offset)
         q = a + s[:, None] * direction
         q[0], q[-1] = a, b
         first = 1 if pieces else 0
@@ -96,6 +117,9 @@ def time_path(s: Sequence[float] | FloatArray, path: FloatArray, robot: RobotMod
         path: (N, n) joint positions [rad] at `s`.
         robot: Robot with the limits.
         speed: (0, 1].
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where it would last longer than LONGEST_S.
     """
     if float(np.abs(path - path[0]).max()) < 1e-9:
         return _rest(path[0], robot)

@@ -20,11 +20,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from geometry_msgs.msg import Point
-from rcl_interfaces.msg import SetParametersResult
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 from tf2_ros import Buffer, TransformListener
@@ -49,6 +47,7 @@ from tool_nodes.ros.approving import ApprovalDesk, read_limits, read_token
 from tool_nodes.ros.attempts import AttemptLog
 from tool_nodes.ros.calibrated_frames import declare_calibrations
 from tool_nodes.ros.camera_parameters import declare_cameras
+from tool_nodes.ros.joint_states import STILL_VELOCITIES, STILL_VELOCITY
 from tool_nodes.ros.messages import BASE_FRAME, header_of, put_frame, rgb_to_image
 from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, StageProgress
 from tool_nodes.ros.motion_markers import MotionMarkers
@@ -61,10 +60,6 @@ from tool_nodes.types import ArmState
 
 CLIENT_GONE_S = 1.0
 """A goal whose action has had no client for so long [s] is cancelled: it has no client left that could cancel it."""
-
-LOST_OPENING = 0.012
-"""Jaws that are further open than when they closed [m] have lost what they held."""
-
 
 _SYSTEM_FAILED = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT})
 """A server timed out; measuring once more would only delay the answer."""
@@ -116,12 +111,12 @@ class QueuedMotion:
 class MotionNode(Node):
     """Serves grasps and places.
 
-    Parameters: `robot`, `seed` (may be set while nothing moves: all is as freshly started), `arm` (a name of the group
-    `toolhand.arm`; `ros2_control` adds `gripper_action` and `time_step`), `lockstep`, `planner`, `planning_s` (of one
-    search for a path, free running alone), `base_frame`, those of `declare_cameras` for the scene camera,
-    `wrist.camera`, `calibration` (files of `toolhand calibrate`: nothing moves before a picture agrees with them),
-    `availability_deadline_s`, `response_deadline_s`, `motion_deadline_s`, `stop_deadline_s`, `still_velocity`; for the
-    guard `approval` (auto, ask-motion, dry-run: no goal is let through more easily), `approval_deadline_s`,
+    Parameters: `robot`, `seed` (may be set while nothing moves: all but what is held is as freshly started), `arm` (a
+    name of the group `toolhand.arm`; `ros2_control` adds `gripper_action` and `time_step`), `lockstep`, `planner`,
+    `planning_s` (of one search for a path, free running alone), `base_frame`, those of `declare_cameras` for the scene
+    camera, `wrist.camera`, `calibration` (files of `toolhand calibrate`: nothing moves before a picture agrees with
+    them), `availability_deadline_s`, `response_deadline_s`, `motion_deadline_s`, `stop_deadline_s`, `still_velocity`;
+    for the guard `approval` (auto, ask-motion, dry-run: no goal is let through more easily), `approval_deadline_s`,
     `approval_token_file`, `speed_limit`, `motions_per_minute` (0: any number), `workspace_low`, `workspace_high`.
 
     Args:
@@ -146,13 +141,13 @@ class MotionNode(Node):
         self._frames, self._markers = Frames(transforms, base_frame), MotionMarkers(self, base_frame, robot)
         # The arm and the stop.
         self._latch = StopLatch(HOW_TO_RESET)
-        still_velocity = float(self.declare_parameter("still_velocity", 0.002).value)
-        if not still_velocity > 0.0:
-            raise invalid(f"Parameter still_velocity must be greater than 0, got {still_velocity}.")
+        still_velocity = parameters.number(
+            self, "still_velocity", STILL_VELOCITY, STILL_VELOCITIES, "A joint that reports more is not at rest [rad/s]"
+        )
         stop_deadline_s = parameters.seconds(self, "stop_deadline_s", 5.0, "How long a stop may take to be confirmed")
         actions = (robot.trajectory_action, robot.gripper_action)
         self._stop = StopNode(self, self._latch, actions, stop_deadline_s, still_velocity, robot)
-        lockstep = bool(self.declare_parameter("lockstep", False).value)
+        lockstep = parameters.flag(self, "lockstep", False, "Time passes by steps that motions ask for")
         self._cancelled: Callable[[], bool] = lambda: False
         self._arm: Arm = registry.make(
             "arm",
@@ -192,10 +187,14 @@ class MotionNode(Node):
             interrupted=lambda: self._halted,
         )
         self._planner = checked(planner, robot)
+        interruptible = InterruptiblePlanner(self._planner, lambda: self._halted)
+        self._manipulator = Manipulator(
+            self._arm, interruptible, self._camera, self._enter, self._guard, robot, self._wrist
+        )
         self._busy = threading.Lock()
         self._progress: StageProgress | None = None
-        self.add_on_set_parameters_callback(self._refuse_while_moving)
-        parameters.seed(self, "Seeds planning; set while nothing moves, all is as freshly started", self._begin_anew)
+        about = "Seeds planning; set while nothing moves, all but what is held is as freshly started"
+        parameters.seed(self, about, self._begin_anew, lambda: "a motion runs" if self._busy.locked() else "")
         self._servers = [self._serve(kind) for kind in (GRASP, PLACE)]
         self._attempts = AttemptLog(self)
         for name, work in (("return_to_park", self._park), ("try_motion", self._try_motion)):
@@ -215,17 +214,8 @@ class MotionNode(Node):
 
     def _begin_anew(self, seed: int) -> None:
         self._planner.reseed(seed)
-        planner = InterruptiblePlanner(self._planner, lambda: self._halted)
-        self._manipulator = Manipulator(
-            self._arm, planner, self._camera, self._enter, self._guard, self._robot, self._wrist
-        )
+        self._manipulator.reset(self._manipulator.held)
         self._plans = PlanBook(self._robot)
-
-    def _refuse_while_moving(self, changes: list[Parameter]) -> SetParametersResult:
-        refused = self._busy.locked() and any(change.name == "seed" for change in changes)
-        return SetParametersResult(
-            successful=not refused, reason="seed cannot be set while a motion runs." if refused else ""
-        )
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -287,6 +277,8 @@ class MotionNode(Node):
 
     def _on_get_held(self, request: Any, response: Any) -> Any:
         with answering(self, response, "get_held"):
+            if (newest := self._stop.joints.newest) is not None and not self._busy.locked():
+                self._meet_jaws(newest.state)
             called = self._manipulator.holds()
             response.holding, response.called = called is not None, called or ""
             response.status = success("")
@@ -308,6 +300,7 @@ class MotionNode(Node):
                 raise watch.error
             self._stop.faults.require_none()
             self._start.require()
+            self._meet_jaws(self._arm.state())
             work()
         status = result.status
         self.get_logger().info(f"{name}: {status.error_code or 'done'}: {status.message}")
@@ -315,6 +308,11 @@ class MotionNode(Node):
         done.set_result(None)
         if self.executor is not None:
             self.executor.wake()  # some versions of rclpy do not look at futures that another thread completes
+
+    def _meet_jaws(self, state: ArmState) -> None:
+        """The jaws may have been opened by another client, or closed on something by the node before this one."""
+        if told := self._manipulator.meet_jaws(state):
+            self.get_logger().warning(told)
 
     # -- motions ---------------------------------------------------------------------------------
 
@@ -383,9 +381,6 @@ class MotionNode(Node):
     def _plan_and_run(self, job: QueuedMotion, plan_only: bool) -> None:
         manipulator, result = self._manipulator, job.result
         before = self._arm.state()
-        held = manipulator.held
-        if held is not None and before.opening_m > held.opening_m + LOST_OPENING:
-            manipulator.held = None  # the jaws were opened by another client, or the robot was replaced
         if not plan_only and not job.request.plan_id:
             manipulator.return_to_park()
         plan = self._plan(job)

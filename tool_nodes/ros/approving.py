@@ -14,7 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -43,7 +42,7 @@ def read_token(node: Node) -> str:
     Raises:
         ToolError: INVALID_ARGUMENT as of `proofs.read_token`.
     """
-    path = _fixed(node, "approval_token_file", "", "File with the operator's token; empty makes one up")
+    path = parameters.declared(node, "approval_token_file", "", "File with the operator's token; empty makes one up")
     if not path:
         return ""
     try:
@@ -61,9 +60,11 @@ def read_limits(node: Node, robot: RobotModel) -> MotionLimits:
         ToolError: INVALID_ARGUMENT.
     """
     default = MotionLimits(robot=robot)
-    speed = _fixed(node, "speed_limit", default.speed, "Share in (0, 1] of the arm's speed that is used")
-    low = _fixed(node, "workspace_low", list(default.low), "Corner x, y, z of the box for the fingertips [m]")
-    high = _fixed(node, "workspace_high", list(default.high), "The opposite corner [m]")
+    speed = parameters.declared(
+        node, "speed_limit", default.speed, "Share of the arm's speed that is used, from 0.01 to 1"
+    )
+    low = parameters.declared(node, "workspace_low", list(default.low), "Corner x, y, z for the fingertips [m]")
+    high = parameters.declared(node, "workspace_high", list(default.high), "The opposite corner [m]")
     per_minute = parameters.count(node, "motions_per_minute", 0, "Motions within a minute; 0 for any number")
     try:
         corners = tuple(map(float, low)), tuple(map(float, high))
@@ -72,11 +73,6 @@ def read_limits(node: Node, robot: RobotModel) -> MotionLimits:
         return MotionLimits(*corners, float(speed), None, per_minute or None, robot)
     except (TypeError, ValueError) as error:
         raise invalid("speed_limit must be a number, workspace_low and workspace_high three each.") from error
-
-
-def _fixed(node: Node, name: str, default: Any, description: str) -> Any:
-    descriptor = ParameterDescriptor(description=description, read_only=True, dynamic_typing=True)
-    return node.declare_parameter(name, default, descriptor).value
 
 
 class ApprovalDesk:

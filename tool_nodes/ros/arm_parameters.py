@@ -22,7 +22,6 @@ def ros2_control(
     latch: StopLatch,
     deadlines: Deadlines,
     lockstep: bool,
-    still_velocity: float,
     cancelled: Callable[[], bool],
     faults: DriverFaults,
 ) -> RosArm:
@@ -34,7 +33,6 @@ def ros2_control(
         latch: Forbids motion.
         deadlines: Longest waits, by the wall clock.
         lockstep: True where time of the robot passes only by steps that are asked for.
-        still_velocity: Joints below this speed are at rest [rad/s].
         cancelled: Polled during motions, see `RosArm`.
         faults: Listener to what the driver says of the arm.
 
@@ -46,4 +44,4 @@ def ros2_control(
     )
     time_step = parameters.seconds(node, "time_step", 0.002, "Simulated time of one step in lockstep")
     stepper = Stepper(node, deadlines, time_step) if lockstep else None
-    return RosArm(node, joints, latch, deadlines, gripper_action, stepper, still_velocity, cancelled, faults)
+    return RosArm(node, joints, latch, deadlines, gripper_action, stepper, cancelled, faults)

@@ -26,7 +26,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines, cancel_late_goal, server_absent
 from tool_nodes.ros.faults import ControllerStates, DriverFaults
 from tool_nodes.ros.goals import CHUNK, ActiveGoal, Stepper
-from tool_nodes.ros.joint_states import REST_S, JointReading, JointStates
+from tool_nodes.ros.joint_states import JointReading, JointStates
 from tool_nodes.ros.motion_messages import (
     GRIPPER_TYPES,
     LEAST_S,
@@ -35,6 +35,7 @@ from tool_nodes.ros.motion_messages import (
     trajectory_failure,
     trajectory_goal,
 )
+from tool_nodes.ros.rest import WINDOW_S
 from tool_nodes.ros.watching import (
     END_TOLERANCE,
     SETTLE_S,
@@ -91,7 +92,6 @@ class RosArm:
         deadlines: How long to wait for the controllers, by the wall clock.
         gripper_action: "GripperCommand" or "ParallelGripperCommand".
         stepper: Lets time pass while a goal runs; None where time passes by itself.
-        still_velocity: The arm is at rest below this [rad/s].
         cancelled: Polled during motions; True brakes, ends the motion as STOPPED and refuses the next one.
         faults: Listener to what the driver says of the arm; None where there is none.
     """
@@ -104,7 +104,6 @@ class RosArm:
         deadlines: Deadlines,
         gripper_action: str = "GripperCommand",
         stepper: Stepper | None = None,
-        still_velocity: float = 0.002,
         cancelled: Callable[[], bool] = lambda: False,
         faults: DriverFaults | None = None,
     ) -> None:
@@ -117,7 +116,6 @@ class RosArm:
         self._latch = latch
         self._deadlines = deadlines
         self._stepper = stepper
-        self._still_velocity = still_velocity
         self._expected_ns = self._epoch = 0
         self._not_before_s = 0.0
         self._cancelled = cancelled
@@ -375,19 +373,21 @@ class RosArm:
         """
         if self._stepper is not None:
             left = round(BRAKE_LIMIT_S / self._stepper.time_step_s)
-            while left > 0 and (np.abs(self._reading().qd) > self._still_velocity).any():
+            # By the simulator's own velocities: no window of time passes by itself here, and steps in which nothing
+            # happens would make another motion of it than the same one in process.
+            while left > 0 and (np.abs(self._reading().qd) > self._joints.still_velocity).any():
                 self._pass(min(left, CHUNK))
                 left -= CHUNK
             return
         began_s = time.monotonic()
-
-        def still(reading: JointReading) -> bool:
-            return reading.received_s > began_s and reading.is_still(self._still_velocity)
-
         patience_s = self._deadlines.availability_s if patient else min(BRAKE_LIMIT_S, self._deadlines.availability_s)
-        if self._joints.wait_for(still, patience_s) is None and patient:
+        patience_s += WINDOW_S
+        if self._joints.wait_for(lambda _: self._joints.unrest(began_s) is None, patience_s) is None and patient:
             self._reading()
-            raise ToolError(ErrorCode.TIMEOUT, "The motion has ended, but the arm was not measured at rest after it.")
+            unrest = self._joints.unrest(began_s)
+            why = f": {unrest.why}" if unrest is not None else ""
+            told = f"The motion has ended, but the arm was not measured at rest after it{why}."
+            raise ToolError(ErrorCode.TIMEOUT, told)
 
     def _settled_distance(self, end: FloatArray) -> float:
         """How far the arm is from the end of its path (n,) once it is there, or has had time to get there [rad]."""
@@ -415,7 +415,7 @@ class RosArm:
         if self._stepper is not None:
             return reading, True  # time stands still now, and the simulator's gripper ends a goal at rest
         clock = RobotTime(self._joints, self._deadlines.availability_s)
-        while took_s + clock.elapsed_s < REST_S or not reading.jaws_rest:
+        while took_s + clock.elapsed_s < WINDOW_S or self._joints.unrest(jaws_alone=True) is not None:
             if self._halted or took_s + clock.elapsed_s > GRIPPER_LIMIT_S:
                 return reading, False
             self._joints.wait_for(functools.partial(_is_later, reading.received_s), _POLL_S)

@@ -6,7 +6,6 @@ import contextlib
 import math
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -19,17 +18,14 @@ from sensor_msgs.msg import JointState
 
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.ros.messages import BadMessage, nanoseconds
+from tool_nodes.ros.rest import FRESH_S, RestJudge, Unrest
 from tool_nodes.types import ArmState, FloatArray
 
-GRIPPER_STILL = 0.05
-"""The jaws are at rest below this [rad/s]; a held object lets them tremble."""
-
-REST_S = 0.25
-"""Time over which the knuckle's travel is measured [s]."""
-REST_TRAVEL = 0.008
-"""Jaws whose knuckle stayed within REST_TRAVEL [rad] for REST_S [s] are at rest, whatever velocity is reported:
-ros2_kortex reports none. The slowest that a 2F-85 moves is 20 mm/s, 0.047 rad in that time; what it holds lets the
-knuckle tremble by less."""
+STILL_VELOCITY = 0.002
+"""A joint of the arm is not at rest above this reported velocity [rad/s]: what a simulated one trembles by; measured
+arms are never that still (`still_velocity` of launch/params/kinova.yaml)."""
+STILL_VELOCITIES = 1e-6, 0.1
+"""Least and greatest that may be set instead [rad/s]; round figures. No arm is more still, and none at rest less."""
 
 _TELL_S = 10.0
 """What is wrong with the joint states is logged once in so long [s]."""
@@ -69,7 +65,6 @@ class JointReading:
         qd: (n,) [rad/s], NaN where the driver reports none.
         knuckle: Angle of the gripper's driven joint [rad].
         knuckle_velocity: [rad/s], NaN where the driver reports none.
-        knuckle_travel: By how much the knuckle has moved within the last REST_S; infinite if that is not known [rad].
         stamp_ns: Time of the robot [ns].
         received_s: When it arrived, by the monotonic clock [s].
         epoch: How often the robot's clock has gone back.
@@ -80,7 +75,6 @@ class JointReading:
     qd: FloatArray
     knuckle: float
     knuckle_velocity: float
-    knuckle_travel: float
     stamp_ns: int
     received_s: float
     epoch: int
@@ -91,27 +85,19 @@ class JointReading:
         """The same for the Arm port."""
         return ArmState(self.q, self.qd, self.opening_m, self.stamp_ns / 1e9)
 
-    def is_still(self, arm_velocity: float) -> bool:
-        """True if no joint of the arm is faster than this [rad/s] and the jaws rest; False where not known."""
-        return bool((np.abs(self.qd) < arm_velocity).all()) and self.jaws_rest
-
-    @property
-    def jaws_rest(self) -> bool:
-        """True if the jaws rest, by their velocity where it is known and by where they have been."""
-        return self.knuckle_travel <= REST_TRAVEL and not abs(self.knuckle_velocity) >= GRIPPER_STILL
-
 
 class JointStates:
     """Listens to joint states; one message may have all joints, or each driver sends its own.
 
     A message that names a joint of the robot twice or without a position is logged and leaves none of the robot's
-    joints that it names known: there is no reading until they come again.
+    joints that it names known: there is no reading until they come again. Nor is there one while a joint is left out.
 
     Args:
         node: Listens.
         topic: Topic of sensor_msgs/JointState.
         on_reading: Gets each reading, in a callback of the node.
         robot: The robot; the default one where None.
+        still_velocity: A joint of the arm that is reported to be faster is not at rest [rad/s].
     """
 
     def __init__(
@@ -120,14 +106,15 @@ class JointStates:
         topic: str,
         on_reading: Callable[[JointReading], None],
         robot: RobotModel | None = None,
+        still_velocity: float = STILL_VELOCITY,
     ) -> None:
         self.robot = robot or load_robot()
         self._node = node
         self._heard = False
         self._complaint = ""
         self._listeners: tuple[Callable[[JointReading], None], ...] = (on_reading,)
-        self._knuckles: deque[tuple[int, float]] = deque()
-        self._watched_since_s = 0.0
+        self.still_velocity = still_velocity
+        self._rest = RestJudge(self.robot, still_velocity)
         self._joints: dict[str, tuple[float, float]] = {}
         self._newest: JointReading | None = None
         self._arrived = threading.Condition()
@@ -157,9 +144,14 @@ class JointStates:
         """Why the last message that names a joint of the robot gave no reading, as part of a sentence; else ""."""
         with self._arrived:
             missing = [name for name in self.robot.joints if name not in self._joints]
-            if self._complaint or not self._heard or not missing:
+            if self._complaint or not self._heard:
                 return self._complaint
-            return f"joint states come, but none of {', '.join(missing)}"
+            if missing:
+                return f"joint states come, but none of {', '.join(missing)}"
+            left_out = self._rest.stale(time.monotonic())
+            if 0 < len(left_out) < len(self.robot.joints):
+                return f"joint states come, but none of {', '.join(left_out)} for {FRESH_S:g} s or more"
+            return ""
 
     def wait_for(self, wanted: Callable[[JointReading], bool], timeout_s: float) -> JointReading | None:
         """The newest reading once it is wanted; None if that takes longer than the timeout of wall-clock time."""
@@ -168,31 +160,42 @@ class JointStates:
                 return self._newest
             return None
 
+    def unrest(self, since_s: float = -math.inf, jaws_alone: bool = False) -> Unrest | None:
+        """Why the robot is not known to be at rest; None where it is.
+
+        Args:
+            since_s: Only what arrived from then on counts, by the monotonic clock [s].
+            jaws_alone: Only the gripper's joint is asked about.
+        """
+        with self._arrived:
+            joints = (self.robot.gripper.joint,) if jaws_alone else ()
+            return self._rest.unrest(time.monotonic(), since_s, joints)
+
     def _on_message(self, message: Any) -> None:
-        robot = self.robot
+        robot, arrived_s = self.robot, time.monotonic()
         try:
             found = measured(message, robot.joints)
         except BadMessage as error:
             self._refuse(message, str(error))
             return
+        stamp_ns, before = nanoseconds(message.header.stamp), self._newest
         with self._arrived:
             self._heard = True
             self._joints.update(found)
-        if robot.arm_joints[0] not in found or not {*robot.joints} <= self._joints.keys():
+            self._rest.hear(found, stamp_ns, arrived_s)
+            left_out = not {*robot.joints} <= self._joints.keys() or self._rest.stale(arrived_s)
+        if robot.arm_joints[0] not in found or left_out:
             return
         arm = np.array([self._joints[name] for name in robot.arm_joints])
-        stamp_ns, before = nanoseconds(message.header.stamp), self._newest
         epoch = 0 if before is None else before.epoch + (stamp_ns < before.stamp_ns)
         knuckle, knuckle_velocity = self._joints[robot.gripper.joint]
-        travel = self._travel(stamp_ns, knuckle)
         reading = JointReading(
             arm[:, 0].copy(),
             arm[:, 1].copy(),
             knuckle,
             knuckle_velocity,
-            travel,
             stamp_ns,
-            time.monotonic(),
+            arrived_s,
             epoch,
             max(0.0, robot.gripper.opening(knuckle)),
         )
@@ -208,21 +211,3 @@ class JointStates:
             for name in message.name:
                 self._joints.pop(name, None)
         self._node.get_logger().warning(f"A message is ignored: {why}.", throttle_duration_sec=_TELL_S)
-
-    def _travel(self, stamp_ns: int, knuckle: float) -> float:
-        """How far the knuckle moved within REST_S, the newest position that is older included [rad]."""
-        past, now_s = self._knuckles, time.monotonic()
-        if past and stamp_ns < past[-1][0]:
-            past.clear()  # the robot's clock went back: how long ago that was is unknown
-        if not past:
-            self._watched_since_s = now_s
-        if past and stamp_ns == past[-1][0]:
-            past.pop()
-        past.append((stamp_ns, knuckle))
-        while len(past) > 2 and past[1][0] <= stamp_ns - REST_S * 1e9:
-            past.popleft()
-        # Time of the robot that stands still hides no motion: then the wall clock measures how long it was watched.
-        if stamp_ns - past[0][0] < REST_S * 1e9 and now_s - self._watched_since_s < REST_S:
-            return np.inf
-        positions = [position for _, position in past]
-        return max(positions) - min(positions)

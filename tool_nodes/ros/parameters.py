@@ -19,7 +19,7 @@ _A_COUNT = "an integer of 0 or more"
 
 def text(node: Node, name: str, default: str, description: str) -> str:
     """A string that is not empty. Raises ToolError INVALID_ARGUMENT."""
-    value = _read(node, name, default, description)
+    value = declared(node, name, default, description)
     if not isinstance(value, str) or not value:
         raise _wrong(name, "a string that is not empty", value)
     return value
@@ -27,7 +27,7 @@ def text(node: Node, name: str, default: str, description: str) -> str:
 
 def optional_text(node: Node, name: str, description: str) -> str:
     """A string, by default empty. Raises ToolError INVALID_ARGUMENT."""
-    value = _read(node, name, "", description)
+    value = declared(node, name, "", description)
     if not isinstance(value, str):
         raise _wrong(name, "a string", value)
     return value
@@ -35,7 +35,7 @@ def optional_text(node: Node, name: str, description: str) -> str:
 
 def choice(node: Node, name: str, default: str, allowed: Sequence[str], description: str) -> str:
     """One of some strings. Raises ToolError INVALID_ARGUMENT."""
-    value = _read(node, name, default, f"{description}: {' or '.join(allowed)}")
+    value = declared(node, name, default, f"{description}: {' or '.join(allowed)}")
     if value not in allowed:
         raise _wrong(name, " or ".join(allowed), value)
     return str(value)
@@ -43,7 +43,7 @@ def choice(node: Node, name: str, default: str, allowed: Sequence[str], descript
 
 def count(node: Node, name: str, default: int, description: str) -> int:
     """An integer of 0 or more. Raises ToolError INVALID_ARGUMENT."""
-    value = _read(node, name, default, description)
+    value = declared(node, name, default, description)
     if not _is_count(value):
         raise _wrong(name, _A_COUNT, value)
     return int(value)
@@ -67,22 +67,25 @@ def told(node: Node, name: str, value: str, description: str) -> None:
         node.declare_parameter(name, value, descriptor, ignore_override=True)
 
 
-def seed(node: Node, description: str, use: Callable[[int], None]) -> None:
+def seed(node: Node, description: str, use: Callable[[int], None], unfit: Callable[[], str] = lambda: "") -> None:
     """The parameter `seed`, an integer of 0 or more: handed to `use` now, and again each time it is set.
 
-    Setting it, also to the same value, lets a node begin as if it were freshly started.
+    Setting it, also to the same value, lets a node begin as if it were freshly started; it is refused while `unfit`
+    says why.
 
     Raises:
         ToolError: INVALID_ARGUMENT.
     """
-    value = _read(node, "seed", 0, description, read_only=False)
+    value = declared(node, "seed", 0, description, read_only=False)
     if not _is_count(value):
         raise _wrong("seed", _A_COUNT, value)
 
     def check(changes: list[Parameter]) -> SetParametersResult:
         wrong = [change.value for change in changes if change.name == "seed" and not _is_count(change.value)]
         reason = str(_wrong("seed", _A_COUNT, wrong[0])) if wrong else ""
-        return SetParametersResult(successful=not wrong, reason=reason)
+        if not reason and any(change.name == "seed" for change in changes) and (why := unfit()):
+            reason = f"seed cannot be set while {why}."
+        return SetParametersResult(successful=not reason, reason=reason)
 
     def apply(changes: list[Parameter]) -> None:
         for change in changes:
@@ -100,16 +103,24 @@ def _is_count(value: Any) -> bool:
 
 def number(node: Node, name: str, default: float, allowed: tuple[float, float], description: str) -> float:
     """A number of a range, written with or without a point. Raises ToolError INVALID_ARGUMENT."""
-    value = _read(node, name, default, description)
+    value = declared(node, name, default, description)
     low, high = allowed
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise _wrong(name, f"a number from {low:g} to {high:g}", value)
     return float(value)
 
 
+def flag(node: Node, name: str, default: bool, description: str) -> bool:
+    """True or false. Raises ToolError INVALID_ARGUMENT."""
+    value = declared(node, name, default, description)
+    if not isinstance(value, bool):
+        raise _wrong(name, "true or false", value)
+    return value
+
+
 def seconds(node: Node, name: str, default: float, description: str) -> float:
     """A number greater than 0, written with or without a point. Raises ToolError INVALID_ARGUMENT."""
-    value = _read(node, name, default, f"{description} [s]")
+    value = declared(node, name, default, f"{description} [s]")
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise _wrong(name, "a number of seconds", value)
     require_positive(name, value)
@@ -128,7 +139,8 @@ def deadlines(node: Node) -> Deadlines:
     )
 
 
-def _read(node: Node, name: str, default: Any, description: str, read_only: bool = True) -> Any:
+def declared(node: Node, name: str, default: Any, description: str, read_only: bool = True) -> Any:
+    """The value of a parameter. It is read once: setting it later would have no effect, and is refused."""
     # Of any type, because a number of seconds may be written without a point and a wrong type deserves a sentence.
     descriptor = ParameterDescriptor(description=description, read_only=read_only, dynamic_typing=True)
     if node.has_parameter(name):  # what several cameras of one node have in common

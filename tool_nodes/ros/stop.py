@@ -9,6 +9,7 @@ function.
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -34,9 +35,6 @@ from tool_nodes.ros.joint_states import JointReading, JointStates
 from tool_nodes.ros.stop_state import QOS, TOPIC
 from tool_nodes.stop_latch import StopLatch
 
-SAMPLES = 3
-"""Successive measurements at rest that confirm a stop."""
-
 _LOOK_S = 0.02
 """How often a stop that is not confirmed yet is looked at, besides at every measurement [s]."""
 
@@ -55,12 +53,12 @@ _NOT_CONFIRMED = (
 
 @dataclass
 class _Stopping:
-    """A stop that is being confirmed."""
+    """A stop that is being confirmed: by what arrived after `over_s`, when nothing commanded the joints any more."""
 
     cancels: list[Future]
     until_s: float
     done: Future = field(default_factory=Future)
-    still: int = 0
+    over_s: float = math.inf
     moved_on_s: float = field(default_factory=time.monotonic)
     stamp_ns: int = -1
     frozen: bool = False
@@ -76,7 +74,7 @@ class StopNode(Node):
         latch: Set by a stop.
         actions: Names of the controllers' actions.
         deadline_s: Wall-clock seconds within which a stop must be confirmed; greater than 0.
-        still_velocity: The arm is at rest below this [rad/s].
+        still_velocity: A joint of the arm that is reported to be faster is not at rest [rad/s].
         robot: The robot; the default one where None.
 
     Attributes:
@@ -104,7 +102,6 @@ class StopNode(Node):
         )
         self._latch = latch
         self._deadline_s = deadline_s
-        self._still_velocity = still_velocity
         self._stoppings: list[_Stopping] = []
         self._confirmed = True
         group = ReentrantCallbackGroup()
@@ -120,7 +117,8 @@ class StopNode(Node):
         self._stepping: Future | None = None
         # Before the joint states: a reading that shows the end of a motion is not heard before a fault of its time.
         self.faults = DriverFaults(self, parent.resolve_topic_name(FAULT_TOPIC))
-        self.joints = JointStates(self, parent.resolve_topic_name("joint_states"), self._on_reading, robot)
+        topic = parent.resolve_topic_name("joint_states")
+        self.joints = JointStates(self, topic, self._on_reading, robot, still_velocity)
         # Wall-clock time, because the robot's own may stand still.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = self.create_timer(_LOOK_S, self._on_timer, clock=steady, callback_group=group)
@@ -187,6 +185,9 @@ class StopNode(Node):
             response.message = "A stop is still being carried out; wait for its answer."
         elif not self._confirmed:
             response.message = _NOT_CONFIRMED
+        elif (unrest := self.joints.unrest()) is not None and unrest.what == "moves":
+            response.success = False
+            response.message = f"Not reset: {unrest.why}. Stop again, and reset once the stop is confirmed."
         else:
             response.message = "Motions are allowed again." if self._latch.is_set else "No stop was latched."
             self._latch.clear()
@@ -209,15 +210,12 @@ class StopNode(Node):
         for stopping in list(self._stoppings):
             if reading.stamp_ns != stopping.stamp_ns:
                 stopping.stamp_ns, stopping.moved_on_s = reading.stamp_ns, reading.received_s
-            if self._could_be_over(stopping) and reading.is_still(self._still_velocity):
-                stopping.still += 1
-            else:
-                stopping.still = 0
-            if stopping.still == SAMPLES:
+            if not self._latch.quiet or not all(cancel.done() for cancel in stopping.cancels):
+                stopping.over_s = math.inf
+            elif stopping.over_s == math.inf:
+                stopping.over_s = reading.received_s
+            elif self.joints.unrest(stopping.over_s) is None:
                 self._end(stopping, reading)
-
-    def _could_be_over(self, stopping: _Stopping) -> bool:
-        return self._latch.quiet and all(cancel.done() for cancel in stopping.cancels)
 
     def _on_timer(self) -> None:
         now = time.monotonic()
@@ -226,7 +224,7 @@ class StopNode(Node):
                 self._end(stopping, None)
             else:
                 stopping.frozen = stopping.frozen or now - stopping.moved_on_s > _FROZEN_S
-                if stopping.frozen and not stopping.still:
+                if stopping.frozen:
                     self._let_time_pass()
 
     def _end(self, stopping: _Stopping, reading: JointReading | None) -> None:
@@ -253,7 +251,5 @@ class StopNode(Node):
             return self.joints.complaint or f"joint states have not come for {silent_s:.1f} s"
         if not all(cancel.done() for cancel in stopping.cancels):
             return "a controller did not answer the request to cancel its goals"
-        if not reading.is_still(self._still_velocity):
-            speed = float(abs(reading.qd).max())
-            return f"the fastest joint moves at {speed:.3f} rad/s"
-        return "a goal is still on its way"
+        unrest = self.joints.unrest(min(stopping.over_s, stopping.until_s))
+        return unrest.why if unrest is not None else "a goal is still on its way"

@@ -127,6 +127,19 @@ def test_a_question_is_closed_after_a_minute_and_says_so() -> None:
     assert talk.say("pick up the lemon").success
 
 
+@pytest.mark.parametrize("answer", ["number 1", "yes", "the left one", "the other one", "either"])
+def test_a_stop_closes_the_question_and_its_answer_moves_nothing(answer: str) -> None:
+    robot = TextRobot(endings=[WHICH])
+    talk = dialogue(robot)
+    talk.say("pick up the can")
+    talk.note_stop()
+    turn = talk.say(answer)
+    assert (turn.error_code, turn.question, len(robot.said)) == (ErrorCode.AMBIGUOUS, None, 1)
+    assert "stopped after I had asked" in turn.answer
+    assert "stopped" not in talk.say("pick up the lemon").answer, "it is said once"
+    assert len(robot.said) == 2
+
+
 def test_another_command_after_a_minute_is_carried_out() -> None:
     robot, clock = TextRobot(endings=[WHICH]), Clock()
     talk = dialogue(robot, clock=clock)

@@ -13,6 +13,7 @@ from agent_node.mcp import saying
 from agent_node.mcp.server import make_server
 from agent_node.mcp.sessions import SharedRobot
 from agent_node.policy import Message, Reply
+from tool_nodes.stop_latch import StopLatch
 from tool_nodes.toolbox.toolbox import Toolbox
 
 pytestmark = pytest.mark.anyio
@@ -136,6 +137,16 @@ async def test_an_answer_that_comes_too_late_is_told_so(spoken_to: Any, monkeypa
     async with Client(make_server(spoken_to(Chooser)), mode="legacy") as client:
         assert (await text(client, "say", words=PICK)).startswith("Error AMBIGUOUS: Which can do you mean")
         assert "closed my question" in await text(client, "say", words="number 2")
+
+
+async def test_a_stop_closes_the_question(spoken_to: Any, fake_toolbox: Toolbox) -> None:
+    latch = StopLatch()
+    fake_toolbox._new_job = latch.job
+    async with Client(make_server(spoken_to(Chooser)), mode="legacy") as client:
+        assert (await text(client, "say", words=PICK)).startswith("Error AMBIGUOUS: Which can do you mean")
+        latch.set()
+        latch.clear()
+        assert "stopped after I had asked" in await text(client, "say", words="number 2")
 
 
 async def test_two_clients_do_not_answer_each_others_questions(spoken_to: Any, http_server: Any) -> None:

@@ -13,6 +13,7 @@ import rclpy
 from action_msgs.msg import GoalStatus
 from rclpy.executors import MultiThreadedExecutor
 from std_srvs.srv import Trigger
+from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.msg import StopState
 
 from agent_node.policy import Message, Reply
@@ -122,6 +123,38 @@ def test_a_motion_that_somebody_stopped_ends_the_command(
     assert (status, result.status.error_code) == (ABORTED, str(code))
     assert "during the lift" in result.answer
     assert (policy.turns, hand.motions) == (1, 1)
+
+
+class AsksWhich:
+    """A policy that asks which can."""
+
+    name = "asks"
+    asked = 0
+
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        self.asked += 1
+        where = "the left one at (0.20, 0.50) or the right one at (0.80, 0.50)"
+        return Reply(f"<answer>AMBIGUOUS: Which can do you mean: {where}?</answer>")
+
+
+@pytest.mark.parametrize("answer", ["number 1", "yes"])
+def test_an_answer_to_a_question_from_before_a_stop_moves_nothing_after_the_reset(
+    agent: Agent, operator: Operators, motion: Motion, answer: str
+) -> None:
+    policy = AsksWhich()
+    node = hears(agent(lambda *_: Toolbox([Hand()]), {"asks": policy}, policy="asks"), motion)
+    person = operator()
+
+    def says(words: str) -> Any:
+        return person.result(person.send_goal(RunCommand.Goal(text=words, session="a")))[1]
+
+    assert says("pick up the can").status.error_code == "AMBIGUOUS"
+    motion.tell(1, latched=True)
+    motion.tell(1, latched=False)
+    wait_until(lambda: node._latch.stops and not node._latch.is_set)
+    result = says(answer)
+    assert (result.status.error_code, policy.asked) == ("AMBIGUOUS", 1)
+    assert "stopped after I had asked" in result.answer
 
 
 def test_a_command_that_meets_a_latched_stop_says_so_at_once_and_what_to_type(

@@ -243,7 +243,7 @@ class Cell:
 
     # -- what is done ----------------------------------------------------------------------------
 
-    def call(self, kind: Any, name: str, **fields: Any) -> Any:
+    def call(self, kind: Any, name: str, /, **fields: Any) -> Any:
         client = self.operator.create_client(kind, name, callback_group=ReentrantCallbackGroup())
         try:
             assert client.wait_for_service(PATIENCE_S), name

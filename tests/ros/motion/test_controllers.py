@@ -244,7 +244,8 @@ def test_a_stop_queues_behind_nobody(cell: Any, arm: RosArm) -> None:
     blocked.set()
     stopping.join()
     assert answer[0].success, answer[0].message
-    assert running.end().status is MotionStatus.STOPPED
+    outcome = running.end()
+    assert getattr(outcome, "status", None) is MotionStatus.STOPPED, outcome
     cell.reset_stop()
     still_works(cell, arm)
 

@@ -16,7 +16,7 @@ from simulation_interfaces.srv import ResetSimulation
 from std_msgs.msg import Header
 from toolhand_interfaces.action import Place
 from toolhand_interfaces.srv import ExecuteGrasp as ExecuteGraspOnce
-from toolhand_interfaces.srv import GetHeld
+from toolhand_interfaces.srv import GetHeld, RunSkill
 from vision_msgs.msg import Point2D
 
 from sim.scene.scenes import Scene
@@ -93,10 +93,15 @@ def test_a_plan_can_be_made_first_and_run_later_once(cell: Any, target: Any) -> 
 
 def test_a_goal_may_ask_for_a_share_of_the_allowed_speed_and_for_no_more(cell: Any, target: Any) -> None:
     commands, goal = cell.commands, cell.grasp_goal(target.T_base_gripper, "plan_only")
-    for speed, code in ((0.3, ""), (1.5, "INVALID_ARGUMENT"), (-0.1, "INVALID_ARGUMENT"), (nan, "INVALID_ARGUMENT")):
+    goal.speed = 0.3
+    succeed(cell.send_grasp(goal))
+    for speed in (1.5, -0.1, nan, 9.9e-3, 1e-4, 5e-324):
         goal.speed = speed
         _, result = cell.send_grasp(goal).end()
-        assert result.status.error_code == code, result.status.message
+        skill = cell.call(RunSkill, "run_skill", name="park", speed=speed)
+        for status in (result.status, skill.status):
+            assert status.error_code == "INVALID_ARGUMENT", status
+            assert "0.01 to 1" in status.message or "must be finite" in status.message
     assert cell.commands == commands
 
 

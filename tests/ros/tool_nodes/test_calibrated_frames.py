@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +20,7 @@ from tests.gen3 import GEN3
 from tests.tool_nodes.calibration.test_files import MADE
 from tool_nodes.calibration.files import write_calibration
 from tool_nodes.geometry import pose, rotation_z
-from tool_nodes.results import ToolError
+from tool_nodes.results import ToolError, unavailable
 from tool_nodes.ros.bringup.cameras import dates_of
 from tool_nodes.ros.calibrated_frames import CalibratedFrames, declare_calibrations, transform_message
 from tool_nodes.ros.messages import rigid
@@ -72,19 +71,26 @@ def test_a_person_takes_poses_by_enter_and_is_told_of_those_that_were_none(capsy
     home = GEN3.named_states["Home"]
     shown = iter(rig.said.views(rig.model.K, rig.model.size))
     good = rig.planner.plan(home, PoseGoal(next(shown)), rig.said.scene()).q[-1]
-    # the camera is asked once for its size; then the arm moves during a picture, sees nothing, and sees the board
-    reads: Iterator[FloatArray] = iter([home, home, home + 0.01, home, home, home, good, good, good, good])
+    # the camera is asked once for its size; then the arm is not at rest, moves during a picture, sees nothing, and sees
+    # the board
+    reads = iter([home, None, home, home, home + 0.01, home, home, home, good, good, good, good])
     where = iter([home, home, GEN3.park, good])
 
     def capture() -> object:
         rig.put(next(where))
         return rig.camera.capture()
 
+    def read() -> FloatArray:
+        if (q := next(reads)) is None:
+            raise unavailable("The arm is not at rest: joint_2 moves.")
+        return q
+
     camera = SimpleNamespace(capture=capture)
-    taken = take(camera, lambda: next(reads), rig.said, GEN3, 2, iter(["", "", "", "q"]))
+    taken = take(camera, read, read, rig.said, GEN3, 2, iter(["", "", "", "", "q"]))
     assert len(taken) == 1
     np.testing.assert_array_equal(taken[0].joints, good)
     said = capsys.readouterr().err
+    assert "Not taken: The arm is not at rest: joint_2 moves." in said
     assert "The arm still moved" in said
     assert "Not taken: The picture shows" in said
     assert "Proposed joints [degrees]" in said

@@ -11,6 +11,7 @@ import pytest
 from tests.gen3 import ARM_JOINTS, GEN3, MAX_OPENING, time_path, time_waypoints
 from tests.guarded import KINEMATICS, OVER_TABLE, PARK, turned
 from tool_nodes.motion.limits import MAX_SPACING_S, MotionLimits, check_trajectory
+from tool_nodes.motion.timing import MOST_SAMPLES
 from tool_nodes.motion.trajectory_checks import JUMP, unfit
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Trajectory
@@ -268,7 +269,7 @@ def test_limits_are_the_robots_where_nothing_else_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    "right", [{"speed": 1.0}, {"speed": 1e-6}, {"motions_per_command": 1}, {"motions_per_minute": 1}]
+    "right", [{"speed": 1.0}, {"speed": 0.01}, {"motions_per_command": 1}, {"motions_per_minute": 1}]
 )
 def test_the_ends_of_what_is_allowed_are_allowed(right: dict[str, Any]) -> None:
     assert {name: getattr(MotionLimits(**right), name) for name in right} == right
@@ -288,9 +289,10 @@ PARKED = "The workspace box must contain the fingertips of the parked arm: every
         ({"low": (-1.0, -1.0, 0.5), "high": (1.0, 1.0, 0.5)}, BOX),
         ({"low": (-1.0, -1.0, 0.6), "high": (1.0, 1.0, 0.5)}, BOX),
         ({"low": (0.4, -0.5, 0.0)}, PARKED),
-        ({"speed": 0.0}, "The speed limit must be in (0, 1], got 0.0."),
-        ({"speed": -0.5}, "The speed limit must be in (0, 1], got -0.5."),
-        ({"speed": 1.001}, "The speed limit must be in (0, 1], got 1.001."),
+        ({"speed": 0.0}, "The speed limit must be 0.01 to 1, got 0.0."),
+        ({"speed": 0.0099}, "The speed limit must be 0.01 to 1, got 0.0099."),
+        ({"speed": -0.5}, "The speed limit must be 0.01 to 1, got -0.5."),
+        ({"speed": 1.001}, "The speed limit must be 0.01 to 1, got 1.001."),
         ({"motions_per_command": 0}, "A number of motions must be 1 or more, got 0."),
         ({"motions_per_minute": 0}, "A number of motions must be 1 or more, got 0."),
     ],
@@ -310,3 +312,11 @@ def test_the_parked_arm_fits_to_the_millimetre() -> None:
         tight[axis] = tips(PARK)[:, axis].max() - 0.001
         with pytest.raises(ToolError, match="fingertips of the parked arm"):
             MotionLimits(low=(-9.0, -9.0, -9.0), high=tuple(tight.tolist()))
+
+
+@pytest.mark.parametrize(("samples", "step_s"), [(MOST_SAMPLES + 1, 0.001), (MOST_SAMPLES, 0.0101)])
+def test_a_trajectory_that_is_too_long_is_refused(samples: int, step_s: float) -> None:
+    t = step_s * np.arange(samples)
+    q = np.repeat(GEN3.park[None], samples, axis=0)
+    found = fault(Trajectory(GEN3.arm_joints, t, q, np.zeros_like(q)), ANYWHERE)
+    assert "more than 200 s or 20,000" in found

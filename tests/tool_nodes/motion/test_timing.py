@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.gen3 import ACCELERATION_LIMITS, NAMED_STATES, VELOCITY_LIMITS, overload, time_path, time_waypoints
-from tool_nodes.motion.timing import SAMPLE_PERIOD
+from tool_nodes.motion.timing import LONGEST_S, MOST_SAMPLES, SAMPLE_PERIOD
+from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Trajectory
 
 HOME, PARK = NAMED_STATES["Home"], NAMED_STATES["Park"]
@@ -30,6 +31,23 @@ def curved_path() -> tuple[FloatArray, FloatArray]:
     s = np.linspace(0.0, 1.0, 60)
     swing = np.stack([np.sin((2 + joint) * s) for joint in range(7)], axis=1)
     return s, HOME + 0.4 * swing
+
+
+@pytest.mark.parametrize("speed", [1e-3, 1e-9, 5e-324])
+def test_a_trajectory_that_would_be_too_long_is_refused_before_it_is_sampled(
+    speed: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampled: list[float] = []
+    linspace = np.linspace
+    monkeypatch.setattr(np, "linspace", lambda *given: sampled.append(given[2]) or linspace(*given))
+    for make in (
+        lambda: time_waypoints(np.vstack([HOME, PARK, HOME]), speed),
+        lambda: time_path(*curved_path(), speed),
+    ):
+        with pytest.raises(ToolError, match=f"{LONGEST_S:g} s are the most") as error:
+            make()
+        assert error.value.code is ErrorCode.INVALID_ARGUMENT
+    assert max(sampled, default=0) < MOST_SAMPLES
 
 
 def test_a_straight_segment_stays_straight_and_uses_the_limits() -> None:

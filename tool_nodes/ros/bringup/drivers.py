@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 from controller_manager_msgs.srv import ListControllers
 from example_interfaces.msg import Bool
 from rclpy.action import get_action_server_names_and_types_by_node
@@ -24,9 +23,6 @@ from tool_nodes.ros.faults import FAULT_TOPIC, LIST_SERVICE
 _SLOWEST_HZ = 20.0
 """Joint states must come so often [1/s]: an arm at 2 rad/s turns by 0.1 rad between two of them, half of the path
 tolerance."""
-
-_STILL = 0.01
-"""An arm at rest turns no joint faster [rad/s]; `still_velocity` of launch/params/kinova.yaml."""
 
 _CLOCKS_S = 0.1
 """Clocks of arm and computer may differ by so much [s]: more would pair pictures with poses of another moment."""
@@ -128,11 +124,9 @@ class DriverChecks(Listening):
                 "The stamps of the joint states go back: two clocks, or two publishers, are at work.",
                 "Look who publishes /joint_states: ros2 topic info -v /joint_states",
             )
-        fastest = max(float(np.nanmax(np.abs(reading.qd), initial=0.0)) for reading in recent)
-        turned = max(float(np.abs(self._robot.joint_difference(reading.q, recent[0].q)).max()) for reading in recent)
-        if fastest > _STILL or turned > _STILL:
+        if (unrest := self._joints.unrest()) is not None:
             raise problem(
-                f"The arm moves ({max(fastest, turned):.2f} rad/s), though nobody here has asked it to.",
+                f"The arm is not at rest, though nobody here has asked it to move: {unrest.why}.",
                 "Let go of it, end the program that moves it, and begin again.",
             )
         return f"{self._robot.dof} joints and the gripper are measured {rate:.0f} times a second, at rest."

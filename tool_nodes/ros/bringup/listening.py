@@ -20,6 +20,9 @@ from tool_nodes.ros.link import RosLink
 HEARD_S = 3.0
 """How long a driver that is there may take to be heard [s]: joint states and cameras come tens of times a second."""
 
+_STILL = 0.01
+"""An arm at rest is reported to turn no joint faster [rad/s]; `still_velocity` of launch/params/kinova.yaml."""
+
 
 class Listening:
     """A node that looks at a graph.
@@ -34,7 +37,7 @@ class Listening:
         self._link, self._robot, self._ask = link, robot, ask
         self._node = link.node
         self._readings: list[JointReading] = []
-        self._joints = JointStates(self._node, "joint_states", self._readings.append, robot)
+        self._joints = JointStates(self._node, "joint_states", self._readings.append, robot, _STILL)
         self._transforms = Buffer(node=self._node)
         self._listener = TransformListener(self._transforms, self._node)
         self._frames: dict[str, str] = {}

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Annotated
 
+from tool_nodes.motion.limits import LEAST_SPEED
 from tool_nodes.motion.targets import ray_to_base
 from tool_nodes.results import ToolResult
 from tool_nodes.stop_latch import StopLatch, StopWatch
@@ -17,7 +18,7 @@ from tool_nodes.toolbox.toolbox import InSession, Session, tool
 from tool_nodes.tools.spacetools.robot import CameraTools
 from tool_nodes.types import FloatArray, SkillRequest
 
-Speed = Annotated[float, NumberArgument(0.0, 1.0, exclusive_low=True)]
+Speed = Annotated[float, NumberArgument(LEAST_SPEED, 1.0)]
 Distance = Annotated[float, NumberArgument(0.0, 0.12, exclusive_low=True)]
 _LOOK = ("robot.capture_image",)
 _GRASP = (
@@ -71,7 +72,7 @@ class HandTools:
         """Move the arm to its park position, with what it holds.
 
         Args:
-            speed: Share of the allowed speed, above 0 and at most 1.
+            speed: Share of the allowed speed, from 0.01 to 1.
         """
         return self._done(SkillRequest("park", speed=speed), session)
 
@@ -81,7 +82,7 @@ class HandTools:
 
         Args:
             distance_m: How far, in metres.
-            speed: Share of the allowed speed, above 0 and at most 1.
+            speed: Share of the allowed speed, from 0.01 to 1.
         """
         return self._done(SkillRequest("lift", distance_m=distance_m, speed=speed), session)
 
@@ -98,7 +99,7 @@ class HandTools:
         Args:
             point: Normalized [x, y] of the place.
             image_index: Index of the camera picture that the point is in.
-            speed: Share of the allowed speed, above 0 and at most 1.
+            speed: Share of the allowed speed, from 0.01 to 1.
         """
         return self._done(SkillRequest("point_at", _place(point, image_index), speed=speed), session)
 
@@ -107,7 +108,7 @@ class HandTools:
         """Hold the held object out towards the camera's side of the table and let go of it once somebody pulls at it.
 
         Args:
-            speed: Share of the allowed speed, above 0 and at most 1.
+            speed: Share of the allowed speed, from 0.01 to 1.
         """
         return self._done(SkillRequest("hand_over", speed=speed), session)
 

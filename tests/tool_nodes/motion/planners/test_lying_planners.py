@@ -14,11 +14,11 @@ from sim.scene.files import parse_scene
 from sim.station import Station, StationConfig
 from tests.gen3 import GEN3, NAMED_STATES
 from tool_nodes.geometry import pose
-from tool_nodes.motion.checked_planner import MOST_SAMPLES, CheckedPlanner, checked
+from tool_nodes.motion.checked_planner import CheckedPlanner, checked
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.motion.planner_wrapper import PlannerWrapper
-from tool_nodes.motion.timing import SAMPLE_PERIOD, resampled, time_waypoints
+from tool_nodes.motion.timing import MOST_SAMPLES, SAMPLE_PERIOD, resampled, time_waypoints
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import Box, CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
 
