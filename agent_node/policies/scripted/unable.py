@@ -13,6 +13,7 @@ from agent_node.policies.scripted.refusals import ABILITY, PLACES, refuse
 from agent_node.policies.scripted.verbs import LOOSELY, VERBS, strip_politeness
 from tool_nodes.language.stopping import is_stop
 from tool_nodes.language.traced import Traced, WordTrace
+from tool_nodes.language.viewpoint import BETWEEN
 from tool_nodes.language.words import NUMBERS, tokenize
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -138,7 +139,7 @@ _GAP = re.compile(
 )
 _OWNER = r"(?:your|(?:the )?(?:robots?|arms?|grippers?)|his|her)"
 _VIEW = re.compile(
-    rf"\b(?:(?:on|to|at|from|in|by|towards?) )?{_OWNER} (?:own )?(?:left|right|front|back)(?: (?:hand|side))*\b"
+    rf"\b(?:(?:on|to|at|from|in|by|towards?) )?{_OWNER} {BETWEEN}(?:left|right|front|back)(?: (?:hand|side))*\b"
     r"|\b(?:to|on|at) the (?:left|right) of (?:the |your )?(?:robot|arm|gripper|you|yourself)\b(?! \w)"
     r"|\bas (?:you|the robot) (?:see|look at)s? (?:it|them)\b|\bfrom your (?:side|point of view|perspective|view)\b"
 )

@@ -53,7 +53,7 @@ def test_of_all_sentences_of_the_benchmarks_nearly_none_brakes_that_is_none_of_s
     assert len(said) > 1600
     assert len(braking) < 25
     mistaken = [line for line in braking if not line.lower().startswith(begun)]
-    assert mistaken == ["no", "oh no", "put the salt in the bin until I say stop"]
+    assert mistaken == ["no", "put the salt in the bin until I say stop"]
 
 
 def sentences(document: object) -> list[str]:
