@@ -133,7 +133,10 @@ def test_the_simulators_word_is_told_to_people(capsys: pytest.CaptureFixture[str
     )
     told = capsys.readouterr().out
     assert "None" not in told
+    assert "not done (AMBIGUOUS); not judged: which one?" in told
     assert "judged against" not in told
+    Narrator().summary({"answer": "I see no banana here.", "success": False, "error_code": None, "truth": None})
+    assert "answered; nothing was moved" in capsys.readouterr().out
 
 
 def test_a_tool_that_fails_says_so_on_stderr(cli: Cli) -> None:
