@@ -14,7 +14,7 @@ from training.intervals import wilson
 RESAMPLES = 10_000
 """Resamples of a bootstrap [-]: the ends of a 95 % interval are then sure to about half a point."""
 ABSENT, REFUSALS = "absent", "refusals"
-"""The kinds of tasks that are rightly refused: a thing that is not there, and words that bind more than a pick or place."""
+"""Kinds of tasks that are rightly refused: a thing that is not there, and words that bind more than a pick."""
 
 RATES: Mapping[str, tuple[str, str, Callable[[PolicyOutcome], bool], Callable[[PolicyOutcome], bool]]] = {
     "success": ("true success", "all tasks", lambda o: True, lambda o: o.success),
