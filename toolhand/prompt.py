@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 
 from agent_node.console.keyboard import is_terminal, overheard
 from agent_node.console.terminal import INTERRUPTED, say
@@ -40,7 +41,8 @@ def listen(answer: Callable[[str], None], is_hit: Callable[[], bool], brake: Cal
                 if line.casefold() in LEAVING:
                     return 0
                 if line:
-                    with overheard(sys.stdin, takes) if known else contextlib.nullcontext([]) as more:
+                    hearing: AbstractContextManager[list[str]] = contextlib.nullcontext([])
+                    with overheard(sys.stdin, takes) if known else hearing as more:
                         answer(line)
                     waiting += more
             except EOFError:
