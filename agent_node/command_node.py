@@ -19,13 +19,11 @@ from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.msg import ToolStatus
 
 from agent_node.conversation_settings import TURN_BUDGET
-from agent_node.dialogue.acts import FollowUp
 from agent_node.dialogue.clauses import parse_problem
 from agent_node.dialogue.conversing import say_and_ask
 from agent_node.dialogue.dialogue import Dialogue
 from agent_node.dialogue.memory import OperatorMemory, RobotMemory
 from agent_node.dialogue.memory_file import MemoryFile
-from agent_node.dialogue.reading import read
 from agent_node.dialogue.sessions import DialogueSessions
 from agent_node.dialogue.skills import SUITES
 from agent_node.events import ANSWER_DEADLINE_S
@@ -35,6 +33,7 @@ from agent_node.ros.answers import AnswerDesk
 from agent_node.ros.pointing import candidate_messages, points_of
 from agent_node.ros.record import GraphRecord
 from agent_node.ros.spoken_goal import CommandSetup, MakePolicy, MakeToolbox, RunningCommand, SpokenGoal
+from tool_nodes.language.stopping import is_stop
 from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from tool_nodes.ros import parameters
 from tool_nodes.ros.calling import Deadlines, call
@@ -164,7 +163,7 @@ class CommandNode(Node):
         )
         self._sessions = DialogueSessions(self._begin, runs_dir)
         self._spoken: SpokenGoal | None = None
-        self._speaking: Dialogue | None = None
+        self._said_stop = threading.Event()
         self._stops: dict[str, int] = {}
         self._working = threading.Lock()
         self._server = ActionServer(
@@ -181,13 +180,15 @@ class CommandNode(Node):
         """Run the command in a thread of its own: it blocks, and callbacks must not."""
         watch = self._latch.watch()
         if not self._working.acquire(blocking=False):
-            if self._is_hushed(goal.request.text):
+            if is_stop(goal.request.text):
+                self._said_stop.set()
                 goal.succeed()
                 return RunCommand.Result(status=success(HUSHED), answer=HUSHED)
             self.get_logger().warning(f"Refused, busy with another command: {goal.request.text[:200]!r}")
             goal.abort()
             busy = unavailable("busy: another command is being carried out.", "Wait for its end, or cancel it.")
             return RunCommand.Result(status=failure(busy))
+        self._said_stop.clear()
         done = Future()
         threading.Thread(target=self._work, args=(goal, watch, done), daemon=True).start()
         return await done
@@ -227,9 +228,8 @@ class CommandNode(Node):
         if forgotten:
             self._stops.pop(forgotten, None)
             self.get_logger().info(f"Forgets the session {forgotten!r}, which was silent longest.")
-        running = RunningCommand(goal, lambda: self.count_subscribers(self._feedback_topic))
+        running = RunningCommand(goal, lambda: self.count_subscribers(self._feedback_topic), self._said_stop)
         self._spoken = spoken = SpokenGoal(self._setup, mode, watch, running)
-        self._speaking = dialogue
         self.get_logger().info(f"Begins: {request.text[:200]!r}")
         if self._latch.stops != self._stops.get(request.session, self._latch.stops):
             dialogue.note_stop()  # after the last words
@@ -267,19 +267,6 @@ class CommandNode(Node):
     def _now(self) -> SpokenGoal:
         assert self._spoken is not None  # dialogues speak within `_carry_out`
         return self._spoken
-
-    def _is_hushed(self, text: str) -> bool:
-        """Whether words that come while a goal is carried out end it, or keep its next step from beginning."""
-        said = [part.act for part in read(text)]
-        kind = said[0].kind if len(said) == 1 and isinstance(said[0], FollowUp) else ""
-        spoken, dialogue = self._spoken, self._speaking
-        if kind == "stop" and spoken is not None:
-            spoken.running.said_stop = True
-        elif kind == "wait" and dialogue is not None:
-            dialogue.pause()
-        else:
-            return False
-        return True
 
     def destroy_node(self) -> Any:
         """See `rclpy.node.Node`. What was said is forgotten."""

@@ -52,6 +52,7 @@ from agent_node.recovery import (
     too_many_calls,
 )
 from tool_nodes.language.speeds import spoken_speed
+from tool_nodes.language.stopping import is_stop
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, invalid
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Tools
@@ -193,6 +194,8 @@ class Conversation:
         self.episode.messages.append(Message("user", answer.words, answer.words, answers=question.text))
         if self._job.halted or self._stopped():
             raise self._job.error
+        if is_stop(answer.words):  # no policy has to understand that
+            raise ToolError(ErrorCode.CANCELLED, "The operator has stopped the command; the arm stands still.")
 
     def _prompt(self) -> TurnPrompt:
         messages = self.episode.messages

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -211,3 +212,13 @@ def summarize(episode: Episode) -> dict[str, Any]:
         "turns": len(episode.turns),
         "wall_s": round(episode.wall_s, 3),
     }
+
+
+UNREAD = "nothing: "
+"""How the goal begins of a sentence that the judge's own reader makes none of."""
+
+
+def not_judged(judged_against: Any) -> str:
+    """Why a run was not judged, of `judged_against` in its result; empty where it was, or had no judge."""
+    goal = judged_against.get("goal") if isinstance(judged_against, Mapping) else None
+    return goal.removeprefix(UNREAD) if isinstance(goal, str) and goal.startswith(UNREAD) else ""

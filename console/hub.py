@@ -30,6 +30,7 @@ from agent_node.events import (
 )
 from agent_node.pointed import PointedPoint
 from console.robot import Heard, Robot, ShownPicture, SpokenOutcome, SpokenWords
+from tool_nodes.language.stopping import is_stop
 from tool_nodes.results import ErrorCode, ToolError, invalid
 
 MOST_ENTRIES = 300
@@ -178,7 +179,7 @@ class Hub:
     # -- what operators do ----------------------------------------------------------------------
 
     def say(self, said: SpokenWords) -> None:
-        """Answer the question that waits, or have a sentence carried out after those that wait.
+        """Answer the question that waits, stop what runs, or have a sentence carried out after those that wait.
 
         Raises:
             ToolError: INVALID_ARGUMENT for an empty or too long sentence, and where too many wait.
@@ -195,6 +196,10 @@ class Hub:
                 return
             if not text:
                 raise invalid("A point alone is no command.", 'Say what to do with it, such as "pick up this one".')
+            if self._running is not None and is_stop(text):
+                self._add("said", text)
+                self.cancel()
+                return
             if len(self._waiting) >= MOST_WAITING:
                 raise invalid(f"At most {MOST_WAITING} sentences may wait.", "Cancel, or let some be done first.")
             self._numbers += 1

@@ -5,33 +5,46 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 
-from agent_node.console.keyboard import is_terminal
+from agent_node.console.keyboard import is_terminal, overheard
 from agent_node.console.terminal import INTERRUPTED, say
 from agent_node.dialogue.wordings import TABLES, table
+from tool_nodes.language.stopping import is_stop
 
 LEAVING = frozenset({"exit", "quit", "leave"})
 """Words that end the program, beside the end of the input."""
 
 
-def listen(answer: Callable[[str], None], is_hit: Callable[[], bool]) -> int:
+def listen(answer: Callable[[str], None], is_hit: Callable[[], bool], brake: Callable[[], None]) -> int:
     """Hear what is typed, a line at a time, to the end; the exit status.
 
     Args:
         answer: Carries out a line and says what comes of it.
         is_hit: Says whether Ctrl-C was typed meanwhile.
+        brake: Stops the arm: at a terminal words of stopping are heard while a line is carried out.
     """
+
+    def takes(line: str) -> bool:
+        if is_stop(line):
+            brake()
+        return is_stop(line)
+
     known = is_terminal(sys.stdin, sys.stderr)
     interrupted = False
+    waiting: list[str] = []
     with _completed() if known else contextlib.nullcontext():
         while True:
             try:
-                line = input("> " if known else "").strip()
+                line = (waiting.pop(0) if waiting else input("> " if known else "")).strip()
                 interrupted = False
                 if line.casefold() in LEAVING:
                     return 0
                 if line:
-                    answer(line)
+                    hearing: AbstractContextManager[list[str]] = contextlib.nullcontext([])
+                    with overheard(sys.stdin, takes) if known else hearing as more:
+                        answer(line)
+                    waiting += more
             except EOFError:
                 return 0
             except KeyboardInterrupt:

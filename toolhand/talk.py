@@ -20,7 +20,9 @@ from agent_node.dialogue.memory_file import FOLDER, MemoryFile
 from agent_node.dialogue.reading import read
 from agent_node.episode import Episode
 from agent_node.events import ignore
+from agent_node.policies.scripted.unable import nothing_to_stop
 from agent_node.policy import Policy
+from tool_nodes.language.stopping import is_stop
 from tool_nodes.results import ToolError
 from tool_nodes.version import version
 from toolhand.prompt import listen
@@ -51,7 +53,7 @@ def talk(command: Unprefixed[TalkCommand]) -> int:
     session = _Talk(command, narrator, robot, operator, (MemoryFile(path, robot, operator),))
     tell(plain(f'Speaking with the robot of scene {command.scene}. "help" says what it can do, "exit" leaves.'))
     try:
-        return listen(session.answer, session.is_hit)
+        return listen(session.answer, session.is_hit, session.brake)
     finally:
         path.unlink(missing_ok=True)  # kept as long as the session
         with contextlib.suppress(OSError):
@@ -75,6 +77,9 @@ def run_in_process(
     from toolhand.run_in_process import run_in_process as run_one
 
     parts = read(command.text)
+    if is_stop(command.text) and parts[0].act == FollowUp("stop", parts[0].said):
+        refused = nothing_to_stop(f'"{plain(command.text)}"')
+        return run_one(command, narrator, about, interrupt, Refused(refused.code, str(refused)))
     if len(parts) == 1 and isinstance(parts[0].act, Deed | FollowUp):
         return run_one(command, narrator, about, interrupt)
     if len(parts) == 1 and isinstance(parts[0].act, Refused):
@@ -148,6 +153,11 @@ class _Talk:
     def is_hit(self) -> bool:
         """Ctrl-C was typed while the last words were carried out."""
         return self._session.interrupt.is_hit()
+
+    def brake(self) -> None:
+        """Stop the arm, as Ctrl-C does."""
+        self._session.interrupt.brake()
+        tell("Stopping: the arm holds its position.")
 
     def answer(self, line: str) -> None:
         """Say what comes of a line, and what goes wrong in one sentence."""

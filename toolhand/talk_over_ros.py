@@ -29,7 +29,7 @@ def talk_over_ros(command: RunCommand) -> int:
     with operator_of_a_graph(command, _hear) as operator:
         prompt = _Prompt(operator)
         tell('Speaking with the robot of the graph. "help" says what it can do, "exit" leaves.')
-        return listen(prompt.answer, prompt.is_hit)
+        return listen(prompt.answer, prompt.is_hit, prompt.brake)
 
 
 def _hear(event: Event) -> None:
@@ -49,6 +49,11 @@ class _Prompt:
     def is_hit(self) -> bool:
         """Ctrl-C was typed while the last words were carried out."""
         return self._interrupt.is_hit()
+
+    def brake(self) -> None:
+        """Cancel what is carried out, as Ctrl-C does."""
+        self._interrupt.brake()
+        tell("Stopping: the arm holds its position.")
 
     def answer(self, line: str) -> None:
         """Carry out a line and say what comes of it."""

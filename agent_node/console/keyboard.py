@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from tool_nodes.results import ErrorCode, ToolError
 
 _LOOK_S = 0.1
 """How often a wait looks for an interruption [s]."""
+_READING = threading.Lock()
+"""Held by whoever reads the keyboard: a question before those who overhear."""
 _LONGEST = 2000
 """Longest line that is read [bytes]; as long as a sentence of the operator may be."""
 
@@ -43,6 +47,11 @@ def read_line(stdin: TextIO, deadline_s: float, interrupted: Callable[[], bool])
     Raises:
         ToolError: STOPPED when interrupted.
     """
+    with _READING:
+        return _read_line(stdin, deadline_s, interrupted)
+
+
+def _read_line(stdin: TextIO, deadline_s: float, interrupted: Callable[[], bool]) -> str | None:
     keyboard, until_s, line = stdin.fileno(), time.monotonic() + deadline_s, b""
     while time.monotonic() < until_s:
         if interrupted():
@@ -57,6 +66,41 @@ def read_line(stdin: TextIO, deadline_s: float, interrupted: Callable[[], bool])
         if b"\n" in read:
             return printable(line.split(b"\n")[0].decode("utf-8", "replace")).strip()
     return None
+
+
+@contextlib.contextmanager
+def overheard(stdin: TextIO, takes: Callable[[str], bool]) -> Iterator[list[str]]:
+    """While entered, lines are read that a person types though nothing was asked; those that nobody takes are kept.
+
+    Args:
+        stdin: The keyboard, a terminal.
+        takes: Called with each line in a thread of its own; True where it was for it.
+
+    Yields:
+        The lines that are kept, in order, for whoever reads next.
+    """
+    kept: list[str] = []
+    ended = threading.Event()
+
+    def listen() -> None:
+        while not ended.is_set():
+            with _READING:
+                line = _read_line(stdin, _LOOK_S, lambda: False)
+            if line and not takes(line):
+                kept.append(line)
+            ended.wait(_GIVES_WAY_S)
+
+    thread = threading.Thread(target=listen, name="keyboard", daemon=True)
+    thread.start()
+    try:
+        yield kept
+    finally:
+        ended.set()
+        thread.join()
+
+
+_GIVES_WAY_S = 0.01
+"""Between two looks a question may take the keyboard [s]."""
 
 
 def printable(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_node.console.terminal import only_planned, plain, say, tell
+from agent_node.episode import not_judged
 from agent_node.events import (
     CallRefused,
     CommandBegan,
@@ -67,13 +68,16 @@ class Narrator:
 
     def summary(self, result: Mapping[str, Any]) -> None:
         """How a run ended, from its result.json."""
-        verdict = "done" if result.get("success") else f"not done ({result.get('error_code')})"
+        code = result.get("error_code")
+        verdict = "done" if result.get("success") else f"not done ({code})" if code else "answered; nothing was moved"
         if only_planned(result):
             verdict = "planned, and within the limits: a dry run moves nothing"
-        self.line(f"\n{result.get('answer')}")
-        self.line(f"  {verdict}{_judgement(result.get('truth'))}")
         basis = result.get("judged_against")
-        if isinstance(basis, Mapping) and not _is_refusal(basis):
+        unread = not_judged(basis)
+        judgement = f"; not judged: {unread}" if unread else _judgement(result.get("truth"))
+        self.line(f"\n{result.get('answer')}")
+        self.line(f"  {verdict}{judgement}")
+        if isinstance(basis, Mapping) and not unread:
             self.line(f"  judged against: {basis.get('goal')} ({basis.get('source')})")
 
 
@@ -92,8 +96,3 @@ def _judgement(truth: Any) -> str:
         return ""
     words = ", ".join(name if held else f"not {name}" for name, held in stages.items())
     return f"; simulator's judgement: {words} (score {truth.get('score')} of {len(stages)})"
-
-
-def _is_refusal(basis: Mapping[str, Any]) -> bool:
-    """A sentence that asked for nothing that could be judged: the answer has said why."""
-    return str(basis.get("goal", "")).startswith("nothing")

@@ -164,6 +164,10 @@ class Interrupt:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.hit:
             raise KeyboardInterrupt
+        self.brake()
+
+    def brake(self) -> None:
+        """What the first Ctrl-C does; in any thread."""
         self.hit = True
         self._stop()
         # Not print: the signal may have come in the middle of one, and those do not nest.

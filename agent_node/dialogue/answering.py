@@ -127,7 +127,6 @@ def answered(
         "undo_last",
         "put_back",
         "again",
-        "wait",
         "robots_left",
         "cameras_left",
     ):

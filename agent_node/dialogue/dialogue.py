@@ -104,7 +104,6 @@ class Dialogue:
         self._stopped, self._check = stopped, check
         self._kept, self._clock = tuple(kept), clock
         self._speaking = threading.Lock()
-        self._pausing = threading.Event()
         self._closed = ""
         written = protocol or load_protocol("spacetools")
         self._doer = Doer(run, self.robot, self.operator, check, written, clock)
@@ -123,7 +122,6 @@ class Dialogue:
         if not self._speaking.acquire(blocking=False):
             raise invalid("An earlier sentence is being carried out.", "Wait for its end, or stop it.")
         try:
-            self._pausing.clear()
             turn = TurnSoFar()
             with self._kept_up():
                 self._hear_pointing(words, pointed, turn)
@@ -140,10 +138,6 @@ class Dialogue:
             )
         finally:
             self._speaking.release()
-
-    def pause(self) -> None:
-        """Begin no further step of the plan that is carried out; from any thread. The step under way ends."""
-        self._pausing.set()
 
     def leave_question(self) -> None:
         """Close the question that waits: nobody answers it."""
@@ -259,7 +253,7 @@ class Dialogue:
         if isinstance(act, FollowUp) and act.kind in ("go_on", "skip"):
             self._go_on(act, turn)
             return
-        if isinstance(act, FollowUp) and act.kind in ("stop", "wait", "neither", "no_to_it"):
+        if isinstance(act, FollowUp) and act.kind in ("stop", "neither", "no_to_it"):
             self._step(said, turn, planned=False)
             return
         operator = self.operator
@@ -318,8 +312,8 @@ class Dialogue:
         many = len(done) + len(steps) > 1
         sequence = self.robot.sequence(goes_on=bool(done))
         while operator.left:
-            if done and (why := self._halted()):
-                turn.fail(ErrorCode.STOPPED, f"I have stopped before the next step. {self._what_is_left(why)}")
+            if done and self._stopped():
+                turn.fail(ErrorCode.STOPPED, f"I have stopped before the next step. {self._what_is_left('stopped')}")
                 return
             step = operator.left[0]
             known = list(self.robot.deeds)
@@ -353,11 +347,6 @@ class Dialogue:
         if operator.question is not None and left:
             operator.question = replace(operator.question, left=(*operator.question.left, *left))
         operator.left = []
-
-    def _halted(self) -> str:
-        if self._stopped():
-            return "stopped"
-        return "paused" if self._pausing.is_set() else ""
 
     def _what_is_left(self, why: str) -> str:
         operator = self.operator
@@ -404,7 +393,7 @@ class Dialogue:
 
 def _goes_on(acts: Sequence[Act]) -> bool:
     """Whether an utterance leaves a pending plan as it is."""
-    kept = ("go_on", "skip", "wait", "stop", "undo", "undo_last", "put_back")
+    kept = ("go_on", "skip", "stop", "undo", "undo_last", "put_back")
     return all(isinstance(a, QuestionAct | SmallTalk) or (isinstance(a, FollowUp) and a.kind in kept) for a in acts)
 
 

@@ -27,7 +27,7 @@ from agent_node.dialogue.looking import LookPolicy, MeasurePolicy, measured
 from agent_node.dialogue.looking import found as looked
 from agent_node.dialogue.measured import SeenBox
 from agent_node.dialogue.memory import POINTED, OpenQuestion, OperatorMemory, RobotMemory, Spot, at_point
-from agent_node.dialogue.naming import OTHER, in_the_picture, named_again, others, resolved
+from agent_node.dialogue.naming import OTHER, named_again, others, resolved
 from agent_node.dialogue.questions import NOTHING_REAL, question_policy
 from agent_node.dialogue.sequences import steps_of
 from agent_node.dialogue.skills import skill_policy
@@ -41,6 +41,7 @@ from agent_node.policy import Policy
 from agent_node.protocol import Protocol
 from tool_nodes.language.phrases import parse_noun_phrase
 from tool_nodes.language.speeds import at_that_speed, spoken_speed
+from tool_nodes.language.viewpoint import in_the_picture
 from tool_nodes.language.words import tokenize
 from tool_nodes.results import ErrorCode, ToolError
 

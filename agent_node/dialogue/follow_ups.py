@@ -156,9 +156,6 @@ class FollowUps:
                 operator.stopped_because = "stopped" if operator.left else ""
                 kept = ' "Go on" asks before it goes on with the plan.' if operator.left else ""
                 return f"I stand still; nothing is moving.{kept}"
-            case "wait":
-                kept = ' Say "go on" when I may go on with the plan.' if operator.left else ""
-                return f"I wait.{kept}"
             case "neither" | "no_to_it":
                 operator.left, operator.done, operator.stopped_because = [], [], ""
                 return "All right, I leave it."

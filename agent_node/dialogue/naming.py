@@ -18,34 +18,6 @@ from tool_nodes.language.words import stem, tokenize, word_set
 _PRONOUNS = ("it", "that", "this", "them")
 """Words that may mean the thing that was spoken of last."""
 
-
-_SIDE = re.compile(
-    r"\b(?:(?P<whose>my|your|the robot'?s|the arm'?s)(?: own)? )?"
-    r"(?P<side>left|right)(?=(?:most)?\b)(?! (?:now|away|after|over|alone)\b)",
-    re.IGNORECASE,
-)
-"""A side, and whose it is where that is said."""
-
-
-def in_the_picture(text: str, robots: bool = False) -> str:
-    """A text whose left and right are those of the scene camera's picture, as every policy takes them.
-
-    The camera stands opposite the robot, as the operator does: "my left" is the picture's, and "your left" its right.
-
-    Args:
-        text: Words of the operator.
-        robots: A side of which nobody says whose it is, is the robot's too.
-    """
-
-    def seen(found: re.Match[str]) -> str:
-        whose, side = (found["whose"] or "").lower(), found["side"]
-        other = whose not in ("", "my") or (not whose and robots)
-        swapped = ("right" if side.lower() == "left" else "left") if other else side
-        return f"the {swapped}" if whose else swapped
-
-    return _SIDE.sub(seen, text)
-
-
 OTHER = re.compile(
     r"\b(?:the|my) other (?P<noun>(?!(?:ones?|side|way|end|hand|half|corner|edge|part|things?)\b)"
     r"(?:[a-z]+ ){0,2}?[a-z]+)(?=$|[,.]| (?:in|into|on|onto|to|next|beside|behind|between|near|at|away|over|from|closer"

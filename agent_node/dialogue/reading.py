@@ -34,6 +34,7 @@ from agent_node.policies.scripted.verbs import VERBS, strip_politeness
 from tool_nodes.language.measures import as_said
 from tool_nodes.language.speeds import WORDS as SPEED_WORDS
 from tool_nodes.language.speeds import spoken_speed
+from tool_nodes.language.stopping import is_stop
 from tool_nodes.language.traced import Token, Traced
 from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, tokenize, word_set, words_only
 from tool_nodes.results import ErrorCode
@@ -69,6 +70,9 @@ def read(text: str) -> list[Read]:
     if len(plain) > MAX_COMMAND:
         sentence = f"A command may have at most {MAX_COMMAND:,} characters, got {len(plain):,}."
         return [Read(Refused(ErrorCode.NOT_UNDERSTOOD, sentence), "")]
+    if is_stop(plain):
+        whole = read_clause(SpokenClause(tuple(tokenize(heard(plain))), plain))
+        return [Read(whole or FollowUp("stop", plain), plain)]
     if POINTED.search(plain) and parses(plain):
         return [Read(Deed(plain), plain)]  # a single command as plans and undoing make it
     said = apposed(heard(plain))

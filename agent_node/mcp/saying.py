@@ -13,11 +13,9 @@ from typing import Any
 
 from agent_node.agent import Agent
 from agent_node.conversation_settings import AS_SPACETOOLS
-from agent_node.dialogue.acts import FollowUp
 from agent_node.dialogue.conversing import say_and_ask
 from agent_node.dialogue.dialogue import Dialogue, DialogueTurn
 from agent_node.dialogue.memory import OpenQuestion
-from agent_node.dialogue.reading import read
 from agent_node.episode import Episode
 from agent_node.events import (
     ANSWER_DEADLINE_S,
@@ -78,12 +76,6 @@ def words_of(arguments: Any) -> str:
     if len(words) > LONGEST_WORDS:
         raise invalid(f"words may have at most {LONGEST_WORDS:,} characters, got {len(words):,}.")
     return words
-
-
-def asks_to_stop(words: str) -> bool:
-    """Whether words want what is going on to end."""
-    said = [part.act for part in read(words)]
-    return len(said) == 1 and isinstance(said[0], FollowUp) and said[0].kind in ("stop", "wait")
 
 
 def spoken(event: Event) -> str:

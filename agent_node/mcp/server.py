@@ -31,6 +31,7 @@ from agent_node.events import Event
 from agent_node.mcp import saying
 from agent_node.mcp.calls import plain_numbers, run_call
 from agent_node.mcp.sessions import QueuedCall, SharedRobot, ToolResponse, ToolSession, refused
+from tool_nodes.language.stopping import is_stop
 from tool_nodes.results import ToolError
 from tool_nodes.toolbox.toolbox import ToolSpec
 
@@ -120,7 +121,7 @@ async def _say(
         words = saying.words_of(arguments)
     except ToolError as error:
         return refused(error)
-    if saying.asks_to_stop(words) and robot.hush():
+    if is_stop(words) and robot.hush():
         return ToolResponse(saying.HUSHED)
 
     async def ask(question: str) -> str | None:

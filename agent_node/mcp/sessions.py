@@ -153,6 +153,7 @@ class QueuedCall:
         self.on_stage = on_stage
         self.state = _State.WAITING
         self.cancelled = False
+        self.hushes = 0
 
 
 class SharedRobot:
@@ -170,7 +171,7 @@ class SharedRobot:
         self.spoken_to = spoken_to
         self._memory = RobotMemory()
         self._brake = brake or NoBrake()
-        self._motions = 0
+        self._motions = self._hushes = 0
         self._closed = False
         self._running: QueuedCall | None = None
         self._lock = threading.Lock()
@@ -206,6 +207,7 @@ class SharedRobot:
                 job.answer = _refusal(ErrorCode.UNAVAILABLE, message, "Wait for their results.")
             else:
                 conversation.waiting += 1
+                job.hushes = self._hushes
                 self._jobs.put(job)
                 return job
             job.state = _State.OVER
@@ -254,6 +256,7 @@ class SharedRobot:
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             with self._lock:
+                job.cancelled = job.cancelled or (job.motion and job.hushes != self._hushes)
                 run = not (job.cancelled or self._closed)
                 job.state = _State.RUNNING
                 self._running = job
@@ -348,11 +351,12 @@ class SharedRobot:
         return self._running.saying
 
     def hush(self) -> bool:
-        """Stop what is being said, whoever says it; False where nothing is."""
+        """Brake what moves, whoever has asked for it, and run no motion that waits; False where nothing moves."""
         with self._lock:
             job = self._running
-        if job is None or job.saying is None:
-            return False
+            if job is None or not job.motion:
+                return False
+            self._hushes += 1
         self.cancel(job)
         return True
 

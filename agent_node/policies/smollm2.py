@@ -20,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from agent_node.policies.accounting import is_command, refusal
 from agent_node.policies.adapters import BASE, base_of, write_base
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.registry import OWN_PROTOCOLS
@@ -167,7 +168,8 @@ def shipped_adapter() -> Path:
 
 
 class Smollm2Chat(TransformersChat):
-    """The model with its adapter. What it reads into a command without being sure of it, it does not carry out.
+    """The model with its adapter. What it reads into a command without being sure of it, it does not carry out, nor a
+    plan that leaves out a word that binds, see `agent_node.policies.accounting`.
 
     A command is read in the first turn, which begins with the plan; a language model says the likeliest plan also of
     words that it has never met. It has learned from commands alone, each with an empty gripper: what is known from
@@ -180,14 +182,17 @@ class Smollm2Chat(TransformersChat):
         if not self._options.temperature and self._holds_from_before(conversation):
             return Reply(self._protocol.render_turn("", (), HOLDS))
         reply = super().respond([_as_learned(message) for message in conversation])
-        if not _is_command(conversation[-1]) or self._options.temperature or not reply.logprobs:
+        if not is_command(conversation[-1]) or self._options.temperature or not reply.logprobs:
             return reply
         least = math.exp(min(reply.logprobs))
         details = {**reply.details, "probability": round(least, 4)}
-        if least >= (SURE if self._options.sure is None else self._options.sure):
+        sure = least >= (SURE if self._options.sure is None else self._options.sure)
+        turn = self._protocol.parse(reply.text)
+        told = UNSURE if not sure else refusal(conversation[-1].said, turn.thought) if turn.calls else ""
+        if not told:
             return replace(reply, details=details)
-        details["not_sure_of"] = reply.text
-        text = self._protocol.render_turn("", (), UNSURE)
+        details["not_done" if sure else "not_sure_of"] = reply.text
+        text = self._protocol.render_turn("", (), told)
         return replace(reply, text=text, details=details, token_ids=(), logprobs=())
 
     def _holds_from_before(self, conversation: Sequence[Message]) -> bool:
@@ -200,15 +205,10 @@ class Smollm2Chat(TransformersChat):
         return False
 
 
-def _is_command(message: Message) -> bool:
-    """Whether it is the operator's, and neither an answer to a question nor a picture."""
-    return message.role == "user" and not message.answers and message.image_index is None
-
-
 def _as_learned(message: Message) -> Message:
     """A command alone, with a capital letter and a full stop, as all that it learned from; anything else as it is."""
     said = message.text.partition(REMEMBERED)[0].strip()
-    if not _is_command(message) or not said:
+    if not is_command(message) or not said:
         return message
     return replace(message, text=f"{said[0].upper()}{said[1:]}{'' if said[-1] in '.?!' else '.'}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import contextlib
 import dataclasses
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -101,13 +102,11 @@ class RunningCommand:
         goal: Handle of its goal.
         operators: How many listen to the feedback.
 
-    Attributes:
-        said_stop: An operator has said in another goal that it should stop.
+        said_stop: Is set once an operator has said in another goal that it should stop.
     """
 
-    def __init__(self, goal: Any, operators: Callable[[], int]) -> None:
-        self.goal = goal
-        self.said_stop = False
+    def __init__(self, goal: Any, operators: Callable[[], int], said_stop: threading.Event) -> None:
+        self.goal, self._said_stop = goal, said_stop
         self._operators = operators
         self._seen = False
         self._last_seen = time.monotonic()
@@ -116,7 +115,7 @@ class RunningCommand:
         """Why it should not go on; empty where it should. Cheap enough to be polled."""
         if self.goal.is_cancel_requested:
             return "Cancelled by the operator"
-        if self.said_stop:
+        if self._said_stop.is_set():
             return "Stopped because an operator said so"
         now = time.monotonic()
         if self._operators() > 0:

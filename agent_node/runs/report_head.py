@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.episode import Episode
+from agent_node.episode import Episode, not_judged
 from agent_node.policies.scripted.commands import RELATION_WORDS, parse_command
 from agent_node.policies.scripted.points import the
 from agent_node.runs.report_parts import Room, badge_of, clip, duration, escaped, label_of, table_of, text_of, usage
@@ -64,7 +64,7 @@ def judgement(success: bool, summary: Mapping[str, Any]) -> str:
             if value is not None
         )
     else:
-        verdict = "Not judged: this run has no simulator to ask."
+        verdict = f"Not judged: {escaped(not_judged(basis) or 'this run has no simulator to ask.', 300)}"
     against = ""
     if truth and isinstance(basis, Mapping):
         against = f"Judged against: {escaped(basis.get('goal'), 300)} ({escaped(basis.get('source'), 200)})."

@@ -13,12 +13,17 @@ from training.intervals import wilson
 
 RESAMPLES = 10_000
 """Resamples of a bootstrap [-]: the ends of a 95 % interval are then sure to about half a point."""
-ABSENT = "absent"
-"""The kind of task that is rightly refused."""
+ABSENT, REFUSALS = "absent", "refusals"
+"""Kinds of tasks that are rightly refused: a thing that is not there, and words that bind more than a pick."""
 
 RATES: Mapping[str, tuple[str, str, Callable[[PolicyOutcome], bool], Callable[[PolicyOutcome], bool]]] = {
     "success": ("true success", "all tasks", lambda o: True, lambda o: o.success),
-    "deeds": ("deeds done", "what the arm can carry out", lambda o: o.deed and o.kind != ABSENT, lambda o: o.success),
+    "deeds": (
+        "deeds done",
+        "what the arm can carry out",
+        lambda o: o.deed and o.kind not in (ABSENT, REFUSALS),
+        lambda o: o.success,
+    ),
     "questions": ("questions right", "questions", lambda o: not o.deed, lambda o: o.success),
     "refused_rightly": (
         "refused rightly after a look",
@@ -29,7 +34,18 @@ RATES: Mapping[str, tuple[str, str, Callable[[PolicyOutcome], bool], Callable[[P
     "wrong_thing": ("wrong thing", "commands", lambda o: o.deed, lambda o: o.wrong_thing),
     "false_success": ("false success", "commands", lambda o: o.deed, lambda o: o.false_success),
     "wrong_answer": ("wrong answer", "questions", lambda o: not o.deed, lambda o: o.wrong_answer),
-    "gave_up": ("gave up what can be done", "other tasks", lambda o: o.kind != ABSENT, lambda o: o.refused),
+    "wrongly_acted": (
+        "acted against what was said",
+        "words that bind",
+        lambda o: o.kind == REFUSALS,
+        lambda o: o.scored and not o.success,
+    ),
+    "gave_up": (
+        "gave up what can be done",
+        "other tasks",
+        lambda o: o.kind not in (ABSENT, REFUSALS),
+        lambda o: o.refused,
+    ),
 }
 """Measure -> (title, of what, which outcomes count, which of them are meant). Without a score is without success."""
 

@@ -352,6 +352,13 @@ def test_a_stop_while_a_question_waits_ends_the_command() -> None:
     assert conversation.episode.answers == (LEFT,), "what the operator said is kept"
 
 
+@pytest.mark.parametrize("words", ["stop", "cancel", "Stop, that's wrong!", "no stop"])
+def test_an_answer_that_says_stop_ends_the_command_and_no_policy_reads_it(words: str) -> None:
+    conversation = asking()
+    conversation.answer(OperatorAnswer(words))
+    assert (conversation.done, conversation.episode.error_code) == (True, ErrorCode.CANCELLED)
+
+
 def test_questions_without_end_end_the_command() -> None:
     conversation = Conversation("Do it.", Toolbox([Tools()]), asks=True)
     for _ in range(MOST_QUESTIONS):

@@ -75,6 +75,19 @@ def test_cancelling_ends_what_runs_and_holds_back_the_rest(hub: Hub) -> None:
     assert (hub.waiting, hub.held_back) == ((), "")
 
 
+@pytest.mark.parametrize("words", ["robot please stop", "stop that's wrong", "wait", "no stop"])
+def test_words_of_stopping_cancel_what_runs_and_do_not_wait_for_their_turn(hub: Hub, words: str) -> None:
+    hub.say(said("wait"))
+    until(lambda: hub.running)
+    hub.say(said("hello"))
+    hub.say(said(words))
+    until(lambda: ended(hub, 1))
+    assert [entry.code for entry in hub.entries() if entry.kind == "ended"] == [ErrorCode.CANCELLED]
+    assert [each.said.text for each in hub.waiting] == ["hello"], "and is held back"
+    assert hub.held_back
+    assert words in [entry.text for entry in hub.entries() if entry.kind == "said"]
+
+
 def test_a_question_is_answered_once_by_words_or_by_a_click(hub: Hub) -> None:
     hub.say(said("ask"))
     until(lambda: hub.question)

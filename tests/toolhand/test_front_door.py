@@ -135,7 +135,10 @@ def test_the_simulators_word_is_told_to_people(capsys: pytest.CaptureFixture[str
     )
     told = capsys.readouterr().out
     assert "None" not in told
+    assert "not done (AMBIGUOUS); not judged: which one?" in told
     assert "judged against" not in told
+    Narrator().summary({"answer": "I see no banana here.", "success": False, "error_code": None, "truth": None})
+    assert "answered; nothing was moved" in capsys.readouterr().out
 
 
 def test_whatever_a_model_writes_is_told_in_lines_that_a_terminal_can_show(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -137,3 +140,25 @@ def test_tab_completes_words_that_mean_something() -> None:
     assert complete("und", 0) == "undo "
     assert complete("lem", 0) == "lemon "
     assert complete("xyzzy", 0) is None
+
+
+def test_stop_that_is_typed_while_a_line_is_carried_out_brakes_and_other_lines_wait_for_their_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    person, here = pty.openpty()
+    heard: list[str] = []
+    braked = threading.Event()
+
+    def answer(line: str) -> None:
+        heard.append(line)
+        if line == "pick up the can":
+            os.write(person, b"thanks\nROBOT please stop\n")
+            assert braked.wait(20.0)
+
+    with os.fdopen(here, "r") as keyboard:
+        monkeypatch.setattr("sys.stdin", keyboard)
+        monkeypatch.setattr(prompt, "is_terminal", lambda *_: True)
+        types(["pick up the can", "undo"], monkeypatch)
+        assert prompt.listen(answer, lambda: False, braked.set) == 0
+    os.close(person)
+    assert heard == ["pick up the can", "thanks", "undo"]

@@ -29,7 +29,7 @@ from tool_nodes.language.vocabulary import (
     match,
     may_show,
 )
-from tool_nodes.language.words import COLOURS, RELATIVE, SHADES, plural
+from tool_nodes.language.words import COLOURS, NEAR_SYNONYMS, RELATIVE, SAME_THING, SHADES, plural
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, ObjectView
 
@@ -65,6 +65,8 @@ OBLIQUE = float(np.tan(np.radians(60.0)))
 CLEARLY_SIZED = 1.08
 """Ratio from which a thing is "tall" or "small" beside another."""
 
+_AS_SAID: dict[str, frozenset[int]] = {}
+"""No word stands for another."""
 _SHOWN_NAMES = 10
 """Most things that are named where none is what was meant."""
 
@@ -75,6 +77,7 @@ def refer(
     nearest: bool = False,
     lexicon: Lexicon | None = None,
     masks: Sequence[BoolArray] = (),
+    alike: bool = False,
 ) -> list[int]:
     """Indices of all things that a phrase means, best first.
 
@@ -86,14 +89,16 @@ def refer(
         nearest: "The thing left of the bowl" is the one that is clearly nearest to it, not everything on that side.
         lexicon: The words that the backend behind the views knows; those of the shipped catalogue where None.
         masks: Visible pixels (H, W) of each view, by which "the can at (0.48, 0.42)" is found; empty where not known.
+        alike: A thing may be meant that is only alike, as a basket is where there is no bin: for places, and not for
+            what a deed is done to.
 
     Raises:
-        ToolError: OBJECT_NOT_FOUND, naming what is seen; NOT_RECOGNISED where it cannot be said whether it is there:
-            words that are not known, things that were not recognised, the table or the background; AMBIGUOUS where a
-            description could also fit one of several things that touch; NOT_UNDERSTOOD for an endless phrase or one
-            that describes nothing.
+        ToolError: OBJECT_NOT_FOUND, naming what is seen and what is alike; NOT_RECOGNISED where it cannot be said
+            whether it is there: words that are not known, things that were not recognised, the table or the background;
+            AMBIGUOUS where a description could also fit one of several things that touch; NOT_UNDERSTOOD for an endless
+            phrase or one that describes nothing.
     """
-    return _Reader(views, nearest, lexicon or catalogue_lexicon(), masks).indices(parse_noun_phrase(phrase))
+    return _Reader(views, nearest, lexicon or catalogue_lexicon(), masks).indices(parse_noun_phrase(phrase), alike)
 
 
 def select_points(
@@ -214,15 +219,17 @@ class _Reader:
         self._vocabularies = [Vocabulary.of(view) for view in views]
         self._several = [view for view in views if view.several]
 
-    def indices(self, phrase: NounPhrase) -> list[int]:
-        matches = self._matches(phrase)
+    def indices(self, phrase: NounPhrase, alike: bool) -> list[int]:
+        matches, as_named = self._matches(phrase)
         found = list(matches)
         if phrase.excluded is not None:
-            found = [i for i in found if i not in self._matches(phrase.excluded)]
+            found = [i for i in found if i not in self._matches(phrase.excluded)[0]]
         if phrase.relation is not None:
             found = self._related(phrase, found)
         if not found:
             raise self._not_found(phrase)
+        if not (alike or as_named):  # a bin is not a box
+            raise self._not_found(phrase, found)
         if phrase.point is not None:
             return [found[at_point(phrase, [self._views[i].point for i in found], [self._masks.get(i) for i in found])]]
         found = self._preferred(phrase, matches, found)
@@ -240,7 +247,8 @@ class _Reader:
             )
         return found
 
-    def _matches(self, phrase: NounPhrase) -> dict[int, Match]:
+    def _matches(self, phrase: NounPhrase) -> tuple[dict[int, Match], bool]:
+        """How well each thing fits that does; False where those are only alike."""
         if phrase.empty:
             raise ToolError(
                 ErrorCode.NOT_UNDERSTOOD,
@@ -255,15 +263,15 @@ class _Reader:
             )
         words = tuple(word for word in phrase.words if word not in RELATIVE or word == phrase.head)
         for head, tried in correct(phrase.head, words, self._vocabularies):
-            for near_synonyms in (False, True):
+            for groups in (_AS_SAID, SAME_THING, NEAR_SYNONYMS):
                 every = {
-                    i: match(tried, head, v, near_synonyms, naming=not phrase.generic)
+                    i: match(tried, head, v, groups, naming=not phrase.generic)
                     for i, v in enumerate(self._vocabularies)
                 }
                 found = {i: m for i, m in every.items() if m is not None}
                 exact = {i: m for i, m in found.items() if not m.approximate_colour}
-                if exact or (found and not near_synonyms):
-                    return exact or found
+                if exact or (found and groups is _AS_SAID):
+                    return exact or found, groups is not NEAR_SYNONYMS
         raise self._not_found(phrase)
 
     def _preferred(self, phrase: NounPhrase, matches: dict[int, Match], found: list[int]) -> list[int]:
@@ -329,7 +337,7 @@ class _Reader:
         return found
 
     def _related(self, phrase: NounPhrase, found: list[int]) -> list[int]:
-        references = [self.indices(reference) for reference in phrase.references]
+        references = [self.indices(reference, alike=True) for reference in phrase.references]
         if not references:
             return found
         relation = phrase.relation or ""
@@ -392,11 +400,15 @@ class _Reader:
             return None
         return apart * max(1.0, abs(aside) / ahead) ** 2
 
-    def _not_found(self, phrase: NounPhrase) -> ToolError:
+    def _not_found(self, phrase: NounPhrase, alike: Sequence[int] = ()) -> ToolError:
         said = (*phrase.words, *phrase.details)
         known = (*COLOURS, *SHADES, *RELATIVE)
         strange = [word for word in said if word not in known and not any(v.has(word) for v in self._vocabularies)]
         unknown = " ".join(word for word in strange if not self._lexicon.knows(word))[:80]
+        if alike:
+            meant = " or ".join(dict.fromkeys(f"the {self._views[i].name}" for i in alike))
+            sentence = f"no '{phrase.text[:80]}' here; do you mean {meant}? I see: {self._seen()}"
+            return ToolError(ErrorCode.OBJECT_NOT_FOUND, sentence)
         if unknown:
             return ToolError(
                 ErrorCode.NOT_RECOGNISED,

@@ -1,47 +1,39 @@
-"""Whose left: words from the robot's side, said as the camera's picture shows it.
-
-The robot stands opposite the camera and looks at it, so that its left is the picture's right, and what is in front of
-a thing for the robot is behind it for the camera.
-"""
+"""Whose left: words from the robot's side, said as the camera's picture shows it."""
 
 from __future__ import annotations
 
 import re
-from typing import Literal
 
-Viewer = Literal["camera", "robot"]
-
-_SWAPPED = {
-    "left": "right", "leftmost": "rightmost", "left of": "right of", "in front of": "behind", "front": "back",
-}  # fmt: skip
-_SWAPPED |= {there: here for here, there in _SWAPPED.items()}
-_OWN = re.compile(r"\b(?:your|(?:the )?(?:robot|arm)['’]?s) (?:own )?(left|right|front|back)\b", re.IGNORECASE)
-"""A side that is said to be the robot's."""
+BETWEEN = r"(?:(?:own|very|far|extreme|absolute|outer|immediate|upper|lower|near|nearest|front|back|rear) )*"
+"""Words that may stand between an owner and the side: "on your far right"."""
+BODY = (
+    r"(?:arms?|hands?(?! ?side)|grippers?|fingers?|fingertips?|claws?|jaws?|wrists?|elbows?|shoulders?|eyes?|cameras?"
+    r"|legs?|foot|feet|ears?)"
+)
+"""What has a left and a right and is no side of the table: "with your right arm"."""
 _SIDE = re.compile(
-    r"\b(?<!my )(?:in front of|behind|leftmost|rightmost|(?:left|right) of|(?:(?<=the )|(?<=further )|(?<=bit ))"
-    r"(?:left|right|front|back))\b",
+    rf"\b(?:(?P<whose>my|your|the (?:robot|arm)['’]?s) (?P<between>{BETWEEN}))?"
+    rf"(?P<side>left|right)(?=(?:most)?\b)(?! (?:now|away|after|over|alone|{BODY})\b)",
     re.IGNORECASE,
 )
-"""Any other side; "back" and "right" by themselves may be none, as in "put it back right now"."""
+"""A side, and whose it is where that is said."""
 
 
-def as_camera_sees(words: str, whose: Viewer = "camera") -> str:
-    """An operator's words with every side as the camera's picture shows it.
+def in_the_picture(text: str, robots: bool = False) -> str:
+    """A text whose left and right are those of the scene camera's picture, as every policy takes them.
 
-    "On your left" becomes "on the right"; "my left" and the sides of the picture stay.
+    The camera stands opposite the robot, as the operator does: "my left" is the picture's, and "your left" its right.
 
     Args:
-        words: A sentence or a phrase.
-        whose: Who looks where nothing is said: with "robot" the sides that are nobody's are the robot's too.
+        text: Words of the operator.
+        robots: A side of which nobody says whose it is, is the robot's too.
     """
-    sides = _SIDE.sub(_swap, words) if whose == "robot" else words
-    return _OWN.sub(lambda found: f"the {_SWAPPED[found[1].lower()]}", sides)
 
+    def seen(found: re.Match[str]) -> str:
+        whose, side = (found["whose"] or "").lower(), found["side"]
+        other = whose not in ("", "my") or (not whose and robots)
+        swapped = ("right" if side.lower() == "left" else "left") if other else side
+        between = re.sub(r"\bown ", "", found["between"] or "", flags=re.IGNORECASE)
+        return f"the {between}{swapped}" if whose else swapped
 
-def names_robots_side(words: str) -> bool:
-    """Whether a side is said to be the robot's, as in "on your left"."""
-    return _OWN.search(words) is not None
-
-
-def _swap(found: re.Match[str]) -> str:
-    return _SWAPPED[found.group().lower()]
+    return _SIDE.sub(seen, text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -173,10 +173,15 @@ def _fit_colour(unit: tuple[str, ...], vocabulary: Vocabulary, naming: bool = Tr
 
 
 def match(
-    words: Sequence[str], head: str, vocabulary: Vocabulary, near_synonyms: bool, naming: bool = True
+    words: Sequence[str],
+    head: str,
+    vocabulary: Vocabulary,
+    groups: Mapping[str, frozenset[int]],
+    naming: bool = True,
 ) -> Match | None:
     """How well words with a head noun ("" fits anything) describe a thing; None if some word is unexplained.
 
+    A word explains another one of a group of theirs, such as of `SAME_THING`; with no groups none does.
     Without `naming` the words are those of a "thing": "the orange thing" says a colour, and the orange, whose name it
     is too, is no better than an orange box.
     """
@@ -184,16 +189,14 @@ def match(
     def known(word: str, explained: frozenset[str]) -> bool:
         if word in explained:
             return True
-        if not near_synonyms:
-            return False
-        near = NEAR_SYNONYMS.get(word, frozenset())
-        return any(near & NEAR_SYNONYMS.get(other, frozenset()) for other in explained)
+        near = groups.get(word, frozenset())
+        return any(near & groups.get(other, frozenset()) for other in explained)
 
     units, others = _split_colours([word for word in words if word != head or word not in COLOURS])
     plain = [stem(word) for word in others]
     contents = plain[:-1] if plain and plain[-1] in PACKAGING else plain
     # "Jar of ketchup" for a bottle: the contents are named, the package is not what it is called.
-    repacked = near_synonyms and tuple(contents) in vocabulary.names and bool(vocabulary.heads & PACKAGING)
+    repacked = bool(groups) and tuple(contents) in vocabulary.names and bool(vocabulary.heads & PACKAGING)
     if head and not known(stem(head), vocabulary.heads) and not (repacked and stem(head) in PACKAGING):
         return None
     if not all(known(word, vocabulary.words) for word in (contents if repacked else plain)):

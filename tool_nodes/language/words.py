@@ -147,9 +147,24 @@ SAME_STEM = _meaning(
     }
 )
 """Words that always mean the same."""
-_NEAR_GROUPS = (
-    "cup mug glass tumbler beaker",
+_SAME_GROUPS = (
+    "cup mug tumbler beaker",
     "bunny rabbit hare",
+    "pony horse",
+    "bear teddy",
+    "flashlight torch",
+    "wrench spanner",
+    "drink soda pop",
+    "cola coke",
+    "sausage hotdog",
+    "box package pack packet parcel carton",
+    "kitchen dish cleaning washing",
+    "toy model race racing sport",
+    "spicy hot chili",
+)
+_NEAR_GROUPS = (
+    *_SAME_GROUPS,
+    "cup mug glass tumbler beaker",
     "pony horse unicorn",
     "bin basket crate tray tub trash garbage rubbish waste bucket",
     "bin box crate tray case",
@@ -158,22 +173,21 @@ _NEAR_GROUPS = (
     "container tube canister",
     "tube can canister cylinder",
     "plush doll",
-    "bear teddy",
-    "flashlight torch",
-    "wrench spanner",
-    "drink soda pop",
-    "cola coke",
-    "sausage hotdog",
-    "kitchen dish cleaning washing",
-    "toy model race racing sport",
     "jar pot shaker glass",
-    "spicy hot chili",
 )
-NEAR_SYNONYMS = {
-    word: frozenset(k for k, group in enumerate(_NEAR_GROUPS) if word in group.split())
-    for word in word_set(" ".join(_NEAR_GROUPS))
-}
-"""Groups of words that a speaker may mean by each other: tried only when a phrase matches nothing as it stands."""
+
+
+def _groups(table: tuple[str, ...]) -> dict[str, frozenset[int]]:
+    """The numbers of the groups that each word is of."""
+    words = word_set(" ".join(table))
+    return {word: frozenset(k for k, group in enumerate(table) if word in group.split()) for word in words}
+
+
+SAME_THING = _groups(_SAME_GROUPS)
+"""Groups of words that people call one thing by: tried only when a phrase matches nothing as it stands."""
+NEAR_SYNONYMS = _groups(_NEAR_GROUPS)
+"""Groups of words for things that are alike and not the same, beside those: what is found by them may be asked about,
+and may be a place, but nothing else is done with it."""
 BRANDS = _meaning(
     {
         "water": "evian volvic perrier",

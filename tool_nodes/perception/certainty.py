@@ -123,7 +123,7 @@ class WordFits:
         """1 for words of the view's own, less for a colour that only some people call so, 0 where a word is none."""
         called = view.name, view.synonyms, view.categories, view.attributes
         if called not in self._known:
-            fit = match(self._words, self._head, Vocabulary.of(view), near_synonyms=False)
+            fit = match(self._words, self._head, Vocabulary.of(view), groups={})
             self._known[called] = 0.0 if fit is None else self._approximate if fit.approximate_colour else 1.0
         return self._known[called]
 

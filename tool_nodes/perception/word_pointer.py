@@ -74,6 +74,6 @@ def names_table(text: str) -> bool:
 
 def _meant(phrase: str, scene: SceneView, lexicon: Lexicon | None) -> list[int]:
     """All of a group, or the one that a phrase in the singular fits best."""
-    found = refer(phrase, scene.views, lexicon=lexicon, masks=scene.masks)
+    found = refer(phrase, scene.views, lexicon=lexicon, masks=scene.masks, alike=True)
     group = parse_noun_phrase(phrase)
     return found if group.plural or group.count else found[:1]

@@ -20,15 +20,21 @@ from tool_nodes.toolbox.toolbox import Tools
 from training.tasks.shown import asked_in, shown_pictures
 
 
+class NotJudged(Exception):
+    """A task cannot say what would be right: its own reader lacks a word, or finds no goal. The message says which."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """An episode with its truth.
 
     Attributes:
-        truth: The task's score; None when an infrastructure error made the episode unscorable.
+        truth: The task's score; None when an infrastructure error made the episode unscorable, and where the task
+            cannot judge it.
         task: Task that `truth` was judged against.
         time_to_first_motion_s: Wall time from the command to the arm's first motion, or None.
         sim_time_s: Simulated time of the motions [s].
+        judged: The task has said what is right; False where it cannot.
     """
 
     episode: Episode
@@ -36,10 +42,11 @@ class Outcome:
     task: Task
     time_to_first_motion_s: float | None
     sim_time_s: float
+    judged: bool = True
 
     @property
     def scored(self) -> bool:
-        """False after an infrastructure error: such an episode is counted but never scored."""
+        """False after an infrastructure error, and for what is not judged: it is counted but never scored."""
         return self.truth is not None
 
     @property
@@ -88,13 +95,15 @@ def judged(station: JudgedStation, carry_out: Callable[[], Episode], task_of: Ca
     episode = carry_out()
     moved_at = station.arm.first_motion_at
     sim_time = judge.sim_time_s
-    task, truth = task_of(episode), None
+    task, truth, knows = task_of(episode), None, True
     if episode.error_code not in INFRASTRUCTURE_ERRORS:
         try:
             truth = judge.score(task, episode)
+        except NotJudged:
+            knows = False
         except ToolError as error:
             episode.success, episode.error_code, episode.answer = False, error.code, str(error)
-    return Outcome(episode, truth, task, None if moved_at is None else moved_at - began, sim_time)
+    return Outcome(episode, truth, task, None if moved_at is None else moved_at - began, sim_time, knows)
 
 
 def require_scene(station: JudgedStation, task: Task) -> None:
@@ -118,7 +127,9 @@ def summarize(outcome: Outcome, station: JudgedStation) -> dict[str, Any]:
     return {
         **summarize_episode(outcome.episode),
         "truth": None if truth is None else truth_document(truth),
-        "judged_against": None if truth is None else {"goal": outcome.task.goal, "source": outcome.task.source},
+        "judged_against": None
+        if truth is None and outcome.judged
+        else {"goal": outcome.task.goal, "source": outcome.task.source},
         "time_to_first_motion_s": None if first is None else round(first, 3),
         "sim_time_s": round(outcome.sim_time_s, 3),
         "seed": station.config.seed,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,7 +11,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from agent_node.episode import Episode
+from agent_node.episode import UNREAD, Episode
 from agent_node.events import OperatorAnswer
 from agent_node.policies.scripted.answers import another_command, choose, only_candidate, with_place, with_two
 from agent_node.policies.scripted.commands import Command, parse_command
@@ -28,20 +29,22 @@ from tool_nodes.language.phrases import NounPhrase
 from tool_nodes.language.referring import refer
 from tool_nodes.results import ToolError
 from tool_nodes.types import FloatArray, ObjectView
-from training.env.episode import Outcome, judged
+from training.env.episode import NotJudged, Outcome, judged
 from training.env.goal_places import goal_place
 
 OWN_READING = "the robot's own reading of the sentence, not independent"
+_UNKNOWN = re.compile(r"I do not know ('[^']*')")
+"""How the reader says that it lacks a word."""
 
 
 @dataclass(frozen=True)
 class UnreadTask:
-    """A sentence that asks for nothing that is there; nothing that is done about it is right.
+    """A sentence of which the judge's own reader makes no goal: what is done about it may be right, and is not judged.
 
     Attributes:
         text: Sentence of the operator.
         scene: The table before.
-        problem: Why it has no meaning here.
+        problem: What the reader lacks, or why it finds no goal.
     """
 
     text: str
@@ -53,11 +56,11 @@ class UnreadTask:
     @property
     def goal(self) -> str:
         """See Task."""
-        return f"nothing: {self.problem}"
+        return f"{UNREAD}{self.problem}"
 
     def score(self, history: History, transcript: Transcript) -> Score:
-        """See Task."""
-        return Score({"picked": False}, False, ("the command means nothing in this scene",))
+        """Raises NotJudged."""
+        raise NotJudged(self.problem)
 
 
 def true_views(station: JudgedStation) -> list[ObjectView]:
@@ -125,7 +128,9 @@ class TrueScene:
                 except AnotherCommand as other:
                     command = other.command
         except ToolError as error:
-            return UnreadTask(text, self.scene, error.message)
+            unknown = _UNKNOWN.match(error.message)
+            problem = f"it does not know {unknown[1]}" if unknown else error.message.partition("; I see: ")[0]
+            return UnreadTask(text, self.scene, problem)
 
     def _task(self, text: str, command: Command, said: list[str]) -> Task:
         """Raises AnotherCommand where an answer is one; ToolError where words mean nothing here."""

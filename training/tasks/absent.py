@@ -60,24 +60,30 @@ class AbsentTask:
 
     def score(self, history: History, transcript: Transcript) -> Score:
         """See Task; the terms are `names`."""
-        before, after = history.before.objects, history.after.objects
-        moved = [
-            name
-            for name, state in before.items()
-            if np.linalg.norm(np.subtract(after[name].position_m, state.position_m)) > THRESHOLDS.reference_moved_m
-        ]
+        moved = moved_things(history)
         terms = {
             "looked": any(record.image_index is not None for record in transcript.records),
-            "left alone": not moved and not history.picked_up,
+            "left alone": not moved,
             "said so": transcript.error_code in NOT_THERE,
         }
         why = {
             "looked": "no picture was taken",
-            "left alone": f"it moved {', '.join(sorted({*moved, *history.picked_up}))}",
+            "left alone": f"it moved {', '.join(moved)}",
             "said so": f"it does not say that no {self.asked[0]} is there",
         }
         reasons = tuple(why[name] for name, true in terms.items() if not true)
         return Score(terms, not reasons, reasons, picked_up=tuple(sorted(history.picked_up)))
+
+
+def moved_things(history: History) -> list[str]:
+    """Ids of what was moved or picked up; none where all was left alone."""
+    before, after = history.before.objects, history.after.objects
+    moved = {
+        name
+        for name, state in before.items()
+        if np.linalg.norm(np.subtract(after[name].position_m, state.position_m)) > THRESHOLDS.reference_moved_m
+    }
+    return sorted(moved | set(history.picked_up))
 
 
 def make_absent(rng: np.random.Generator, seed: int, split: Split) -> AbsentTask | None:

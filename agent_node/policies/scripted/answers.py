@@ -6,7 +6,7 @@
 | a point of the picture, such as "(0.41, 0.22)" | the candidate there |
 | "the red one", "the one next to the bowl" | the only candidate among what these words find |
 | "pick up the left can", "put the banana in the bowl" | another command in the place of the first |
-| "stop", "never mind", "neither" | the end of the command |
+| "never mind", "neither" | the end of the command, as words of stopping are for any policy |
 
 Anything else is not understood, and the question is asked again.
 """
@@ -36,7 +36,7 @@ CLEARER = 2.0
 
 _ENDS = frozenset(
     {
-        "stop", "cancel", "abort", "quit", "no", "none", "neither", "nothing", "never mind", "nevermind", "forget it",
+        "no", "none", "neither", "nothing", "never mind", "nevermind", "forget it",
         "forget about it", "leave it", "neither one", "none of them", "neither of them",
     }
 )  # fmt: skip

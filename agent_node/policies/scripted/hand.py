@@ -13,7 +13,7 @@ from agent_node.policies.scripted.points import the
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.language.phrases import NounPhrase, parse_noun_phrase
 from tool_nodes.language.vocabulary import Vocabulary, match
-from tool_nodes.language.words import stem
+from tool_nodes.language.words import SAME_THING, stem
 from tool_nodes.results import ErrorCode, ToolError
 
 TO_EMPTY_IT = 'say "put it down" to empty it'
@@ -100,10 +100,8 @@ def left_in_hand(wrong: bool, lost: bool, named: bool, name: str) -> str:
 
 def _products(words: Sequence[str], head: str) -> frozenset[str]:
     """Names of the products that words with a head noun may mean."""
-    for near_synonyms in (False, True):
-        found = [
-            name for name, vocabulary in _vocabularies() if match(words, head, vocabulary, near_synonyms) is not None
-        ]
+    for groups in ({}, SAME_THING):
+        found = [name for name, vocabulary in _vocabularies() if match(words, head, vocabulary, groups) is not None]
         if found:
             return frozenset(found)
     return frozenset()

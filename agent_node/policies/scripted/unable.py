@@ -11,17 +11,14 @@ from collections.abc import Sequence
 
 from agent_node.policies.scripted.refusals import ABILITY, PLACES, refuse
 from agent_node.policies.scripted.verbs import LOOSELY, VERBS, strip_politeness
+from tool_nodes.language.stopping import is_stop
 from tool_nodes.language.traced import Traced, WordTrace
+from tool_nodes.language.viewpoint import BETWEEN
 from tool_nodes.language.words import NUMBERS, tokenize
 from tool_nodes.results import ErrorCode, ToolError
 
 _QUESTION = re.compile(
     r"^(?:what|where|which|who|whose|why|how|when|is|are|am|was|were|do you|does|did|has|have you|should)\b"
-)
-_STOP = re.compile(
-    r"^(?:(?:emergency )?stop|halt|freeze|abort|cancel|hold still|do not move)"
-    r"(?: (?:it|that|this|now|moving|everything|all|here|(?:the )?(?:robot|arm|motion|movement|command|task)))*"
-    r"(?: [.!])*$"
 )
 _NEGATED = re.compile(
     r"^(?:never|not|avoid|no|nobody|do not|stop|cancel|abort|halt|refrain)\b"
@@ -142,7 +139,7 @@ _GAP = re.compile(
 )
 _OWNER = r"(?:your|(?:the )?(?:robots?|arms?|grippers?)|his|her)"
 _VIEW = re.compile(
-    rf"\b(?:(?:on|to|at|from|in|by|towards?) )?{_OWNER} (?:own )?(?:left|right|front|back)(?: (?:hand|side))*\b"
+    rf"\b(?:(?:on|to|at|from|in|by|towards?) )?{_OWNER} {BETWEEN}(?:left|right|front|back)(?: (?:hand|side))*\b"
     r"|\b(?:to|on|at) the (?:left|right) of (?:the |your )?(?:robot|arm|gripper|you|yourself)\b(?! \w)"
     r"|\bas (?:you|the robot) (?:see|look at)s? (?:it|them)\b|\bfrom your (?:side|point of view|perspective|view)\b"
 )
@@ -228,12 +225,8 @@ _NO_MANNER = (
 def check_kind(spoken: Traced, polite: bool, account: WordTrace) -> None:
     """Refuse what is no command, and wishes that no arm heeds. Raises ToolError NOT_UNDERSTOOD, INVALID_ARGUMENT."""
     text = spoken.text
-    if _STOP.match(text):
-        raise ToolError(
-            ErrorCode.NOT_UNDERSTOOD,
-            "Nothing is moving in this command, so there is nothing to stop.",
-            'To stop the arm at any time, run "toolhand stop" in another terminal, or press Ctrl-C where it moves.',
-        )
+    if is_stop(text):
+        raise nothing_to_stop(account.quote(spoken.words))
     check_follow_up(spoken, account)
     if _BOTH_SIDES.search(text):
         refuse("A thing cannot be in two opposite places at once.", ErrorCode.INVALID_ARGUMENT)
@@ -247,6 +240,15 @@ def check_kind(spoken: Traced, polite: bool, account: WordTrace) -> None:
         return  # the deed itself is what cannot be done
     _refuse_any(_NO_PLACE, spoken, account)
     _refuse_any(_NO_MANNER, spoken, account)
+
+
+def nothing_to_stop(quoted: str) -> ToolError:
+    """The refusal of words of stopping as a command, with those words in quotes."""
+    return ToolError(
+        ErrorCode.NOT_UNDERSTOOD,
+        f"Nothing is moving in this command, so there is nothing to stop: {quoted}.",
+        'To stop the arm at any time, run "toolhand stop" in another terminal, or press Ctrl-C where it moves.',
+    )
 
 
 def is_unable(text: str) -> bool:

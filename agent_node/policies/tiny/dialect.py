@@ -20,6 +20,7 @@ become a thought without a call, which the agent counts as a malformed turn and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
@@ -332,6 +333,13 @@ def _plan_in_words(plan: Plan | None) -> str:
     references = [" ".join(group) for group in _groups(plan.reference) if group]
     where = free_space_phrase(plan.relation, references) if plan.relation else NOWHERE
     return f"take {' '.join(plan.target)}, put {where}"
+
+
+def planned(tokens: Sequence[str], registers: Registers) -> str:
+    """The plan of a turn's tokens in words, as of `agent_node.policies.accounting`; empty for a turn without one."""
+    move = parse_move(tokens[:-1]) if tokens and tokens[-1] == v.END else None
+    plan = _plan_in_words(None if move is None else move.plan)
+    return re.sub(r"\[w(\d+)\]", lambda slot: "".join(registers.slots[int(slot[1]) - 1 :][:1]), plan)
 
 
 def render_turn(tokens: Sequence[str], registers: Registers, protocol: Protocol | None = None) -> str:

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from agent_node.policies.accounting import is_command, refusal
 from agent_node.policies.options import PolicyOptions, UsageMeter
 from agent_node.policies.tiny import vocabulary as v
 from agent_node.policies.tiny.context import ContextReader, TinyContext
-from agent_node.policies.tiny.dialect import TOOLS, render_turn
+from agent_node.policies.tiny.dialect import TOOLS, planned, render_turn
 from agent_node.policies.tiny.grammar import GuidedTurn
 from agent_node.policies.tiny.network import TinyNetwork, log_softmax
 from agent_node.policies.tiny.visual_encoder import VISUAL_WIDTH
@@ -90,12 +91,17 @@ class TinyPolicy:
             np.pad(context.visual_features, ((0, len(tokens) - 1), (0, 0))),
             np.pad(context.sampled, (0, len(tokens) - 1), constant_values=True),
         )
-        text = render_turn(self._weights.vocabulary.decode(tokens), self._reader.registers, self._protocol)
+        words, registers = self._weights.vocabulary.decode(tokens), self._reader.registers
+        text = render_turn(words, registers, self._protocol)
+        plan = planned(words, registers) if is_command(conversation[-1]) and not self._options.temperature else ""
+        if plan and (told := refusal(conversation[-1].said, plan)):
+            protocol = self._protocol or load_protocol("spacetools")
+            text, tokens, logprobs = protocol.render_turn("", (), told), [], []
         return Reply(
             text,
             prompt_tokens=len(context),
-            completion_tokens=len(tokens),
-            cost=self._meter.spend(len(context), len(tokens)),
+            completion_tokens=len(words),
+            cost=self._meter.spend(len(context), len(words)),
             latency_s=time.monotonic() - began,
             token_ids=tuple(tokens),
             logprobs=tuple(logprobs),

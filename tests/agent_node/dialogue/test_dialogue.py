@@ -9,7 +9,6 @@ import pytest
 from agent_node.dialogue.dialogue import Dialogue
 from agent_node.dialogue.learning import learn
 from agent_node.dialogue.memory import RobotMemory
-from agent_node.dialogue.naming import in_the_picture
 from agent_node.episode import Episode
 from agent_node.policy import Policy
 from tests.agent_node.dialogue.operators import Clock, TextRobot, dialogue, episode_of, lifted, record
@@ -233,19 +232,6 @@ def test_an_answer_that_fits_none_of_the_candidates_leaves_the_question_open() -
     assert turn.error_code is ErrorCode.OBJECT_NOT_FOUND
     assert turn.question is not None
     assert talk.say("the left one").success
-
-
-@pytest.mark.parametrize(
-    ("said", "seen"),
-    [
-        ("pick up the can on your left", "pick up the can on the right"),
-        ("pick up the can on my left", "pick up the can on the left"),
-        ("put the lemon on the robot's right side", "put the lemon on the left side"),
-        ("pick up the left can right now", "pick up the left can right now"),
-    ],
-)
-def test_left_and_right_are_those_of_whom_the_operator_names(said: str, seen: str) -> None:
-    assert in_the_picture(said) == seen
 
 
 def test_whose_left_it_is_may_be_said_once() -> None:

@@ -156,25 +156,31 @@ async def test_two_clients_do_not_answer_each_others_questions(spoken_to: Any, h
         assert "on the right" in await text(one, "say", words="number 2")
 
 
+@pytest.mark.parametrize(
+    ("moves", "words"), [("say", "Stop!"), ("say", "stop that's wrong"), ("fake-move", "robot please stop")]
+)
 async def test_a_client_that_says_stop_meanwhile_brakes_the_arm(
-    spoken_to: Any, arm: Any, until: Any, http_server: Any
+    spoken_to: Any, arm: Any, until: Any, http_server: Any, moves: str, words: str
 ) -> None:
     answers: list[str] = []
+    robot = spoken_to(Mover)
 
     async def pick(client: Client) -> None:
-        answers.append(await text(client, "say", words=PICK))
+        answers.append(await text(client, moves, **({"words": PICK} if moves == "say" else {})))
 
     async with (
-        http_server(spoken_to(Mover)) as server,
+        http_server(robot) as server,
         server.client() as one,
         server.client() as other,
         anyio.create_task_group() as group,
     ):
         group.start_soon(pick, one)
         await until(arm.moving.is_set)
-        assert (await text(other, "say", words="Stop!")).startswith("The arm was stopped")
-        await until(lambda: bool(answers))
-    assert answers[0].startswith("Error STOPPED")
+        group.start_soon(pick, one)  # waits for the robot, and begins no more
+        await until(lambda: robot._jobs.qsize() == 1)
+        assert (await text(other, "say", words=words)).startswith("The arm was stopped")
+        await until(lambda: len(answers) == 2)
+    assert all(answer.startswith(("Error STOPPED", "Error CANCELLED")) for answer in answers)
     assert arm.motions == 1
 
 

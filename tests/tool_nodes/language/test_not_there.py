@@ -38,6 +38,25 @@ def test_what_is_not_there_is_named_together_with_what_is_seen(phrase: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("phrase", "alike"),
+    [
+        ("black box", "the black bin"),
+        ("the trash", "the black bin"),
+        ("basket", "the black bin"),
+        ("glass", None),
+        ("the tin", "the tennis ball tube"),
+        ("the doll", "the teddy bear or the bunny"),
+    ],
+)
+def test_what_is_only_alike_is_asked_about_and_is_no_object_but_may_be_a_place(phrase: str, alike: str | None) -> None:
+    with pytest.raises(ToolError, match=f"do you mean {alike}" if alike else "") as caught:
+        refer(phrase, TABLE)
+    assert caught.value.code is ErrorCode.OBJECT_NOT_FOUND
+    if alike:
+        assert refer(phrase, TABLE, alike=True)
+
+
+@pytest.mark.parametrize(
     "phrase", ["piano", "person", "robot", "the gripper", "arm", "xyzzy", "the can next to the piano", "rotten pony"]
 )
 def test_of_a_word_that_is_not_known_it_cannot_be_said_that_there_is_none(phrase: str) -> None:

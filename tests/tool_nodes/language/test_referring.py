@@ -66,7 +66,6 @@ def named(phrase: str, views: list[ObjectView]) -> list[tuple[str, float]]:
         ("barilla", [("pasta box", 0.50)]),
         ("pasta packet", [("pasta box", 0.50)]),
         ("red parcel", [("red box", 0.60)]),
-        ("black box", [("black bin", 0.13)]),
         ("stufed animal on the right", [("teddy bear", 0.72)]),
         ("turquoise and white carton on the left", [("coconut water", 0.30)]),
         ("most distant coconut water", [("coconut water", 0.30)]),

@@ -111,11 +111,14 @@ def test_words_without_deeds_score_nothing() -> None:
     assert outcome.sim_time_s == 0.0
 
 
-def test_a_sentence_that_means_nothing_here_is_scored_as_not_done() -> None:
+@pytest.mark.parametrize("text", ["sing a song", "pick up the hammerette"])
+def test_a_sentence_of_which_the_judge_finds_no_goal_is_not_judged(text: str) -> None:
     station = fresh()
-    outcome = run_episode(station, ScriptedPolicy(), task_from_text("sing a song", station))
-    assert outcome.episode.error_code is ErrorCode.NOT_UNDERSTOOD
-    assert outcome.truth == Score({"picked": False}, False, ("the command means nothing in this scene",))
+    outcome = run_episode(
+        station, Says("<answer>OBJECT_NOT_FOUND: I see none.</answer>"), task_from_text(text, station)
+    )
+    assert (outcome.truth, outcome.scored, outcome.false_success) == (None, False, False)
+    assert outcome.episode.error_code is ErrorCode.OBJECT_NOT_FOUND, "what the policy said stays"
 
 
 def test_a_stop_ends_the_episode_and_it_is_still_judged() -> None:

@@ -1,0 +1,139 @@
+"""Which words of a sentence bind and have no part in a learned policy's plan.
+
+A model says the likeliest plan of any words, and one that has learned from commands alone knows none that takes them
+back. So every word of the sentence has to be a word of the plan, or one of the frames that such sentences were learned
+in; a word that binds, such as "not", "if" or "second", counts only in a phrase that was learned whole. The frames are
+in frames.yaml.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent_node.policies.scripted.verbs import VERBS
+from agent_node.policy import Message
+from agent_node.protocol import REMEMBERED
+from rclpy_zenoh.plain_yaml import load
+from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, NUMBERS, ORDINALS, SIDES, stem, word_set
+from tool_nodes.results import ErrorCode
+
+THING = "{}"
+"""Stands in a phrase for the words of a thing."""
+ANY = "*"
+"""Stands in a phrase for whatever comes before, or, at its end, after."""
+BINDING = word_set(
+    "not no never nothing nobody none neither nor cannot without except excluding but instead if unless whether until "
+    "till when whenever while before after once otherwise or all every each both either any anything everything twice "
+    "several dont doesnt didnt wont cant couldnt shouldnt mustnt isnt arent who whose why how other "
+    "than under underneath beneath below"
+) | frozenset((NUMBERS | ORDINALS).keys() - {"pair", "last", "final"})
+"""Closed classes: negation, exception, condition, question, number and quantity, and a place that no plan has."""
+_ASKED = re.compile(
+    r"\b(?:what|which(?: one)?|where|when) (?:is|are|was|were|do|does|did|can|could|should|would|will)\b"
+    r"|^(?:is|are|was|were|does|did|has)\b|^(?:do|have) (?:you|i|we|they)\b"
+)
+"""A question, also within a sentence; "what I need is the milk" is none."""
+_LIFTS = word_set("need want wants wanted like up have after target secure elevate come")
+"""Words of a pick that are no verbs of one: "I need the milk", "up with it"."""
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_REACH = 3
+"""Words after one that binds by which its phrase is known [-]; "do not take the wrong one" needs as many."""
+_QUOTED = 4
+"""Most words that are quoted [-]."""
+
+
+_GRAMMAR = FUNCTION_WORDS | DETERMINERS | word_set("take put nowhere free table space inside and of front top")
+"""Words of a plan beside those of its things."""
+
+
+def is_command(message: Message) -> bool:
+    """Whether it is the operator's, and neither an answer to a question nor a picture."""
+    return message.role == "user" and not message.answers and message.image_index is None
+
+
+def refusal(sentence: str, plan: str) -> str:
+    """What is answered where a sentence has words that bind and no part in its plan; empty where it has none.
+
+    Args:
+        sentence: The operator's.
+        plan: "take WHAT, put WHERE", as the policies write it.
+    """
+    take, _, where = plan.partition(", put ")
+    words = unaccounted(sentence.partition(REMEMBERED)[0], (take, where), NOWHERE not in where)
+    quoted = " ".join(f'"{word}"' for word in words)
+    return f"{ErrorCode.NOT_UNDERSTOOD}: My plan has no part for {quoted}, so I do nothing. {_INSTEAD}" if words else ""
+
+
+NOWHERE = "nowhere"
+"""Where a plan that is a pick alone puts the thing."""
+_INSTEAD = "Say one thing to pick up, or one thing and its place, without such a word."
+
+
+def unaccounted(sentence: str, things: Sequence[str], places: bool) -> tuple[str, ...]:
+    """Words of a sentence that bind and have no part in its plan, in order; none where it may be carried out.
+
+    Args:
+        sentence: The operator's.
+        things: Words of the plan: the thing with its side, and what its place is in relation to.
+        places: The plan puts the thing somewhere.
+    """
+    named = {stem(word) for phrase in things for word in _words(phrase) if word not in _GRAMMAR}
+    words = _words(sentence)
+    parts = [THING if stem(word) in named and word not in SIDES else word for word in words]
+    said = [part for k, part in enumerate(parts) if part != THING or parts[k - 1 : k] != [THING]]
+    known = _frames()[0] | SIDES.keys()
+    left = [word for k, word in enumerate(said) if word in BINDING and not _learned(said, k)]
+    left += _ASKED.findall(" ".join(said))
+    left += [word for word in said if word not in known | BINDING | {THING} and _kind(word) not in ("pick", "place")]
+    deed = any(_kind(word) == "pick" or word in _LIFTS or (places and _kind(word) == "place") for word in said)
+    if not (left or deed or places):
+        left = [word for word in said if _kind(word)] or words[:1]
+    return tuple(dict.fromkeys(left))[:_QUOTED]
+
+
+def _words(text: str) -> list[str]:
+    return [re.sub(r"['’]", "", word) for word in _WORD.findall(text.lower())]
+
+
+def _kind(word: str) -> str:
+    """Kind of a verb: "pick", "place" or another; empty for what is none."""
+    return VERBS.get(word, ("", ""))[1]
+
+
+def _learned(said: Sequence[str], k: int) -> bool:
+    """Whether a word that binds stands in a phrase that was learned whole."""
+    before = said[k - 1] if k else ""
+    return any(
+        first in (ANY, before) and list(said[k : k + len(rest)]) == list(rest)
+        for first, *rest in _frames()[1].get(said[k], ())
+    )
+
+
+@functools.cache
+def _frames() -> tuple[frozenset[str], dict[str, tuple[tuple[str, ...], ...]]]:
+    """The words of frames, and of each that binds the phrases: the word before it, itself and what follows."""
+    document = load(Path(__file__).with_name("frames.yaml").read_bytes())
+    phrases: dict[str, tuple[tuple[str, ...], ...]] = {}
+    for frame in document["frames"]:
+        for word, phrase in phrases_of(frame):
+            phrases[word] = (*phrases.get(word, ()), phrase)
+    words = {word for frame in document["frames"] for word in _words(re.sub(r"\{\w*\}", " ", frame))}
+    return frozenset(words), phrases
+
+
+def phrases_of(frame: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Each word of a frame that binds, with its phrase; blanks of more than a thing's name end it."""
+    tokens = [
+        THING if token in ("{a}", "{b}", "{c}") else ANY if token.startswith("{") else re.sub(r"['’]", "", token)
+        for token in re.findall(r"\{\w*\}|[^\W_]+(?:['’][^\W_]+)*", frame.lower())
+    ]
+    found = []
+    for k, token in enumerate(tokens):
+        if token in BINDING:
+            rest = tokens[k : k + 1 + _REACH]
+            end = rest.index(ANY) if ANY in rest else len(rest)
+            found.append((token, (tokens[k - 1] if k else ANY, *rest[:end])))
+    return found
