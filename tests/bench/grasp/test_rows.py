@@ -39,7 +39,7 @@ def test_rates_tell_false_success_from_what_was_given_up_and_leave_out_what_brok
         "first attempt, unscored as wrong": (1, 6),
         "grasp success, of executed": (1, 4),
         "false success": (2, 5),
-        "held, reported otherwise": (1, 5),
+        "held, said to have failed": (1, 5),
         "mask IoU 0.75 or more": (4, 5),
         "a mask was given": (5, 5),
     }
