@@ -12,7 +12,7 @@ from sim.objects.asset import MASS_KG, SIZE_M, Cavity, Contact, Triple
 from sim.objects.mesh_asset import MeshAsset, Skin
 from sim.objects.meshes import MassProperties, TriangleMesh, convex_mesh, joined, mass_properties
 from sim.objects.reading.colours import skins
-from sim.objects.reading.mesh_files import RawMesh, consistent
+from sim.objects.reading.mesh_files import RawMesh
 from sim.objects.reading.notes import Note
 from sim.objects.reading.solids import coarsened, convex_parts
 from tool_nodes.catalogue import Description
@@ -92,7 +92,7 @@ def asset_of(meshes: Sequence[Placed], note: Note, words: Description, where: st
         ToolError: INVALID_ARGUMENT for a mesh that cannot be repaired, with what is allowed; UNAVAILABLE without the
             extra `objects`.
     """
-    remarks: list[str] = []
+    remarks = [remark for mesh in meshes for remark in mesh.raw.remarks]
     turn = _upright(note.up or ("y" if all(mesh.raw.y_up for mesh in meshes) else "z"))
     solids = [(mesh, _transformed(mesh.raw.vertices, mesh, turn)) for mesh in meshes if mesh.solid]
     span = np.ptp(np.vstack([vertices for _, vertices in solids]), axis=0)
@@ -101,8 +101,8 @@ def asset_of(meshes: Sequence[Placed], note: Note, words: Description, where: st
     parts: list[FloatArray] = []
     closed_meshes: list[TriangleMesh] = []
     for mesh, vertices in solids:
-        faces, closed = consistent(vertices, mesh.raw.faces)
-        solid = TriangleMesh(vertices * scale, faces)
+        closed = mesh.raw.closed
+        solid = TriangleMesh(vertices * scale, mesh.raw.faces)
         if closed:
             solid = _outwards(solid, where, remarks)
             closed_meshes.append(solid)

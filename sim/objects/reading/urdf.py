@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -111,7 +111,7 @@ def _geometries(file: UrdfFile, link: ET.Element, poses: dict[str, FloatArray], 
                 colour = next((m.find("color") for m in file.root.findall("material") if m.get("name") == named), None)
             if colour is not None:
                 rgb = np.clip(file.numbers(colour, "rgba", 4)[:3], 0, 1)
-                raw = RawMesh(raw.vertices, raw.faces, raw.corners, np.where(np.isnan(raw.rgb), rgb, raw.rgb))
+                raw = replace(raw, rgb=np.where(np.isnan(raw.rgb), rgb, raw.rgb), metric=False, y_up=False)
             yield Placed(raw, T[:3, :3] @ np.diag(stretch), T[:3, 3], drawn, solid, metric=True)
 
 
@@ -145,7 +145,8 @@ def _shape(file: UrdfFile, geometry: ET.Element, root: Path) -> tuple[RawMesh, t
 
 
 def _raw(mesh: TriangleMesh) -> RawMesh:
-    return RawMesh(mesh.vertices, mesh.faces, mesh.vertices[mesh.faces], np.full((len(mesh.faces), 3), np.nan))
+    unpainted = np.full((len(mesh.faces), 3), np.nan)
+    return RawMesh(mesh.vertices, mesh.faces, True, mesh.vertices[mesh.faces], unpainted)
 
 
 def _mesh_path(file: UrdfFile, shape: ET.Element, root: Path) -> Path:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sim.objects import folders
 from sim.objects.folders import folder_sets, use_objects
 from sim.objects.mesh_asset import MeshAsset
-from sim.objects.reading import solids
+from sim.objects.reading import mesh_child, pieces, solids
 from sim.objects.sets import draw_names, find_asset
 from sim.scene.scenes import PlacedObject
 from tool_nodes import extras
@@ -415,14 +415,14 @@ def test_what_cannot_be_repaired_is_one_sentence(what: str, folder: Path) -> Non
 
 
 def test_too_long_a_file_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    put(BOX, folder / "brick.stl")
-    monkeypatch.setattr("sim.objects.reading.mesh_files._LONGEST", 600)
+    brick = {"path": str(put(BOX, folder / "brick.stl")), "root": str(folder)}
+    monkeypatch.setattr(mesh_child, "LONGEST", 600)
     with pytest.raises(ToolError, match=r"The mesh brick\.stl cannot be read: it is longer than 600 bytes"):
-        only(folder)
+        mesh_child.contents(brick)
     monkeypatch.undo()
-    monkeypatch.setattr("sim.objects.reading.mesh_files.MOST_TRIANGLES", 11)
+    monkeypatch.setattr(pieces, "MOST_TRIANGLES", 11)
     with pytest.raises(ToolError, match=r"The mesh brick\.stl has 12 triangles, and 11 are allowed: simplify it"):
-        only(folder)
+        mesh_child.contents(brick)
 
 
 def test_links_lead_out_of_no_folder(folder: Path) -> None:
@@ -479,7 +479,7 @@ def test_without_the_extra_the_command_that_installs_it_is_said(folder: Path, mo
 
     monkeypatch.setattr(extras.importlib, "import_module", missing)
     with pytest.raises(ToolError, match="Reading meshes needs trimesh, which cannot be imported") as caught:
-        only(folder)
+        mesh_child.contents({"path": str(folder / "brick.stl"), "root": str(folder)})
     assert caught.value.code is ErrorCode.UNAVAILABLE
     assert "pip install" in caught.value.hint
     assert "objects" in caught.value.hint
