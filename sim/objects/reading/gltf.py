@@ -86,8 +86,10 @@ class _Gltf:
         self._copied = 0
 
     def pieces(self) -> Iterator[Piece]:
-        placed = list(self._placed())
-        self._files.check_pieces(len(placed))
+        placed = []
+        for primitive, T in self._placed():
+            placed.append((primitive, T))
+            self._files.check_pieces(len(placed))
         for primitive, T in placed:
             piece = self._piece(primitive, T)
             if piece is not None:
@@ -283,10 +285,12 @@ def _local(node: Row) -> FloatArray:
     if "matrix" in node:
         return _floats(node, "matrix", 16, ()).reshape(4, 4).T
     T = np.eye(4)
-    x, y, z, w = _floats(node, "rotation", 4, (0, 0, 0, 1))
-    if not np.any((x, y, z, w)):
-        raise Damaged("a rotation of it is zero")
-    T[:3, :3] = Rotation.from_quat((x, y, z, w)).as_matrix() * _floats(node, "scale", 3, (1, 1, 1))
+    if "rotation" in node:
+        quat_xyzw = _floats(node, "rotation", 4, ())
+        if not quat_xyzw.any():
+            raise Damaged("a rotation of it is zero")
+        T[:3, :3] = Rotation.from_quat(quat_xyzw).as_matrix()
+    T[:3, :3] *= _floats(node, "scale", 3, (1, 1, 1))
     T[:3, 3] = _floats(node, "translation", 3, (0, 0, 0))
     return T
 

@@ -51,6 +51,8 @@ def contents(request: Mapping[str, Any]) -> dict[str, Any]:
         extras.package("trimesh", "objects", "Reading meshes")
     try:
         pieces = list(_READERS[kind](content.removeprefix(b"\xef\xbb\xbf"), files))
+        if files.refusal is not None:
+            raise files.refusal
     except (ToolError, MemoryError):
         raise
     except Exception as error:  # readers raise whatever they meet, from KeyError to RecursionError

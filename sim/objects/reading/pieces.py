@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes.files import MIB, read_file
-from tool_nodes.results import invalid
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.types import FloatArray
 
 LONGEST = 64 * MIB
@@ -64,11 +64,13 @@ class NamedFiles:
     Attributes:
         name: Name of the mesh in messages.
         remarks: A sentence for each file that is not there, or is read otherwise than named.
+        refusal: What `refuse` raised; a reader may have gone on without the file.
     """
 
     def __init__(self, path: Path, root: Path) -> None:
         self.name = path.name
         self.remarks: list[str] = []
+        self.refusal: ToolError | None = None
         self._path, self._root = path, root
         self._bytes, self._pixels = _ALL_NAMED, _MOST_PIXELS
 
@@ -135,8 +137,9 @@ class NamedFiles:
             self.remarks.append(remark)
 
     def refuse(self, why: str) -> NoReturn:
-        """Raises ToolError INVALID_ARGUMENT, as "The mesh NAME WHY."."""
-        raise invalid(f"The mesh {self.name} {why}.")
+        """Raises ToolError INVALID_ARGUMENT, as "The mesh NAME WHY.", and keeps it for readers that go on."""
+        self.refusal = invalid(f"The mesh {self.name} {why}.")
+        raise self.refusal
 
     def check_triangles(self, count: int) -> None:
         """Raises ToolError INVALID_ARGUMENT where a mesh has too many triangles."""
