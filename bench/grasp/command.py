@@ -123,10 +123,8 @@ def _records(work: Sequence[GraspJob], jobs: int, folder: RunFolder | None) -> l
 def _note(scenes: Sequence[Sequence[GraspRecord]]) -> str:
     records = [record for records in scenes for record in records]
     false, denied = sum(r.false_success for r in records), sum(r.held_untold for r in records)
-    return (
-        f"{sum(r.success for r in records)} of {len(records)} succeeded, {false} falsely said so, {denied} were held and "
-        "said to have failed"
-    )
+    succeeded = f"{sum(r.success for r in records)} of {len(records)} succeeded"
+    return f"{succeeded}, {false} falsely said so, {denied} were held and said to have failed"
 
 
 def figures(records: Sequence[GraspRecord], sides: Sequence[GraspSide], protocol: GraspProtocol) -> dict[str, Any]:

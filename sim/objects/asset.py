@@ -133,6 +133,14 @@ class ObjectAsset(Description, ABC):
         return flat[ConvexHull(flat).vertices]
 
     @cached_property
+    def narrowest_m(self) -> float:
+        """Least distance of two upright parallel planes that it is between, as it stands: what jaws from above open to
+        [m]."""
+        edges = np.roll(self.outline, -1, axis=0) - self.outline
+        across = np.column_stack([-edges[:, 1], edges[:, 0]]) / np.linalg.norm(edges, axis=1, keepdims=True)
+        return float(np.ptp(self.outline @ across.T, axis=0).min())
+
+    @cached_property
     def outer_radius(self) -> float:
         """Radius of the circle about the body's axis that encloses the outline [m]."""
         return float(np.linalg.norm(self.outline, axis=1).max())

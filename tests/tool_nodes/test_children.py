@@ -86,7 +86,9 @@ def test_a_child_that_has_ended_is_started_again(child: Child) -> None:
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
 def test_a_child_that_works_ends_with_its_parent(end: signal.Signals, tmp_path: Path) -> None:
     note = tmp_path / "process"
-    program = f"from tool_nodes.children import Child; Child({WORK!r}, 600, 2**31).ask({{'what': '', 'note': {str(note)!r}}})"
+    program = (
+        f"from tool_nodes.children import Child; Child({WORK!r}, 600, 2**31).ask({{'what': '', 'note': {str(note)!r}}})"
+    )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     with subprocess.Popen([sys.executable, "-c", program], env=environment) as parent:
         wait_for(note.exists)

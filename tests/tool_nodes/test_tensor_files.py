@@ -83,7 +83,11 @@ def test_what_a_header_may_hold_is_bounded(header: bytes, said: str) -> None:
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    arrays = {"b": np.arange(6, dtype=np.float32).reshape(2, 3), "a": np.float32([1.5]), "none": np.zeros((0, 2), "<f4")}
+    arrays = {
+        "b": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "a": np.float32([1.5]),
+        "none": np.zeros((0, 2), "<f4"),
+    }
     write_tensors(tmp_path / "a.safetensors", arrays, {"made": "here"})
     tensors, metadata = read_tensors(tmp_path / "a.safetensors", 1000)
     assert metadata == {"made": "here"}

@@ -137,6 +137,21 @@ def _off(content: bytes, files: NamedFiles) -> Iterator[Piece]:
     yield Piece(vertices[rows], np.array(rgb, dtype=float).reshape(-1, 3))
 
 
+def _msh(content: bytes, files: NamedFiles) -> Iterator[Piece]:
+    """MuJoCo's own binary format: four counts, then points, normals, texture coordinates and faces."""
+    if len(content) < 16:
+        raise Damaged("it is cut short")
+    n, normals, coordinates, m = (int(count) for count in np.frombuffer(content, "<i4", 4))
+    if min(n, normals, coordinates, m) < 0 or 16 + 12 * (n + normals + m) + 8 * coordinates != len(content):
+        raise Damaged("its length is not that of MuJoCo's binary meshes")
+    files.check_triangles(m)
+    points = np.frombuffer(content, "<f4", 3 * n, 16).reshape(-1, 3)
+    rows = np.frombuffer(content, "<i4", 3 * m, len(content) - 12 * m).reshape(-1, 3)
+    if m and not 0 <= int(rows.min()) <= int(rows.max()) < n:
+        raise Damaged("a face of it names points that are not there")
+    yield Piece(points[rows].astype(float), np.full((m, 3), np.nan))
+
+
 def _rgb(words: list[bytes]) -> Any:
     """A colour in [0, 1] of three words, whole numbers up to 255 or others; NaN where there are fewer."""
     if len(words) < 3:
@@ -210,4 +225,5 @@ _READERS: Mapping[str, Callable[[bytes, NamedFiles], Iterator[Piece]]] = {
     ".ply": _ply,
     ".stl": _stl,
     ".off": _off,
+    ".msh": _msh,
 }

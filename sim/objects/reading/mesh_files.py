@@ -12,7 +12,7 @@ from tool_nodes.files import GIB
 from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray
 
-FORMATS = (".glb", ".gltf", ".obj", ".ply", ".stl", ".off")
+FORMATS = (".glb", ".gltf", ".obj", ".ply", ".stl", ".off", ".msh")
 """Mesh files that are read, the ones that carry most about colours first."""
 _METRIC_Y_UP = (".glb", ".gltf")
 """Formats that say themselves what they mean: metres, with y upwards."""

@@ -117,7 +117,9 @@ class NamedFiles:
             raise KeyError(name) from None
         self._pixels -= width * height
         if self._pixels < 0:
-            self.refuse(f"has textures of more than {_MOST_PIXELS:,} pixels (one of {width}x{height}): make them smaller")
+            self.refuse(
+                f"has textures of more than {_MOST_PIXELS:,} pixels (one of {width}x{height}): make them smaller"
+            )
 
     def picture(self, content: bytes, name: str) -> NDArray[np.uint8]:
         """A texture, (H, W, 3). Raises as `check_picture`."""

@@ -73,11 +73,16 @@ def convex_parts(mesh: TriangleMesh, closed: bool, name: str) -> tuple[FloatArra
     return tuple(part for piece in pieces for part in _parts_of_piece(piece, closed, name))
 
 
-def _parts_of_piece(mesh: TriangleMesh, closed: bool, name: str) -> tuple[FloatArray, ...]:
+def hull_of(points: FloatArray, name: str) -> TriangleMesh:
+    """The convex hull of points (N, 3). Raises ToolError INVALID_ARGUMENT, naming the thing, for what has no volume."""
     try:
-        hull = convex_mesh(mesh.vertices)
+        return convex_mesh(points)
     except QhullError as error:
         raise invalid(f"{name} is flat: a thing must have a volume.") from error
+
+
+def _parts_of_piece(mesh: TriangleMesh, closed: bool, name: str) -> tuple[FloatArray, ...]:
+    hull = hull_of(mesh.vertices, name)
     coarse = coarsened(mesh, _MOST_FACES)
     if _nearly_convex(coarse, closed):
         return (_few_corners(hull.vertices),)

@@ -130,7 +130,7 @@ def size_of(name: str) -> tuple[float, float, float]:
         ("nowhere", "objects must name folders of meshes, got '.*nowhere'"),
         (
             "empty",
-            "The folder 'empty' holds no things: it must hold files of .glb, .gltf, .obj, .ply, .stl, .off, .urdf.",
+            "The folder 'empty' holds no things: it must hold files of .urdf, .xml, .glb, .gltf, .obj, .ply, .stl, .off, .msh.",
         ),
         ("catalogue", "The folder 'catalogue' would be the set 'catalogue', and there is one"),
         ("___", "The folder '___' has no letter or digit in its name"),
@@ -453,7 +453,7 @@ def test_a_pipe_is_not_waited_for(folder: Path) -> None:
         ("objects: {brick: {shape: box}}", '"shape" is not allowed here, the keys are name, kind'),
         ("objects: {wall: {mass: 1}}", "objects.yaml, 'wall': there is no such thing in the folder"),
         ("objects: {wall: {mesh: ../outside.stl}}", "the mesh '../outside.stl' lies outside of My Things"),
-        ("objects: {wall: {mesh: no.stl}}", "mesh must name a file of .glb"),
+        ("objects: {wall: {mesh: no.stl}}", "mesh must name a file of .urdf, .xml, .glb"),
         ("folder: ../..", "objects.yaml: folder must name a folder inside of My Things"),
         ("package: no_such_package", "there is no installed package 'no_such_package'"),
         ("objects: {brick: &a {mass: 1}, c: *a}", "objects.yaml cannot be read as YAML"),
