@@ -1,7 +1,7 @@
 """Work on what came from anywhere in a process of its own, bounded in memory and time, which ends with its parent.
 
-A child runs one function of arrays by name, `module:function`, as often as it is asked, and ends by itself when it is not
-asked any more. It watches the pipe that its requests come through: however its parent ends, that end closes.
+A child runs one function of arrays by name, `module:function`, as often as it is asked, and ends by itself when it is
+not asked any more. It watches the pipe that its requests come through: however its parent ends, that end closes.
 """
 
 from __future__ import annotations

@@ -223,7 +223,7 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
     ),
     "objects": CliCommand(
         "toolhand.objects:objects",
-        "Show the things of a folder of meshes: size, unit, what fits the gripper, is a container, or is refused and why.",
+        "Show the things of a folder of meshes: size, unit, what fits the gripper, is a container, or is refused.",
     ),
     "tools": CliCommand(
         "toolhand.tools:tools",

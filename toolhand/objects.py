@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def objects(
-    folder: Annotated[str, tyro.conf.Positional],
+    folder: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")],
     robot: Unprefixed[RobotOptions] = DEFAULT_ROBOT_OPTIONS,
     as_json: AsJson = False,
 ) -> int:
-    """Show the things of a folder of meshes: size, unit, what fits the gripper, is a container, or is refused and why.
+    """Show the things of a folder of meshes: size, unit, what fits the gripper, is a container, or is refused.
 
     Exit status 0 where at least one thing can be used, else 2. What is no convex solid is taken apart once, which takes
     some seconds for each thing; a run finds it done.
@@ -98,7 +98,7 @@ def _counts(things: list[dict[str, Any]]) -> dict[str, int]:
 
 def _summary(entry: dict[str, Any], jaws_m: float) -> str:
     return (
-        f"{entry['usable']} of {len(entry['things'])} things can be used, {entry['refused']} are refused; {entry['fit']} fit "
-        f"the gripper ({1e3 * jaws_m:.0f} mm) as they stand, {entry['too_wide']} are too wide; {entry['containers']} are "
-        f"containers, which scenes of clutter do not draw."
+        f"{entry['usable']} of {len(entry['things'])} things can be used, {entry['refused']} refused. As they stand "
+        f"{entry['fit']} fit the gripper ({1e3 * jaws_m:.0f} mm), {entry['too_wide']} too wide. Containers, which "
+        f"scenes of clutter do not draw: {entry['containers']}."
     )

@@ -1,4 +1,4 @@
-"""Headers of safetensors files: what the format's own reader takes is taken, and nothing unfolds to more than the file."""
+"""Headers of safetensors files: what the format's own reader takes is taken, and nothing unfolds to more than that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mesh files as plain arrays. Each is read in a child, `sim/objects/reading/mesh_child.py`, with bounds of time and memory."""
+"""Mesh files as plain arrays, read in a child (`sim/objects/reading/mesh_child.py`) with bounds of time and memory."""
 
 from __future__ import annotations
 

@@ -138,9 +138,7 @@ class _Mjcf:
     def _geoms(self, body: ET.Element, T: FloatArray, inherited: str) -> Iterator[_Geom]:
         inherited = body.get("childclass", inherited)
         for child in body:
-            if child.tag == "body":
-                yield from self._geoms(child, T @ self._pose(child), inherited)
-            elif child.tag == "frame":
+            if child.tag in ("body", "frame"):
                 yield from self._geoms(child, T @ self._pose(child), inherited)
             elif child.tag == "geom":
                 self._with_defaults(child, inherited)

@@ -12,10 +12,9 @@ import numpy as np
 
 CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype="<f4") * (0.02, 0.05, 0.03)
 FACES = np.array(
-    [[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1], [2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4]]
-    + [[1, 5, 7], [1, 7, 3]],
+    [0, 1, 3, 0, 3, 2, 4, 6, 7, 4, 7, 5, 0, 4, 5, 0, 5, 1, 2, 3, 7, 2, 7, 6, 0, 2, 6, 0, 6, 4, 1, 5, 7, 1, 7, 3],
     dtype="<u2",
-)
+).reshape(12, 3)
 POINTS = CORNERS.astype("<f4").tobytes()
 BODY = POINTS + FACES.tobytes()
 """Positions at byte 0, indices behind them."""

@@ -130,7 +130,7 @@ def size_of(name: str) -> tuple[float, float, float]:
         ("nowhere", "objects must name folders of meshes, got '.*nowhere'"),
         (
             "empty",
-            "The folder 'empty' holds no things: it must hold files of .urdf, .xml, .glb, .gltf, .obj, .ply, .stl, .off, .msh.",
+            "The folder 'empty' holds no things: it must hold files of .urdf, .xml, .glb, .gltf, .obj, .ply",
         ),
         ("catalogue", "The folder 'catalogue' would be the set 'catalogue', and there is one"),
         ("___", "The folder '___' has no letter or digit in its name"),
