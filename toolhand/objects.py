@@ -8,10 +8,10 @@ import tyro
 
 from agent_node.console.options import DEFAULT_ROBOT_OPTIONS, RobotOptions, Unprefixed
 from agent_node.console.terminal import AsJson, emit
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.results import invalid
 
 if TYPE_CHECKING:
-    from sim.objects.folders import FolderSet
+    from sim.objects.census import Row
 
 
 def objects(
@@ -27,6 +27,7 @@ def objects(
     Args:
         folder: The folder, as --objects takes it; several separated as in PATH.
     """
+    from sim.objects.census import counts_of, counts_said, thing_row
     from sim.objects.chosen import choose_sets
     from sim.objects.folders import folder_sets
     from tool_nodes.motion.robot_model import load_robot
@@ -36,69 +37,28 @@ def objects(
     names, folders = choose_sets(folder), folder_sets()
     if not names or any(name not in folders for name in names):
         raise invalid("Name a folder of meshes: what installed sets hold, toolhand doctor --objects NAME lists.")
-    sets = []
+    sets: list[dict[str, Any]] = []
     for name in names:
         if not as_json:
             print(f"{'thing of ' + name:32}{'size [mm]':18}{'unit':24}{'gripper':10}{'container':11}file")
-        things = [_row(folders[name], thing, jaws_m, quiet=as_json) for thing in folders[name]]
-        sets.append({"set": name, "content": folders[name].content_hash(), "things": things, **_counts(things)})
+        rows = []
+        for thing in folders[name]:
+            rows.append(thing_row(folders[name], thing, jaws_m))
+            if not as_json:
+                print(_line(rows[-1]), flush=True)  # the next may take a while
+        counts = counts_of(rows)
+        sets.append({"set": name, "content": folders[name].content_hash(), "counts": counts, "things": rows})
         if not as_json:
-            print(_summary(sets[-1], jaws_m))
+            print(counts_said(counts, jaws_m))
     if as_json:
         emit({"gripper_mm": round(1e3 * jaws_m, 1), "sets": sets})
-    return 0 if any(entry["usable"] for entry in sets) else 2
+    return 0 if any(entry["counts"]["usable"] for entry in sets) else 2
 
 
-def _row(things: FolderSet, name: str, jaws_m: float, quiet: bool) -> dict[str, Any]:
-    """What there is to say of a thing; printed at once, for the next may take a while."""
-    row: dict[str, Any] = {"thing": name, "file": things.file(name)}
-    try:
-        read = things.read(name)
-    except ToolError as error:
-        if error.code is not ErrorCode.INVALID_ARGUMENT:
-            raise
-        row["refused"] = error.message
-    else:
-        asset = read.asset
-        row |= {
-            "name": asset.name,
-            "size_mm": [round(1e3 * side, 1) for side in asset.size_m],
-            "narrowest_mm": round(1e3 * asset.narrowest_m, 1),
-            "mass_kg": round(asset.mass_kg, 4),
-            "unit": read.unit,
-            "solids": len(asset.parts),
-            "fits": asset.narrowest_m <= jaws_m,
-            "container": asset.container,
-            "remarks": list(read.remarks),
-        }
-    if not quiet:
-        print(_line(row), flush=True)
-    return row
-
-
-def _line(row: dict[str, Any]) -> str:
+def _line(row: Row) -> str:
     if "refused" in row:
         return f"{row['thing']:32}refused: {row['refused']}"
     size = " x ".join(f"{side:.0f}" for side in row["size_mm"])
     fits = "fits" if row["fits"] else "too wide"
     lines = [f"{row['thing']:32}{size:18}{row['unit']:24}{fits:10}{'yes' if row['container'] else '-':11}{row['file']}"]
     return "\n".join([*lines, *(f"    {remark}" for remark in row["remarks"])])
-
-
-def _counts(things: list[dict[str, Any]]) -> dict[str, int]:
-    usable = [row for row in things if "refused" not in row]
-    return {
-        "usable": len(usable),
-        "refused": len(things) - len(usable),
-        "fit": sum(row["fits"] for row in usable),
-        "too_wide": sum(not row["fits"] for row in usable),
-        "containers": sum(row["container"] for row in usable),
-    }
-
-
-def _summary(entry: dict[str, Any], jaws_m: float) -> str:
-    return (
-        f"{entry['usable']} of {len(entry['things'])} things can be used, {entry['refused']} refused. As they stand "
-        f"{entry['fit']} fit the gripper ({1e3 * jaws_m:.0f} mm), {entry['too_wide']} too wide. Containers, which "
-        f"scenes of clutter do not draw: {entry['containers']}."
-    )

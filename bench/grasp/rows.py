@@ -76,11 +76,16 @@ def _firsts(records: Records) -> list[GraspRecord]:
 
 
 def _lies(records: Records, name: str) -> list[dict[str, Any]]:
-    """Success by whether something rested on the thing, and by how much of it was seen."""
+    """Success by whether something rested on the thing, by how wide it was, and by how much of it was seen."""
     known = [r for r in records if r.under is not None]
     rows = [
         _rate(f"{name} {words}", [r for r in known if r.under is under], part="lie")
         for words, under in (("free on top", False), ("under another", True))
+    ]
+    rows += [
+        _rate(f"{name} {words}", [r for r in records if r.fits is fits], part="lie")
+        for words, fits in (("narrower than the jaws", True), ("wider than the jaws", False))
+        if any(r.fits is False for r in records)
     ]
     seen = [(r.visible, r) for r in known if r.visible is not None]
     for low, high in pairwise(VISIBLE):

@@ -20,6 +20,7 @@ from typing import Any
 from bench.grasp.command import AS_MEASURED
 from bench.grasp.rows import DISAGREEMENTS
 from docs.site.tables import cell
+from sim.objects.census import counts_said
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT
 from tool_nodes.results import ToolError, invalid
 
@@ -163,6 +164,8 @@ def _cell(row: Mapping[str, Any] | None) -> str:
 
 def _sentences(document: Document) -> Iterator[str]:
     first = document["sides"][0]["label"]
+    for name, counts in document.get("counts", {}).items():
+        yield f"`{name}`: {counts_said(counts, document['jaws_m'])}"
     what = "took away more" if document["protocol"] == "clear" else "alone succeeded"
     for other, rows in document["paired"].items():
         whole = rows[0]
