@@ -222,7 +222,7 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
         "Show a scene: what stands on the table, where, and how large it is; --image writes a picture of it.",
     ),
     "objects": CliCommand(
-        "toolhand.objects:objects",
+        "toolhand.object_folder:objects",
         "Show the things of a folder of meshes: size, unit, what fits the gripper, is a container, or is refused.",
     ),
     "tools": CliCommand(
