@@ -11,7 +11,7 @@ from agent_node.console.terminal import AsJson, emit
 from tool_nodes.results import invalid
 
 if TYPE_CHECKING:
-    from sim.objects.census import Row
+    from sim.objects.census import ThingRow
 
 
 def objects(
@@ -55,7 +55,7 @@ def objects(
     return 0 if any(entry["counts"]["usable"] for entry in sets) else 2
 
 
-def _line(row: Row) -> str:
+def _line(row: ThingRow) -> str:
     if "refused" in row:
         return f"{row['thing']:32}refused: {row['refused']}"
     size = " x ".join(f"{side:.0f}" for side in row["size_mm"])

@@ -8,10 +8,10 @@ from typing import Any
 from sim.objects.folders import FolderSet
 from tool_nodes.results import ErrorCode, ToolError
 
-Row = Mapping[str, Any]
+ThingRow = Mapping[str, Any]
 
 
-def thing_row(things: FolderSet, name: str, jaws_m: float) -> Row:
+def thing_row(things: FolderSet, name: str, jaws_m: float) -> ThingRow:
     """What there is to say of a thing, which is read for it.
 
     Args:
@@ -43,7 +43,7 @@ def thing_row(things: FolderSet, name: str, jaws_m: float) -> Row:
     }
 
 
-def counts_of(rows: Sequence[Row]) -> dict[str, int]:
+def counts_of(rows: Sequence[ThingRow]) -> dict[str, int]:
     """How many things of a set can be used, fit, are too wide, are containers, or are refused."""
     usable = [row for row in rows if "refused" not in row]
     return {

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from sim.objects.reading.pieces import LONGEST, MOST_TRIANGLES, NamedFiles, Piece
+from sim.objects.reading.pieces import LONGEST, MOST_TRIANGLES, MeshPiece, NamedFiles
 from tool_nodes import plain_json
 from tool_nodes.types import FloatArray
 
@@ -31,14 +31,14 @@ _EXTENSIONS = ("KHR_mesh_quantization", "KHR_texture_transform", "EXT_texture_we
 _COMPRESSED = ("KHR_draco_mesh_compression", "EXT_meshopt_compression", "KHR_meshopt_compression")
 """Extensions that hold the geometry in another form."""
 
-Row = Mapping[str, Any]
+GltfRow = Mapping[str, Any]
 
 
 class Damaged(ValueError):
     """What is wrong with a file, as the end of a sentence."""
 
 
-def read_gltf(content: bytes, files: NamedFiles) -> Iterator[Piece]:
+def read_gltf(content: bytes, files: NamedFiles) -> Iterator[MeshPiece]:
     """The triangles of the scene that a file shows, in metres, y upwards.
 
     Args:
@@ -58,7 +58,7 @@ def read_gltf(content: bytes, files: NamedFiles) -> Iterator[Piece]:
     yield from _Gltf(document, binary, files).pieces()
 
 
-def _parts(content: bytes, files: NamedFiles) -> tuple[Row, bytes | None]:
+def _parts(content: bytes, files: NamedFiles) -> tuple[GltfRow, bytes | None]:
     """The JSON of a file, and the binary chunk of a GLB."""
     text, binary = content, None
     if content[:4] == b"glTF":
@@ -79,13 +79,13 @@ def _parts(content: bytes, files: NamedFiles) -> tuple[Row, bytes | None]:
 
 
 class _Gltf:
-    def __init__(self, document: Row, binary: bytes | None, files: NamedFiles) -> None:
+    def __init__(self, document: GltfRow, binary: bytes | None, files: NamedFiles) -> None:
         self._document, self._binary, self._files = document, binary, files
         self._buffers: dict[int, bytes] = {}
         self._textures: dict[int, NDArray[np.uint8] | None] = {}
         self._copied = 0
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[MeshPiece]:
         placed = []
         for primitive, T in self._placed():
             placed.append((primitive, T))
@@ -97,7 +97,7 @@ class _Gltf:
 
     # ---- The tree of nodes ----
 
-    def _placed(self) -> Iterator[tuple[Row, FloatArray]]:
+    def _placed(self) -> Iterator[tuple[GltfRow, FloatArray]]:
         """The primitives of all nodes and the pose of each, counted before one is read."""
         triangles, seen = 0, set()
         todo = [(node, np.eye(4)) for node in self._roots()]
@@ -141,7 +141,7 @@ class _Gltf:
         n, mode = _whole(row, "count"), _whole(primitive, "mode", _TRIANGLES)
         return {_TRIANGLES: n // 3, _STRIP: max(n - 2, 0), _FAN: max(n - 2, 0)}.get(mode, 0)
 
-    def _piece(self, primitive: Row, T: FloatArray) -> Piece | None:
+    def _piece(self, primitive: GltfRow, T: FloatArray) -> MeshPiece | None:
         attributes = _row(primitive, "attributes")
         if "POSITION" not in attributes:
             return None
@@ -162,11 +162,11 @@ class _Gltf:
         if picture is not None and key in attributes:
             uv = self._numbers(attributes[key], rows.ravel(), (2,)).astype(float)
             uv = _moved(uv, _row(_row(texture, "extensions"), "KHR_texture_transform")) * (1, -1) + (0, 1)
-            return Piece(corners, unpainted, uv.reshape(-1, 3, 2), picture)
+            return MeshPiece(corners, unpainted, uv.reshape(-1, 3, 2), picture)
         if "COLOR_0" in attributes:
             rgb = self._numbers(attributes["COLOR_0"], rows.ravel(), (3, 4)).astype(float)[:, :3]
-            return Piece(corners, rgb.reshape(-1, 3, 3).mean(axis=1) * factor)
-        return Piece(corners, unpainted if material is None else np.tile(factor, (len(corners), 1)))
+            return MeshPiece(corners, rgb.reshape(-1, 3, 3).mean(axis=1) * factor)
+        return MeshPiece(corners, unpainted if material is None else np.tile(factor, (len(corners), 1)))
 
     # ---- Numbers ----
 
@@ -198,7 +198,7 @@ class _Gltf:
             picked = np.maximum(picked / np.iinfo(picked.dtype).max, -1.0)
         return picked
 
-    def _view(self, row: Row, count: int, dtype: np.dtype[Any], width: int) -> Any:
+    def _view(self, row: GltfRow, count: int, dtype: np.dtype[Any], width: int) -> Any:
         """Elements (count, width) where they lie in a buffer; nothing is copied."""
         index = row.get("bufferView")
         view = self._row("bufferViews", index)
@@ -211,7 +211,7 @@ class _Gltf:
             raise Damaged(f"its bufferView {index} is shorter than what is taken of it")
         return np.ndarray((count, width), dtype, buffer, begin + offset if count else 0, (stride, dtype.itemsize))
 
-    def _span(self, view: Row) -> tuple[bytes, int, int]:
+    def _span(self, view: GltfRow) -> tuple[bytes, int, int]:
         """A buffer, and where a view of it begins and how long it is [bytes]."""
         buffer = self._buffer(view.get("buffer"))
         begin, length = _whole(view, "byteOffset"), _whole(view, "byteLength")
@@ -249,7 +249,7 @@ class _Gltf:
                 self._files.refuse(f"names its data {uri[:80]!r}, and there is no such file beside it")
             raise
 
-    def _texture(self, info: Row) -> NDArray[np.uint8] | None:
+    def _texture(self, info: GltfRow) -> NDArray[np.uint8] | None:
         """The picture of a texture, (H, W, 3); None where there is none that is read."""
         if "index" not in info:
             return None
@@ -271,16 +271,16 @@ class _Gltf:
                 self._textures[source] = None
         return self._textures[source]
 
-    def _row(self, table: str, index: Any) -> Row:
+    def _row(self, table: str, index: Any) -> GltfRow:
         """A row of one of the document's tables."""
         rows = _list(self._document, table)
         if type(index) is not int or not 0 <= index < len(rows) or not isinstance(rows[index], dict):
             raise Damaged(f"it has no {table[:-1]} {index!r:.20}")
-        found: Row = rows[index]
+        found: GltfRow = rows[index]
         return found
 
 
-def _local(node: Row) -> FloatArray:
+def _local(node: GltfRow) -> FloatArray:
     """(4, 4) pose of a node in its parent."""
     if "matrix" in node:
         return _floats(node, "matrix", 16, ()).reshape(4, 4).T
@@ -295,7 +295,7 @@ def _local(node: Row) -> FloatArray:
     return T
 
 
-def _paint(material: Row) -> tuple[FloatArray, Row]:
+def _paint(material: GltfRow) -> tuple[FloatArray, GltfRow]:
     """The colour of a material, and its texture."""
     glossy = _row(_row(material, "extensions"), "KHR_materials_pbrSpecularGlossiness")
     if glossy:
@@ -304,12 +304,12 @@ def _paint(material: Row) -> tuple[FloatArray, Row]:
     return _floats(rough, "baseColorFactor", 4, (1, 1, 1, 1))[:3], _row(rough, "baseColorTexture")
 
 
-def _texcoord(texture: Row) -> int:
+def _texcoord(texture: GltfRow) -> int:
     moved = _row(_row(texture, "extensions"), "KHR_texture_transform")
     return _whole(moved, "texCoord", _whole(texture, "texCoord"))
 
 
-def _moved(uv: FloatArray, by: Row) -> FloatArray:
+def _moved(uv: FloatArray, by: GltfRow) -> FloatArray:
     """Texture coordinates (N, 2) after KHR_texture_transform."""
     angle = float(_floats({"rotation": [by.get("rotation", 0.0)]}, "rotation", 1, ())[0])
     turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
@@ -328,21 +328,21 @@ def _in_threes(rows: NDArray[np.int64], mode: int) -> NDArray[np.int64]:
     return found
 
 
-def _component(row: Row) -> np.dtype[Any]:
+def _component(row: GltfRow) -> np.dtype[Any]:
     found = _COMPONENTS.get(_whole(row, "componentType"))
     if found is None:
         raise Damaged("an accessor of it has numbers of no type")
     return np.dtype(found)
 
 
-def _whole(row: Row, key: str, default: int = 0) -> int:
+def _whole(row: GltfRow, key: str, default: int = 0) -> int:
     value = row.get(key, default)
     if type(value) is not int or value < 0:
         raise Damaged(f"{key} is {value!r:.20}, and must be a whole number")
     return value
 
 
-def _floats(row: Row, key: str, n: int, default: tuple[float, ...]) -> FloatArray:
+def _floats(row: GltfRow, key: str, n: int, default: tuple[float, ...]) -> FloatArray:
     values = row.get(key, default)
     plain = isinstance(values, list | tuple) and len(values) == n
     if not plain or not all(isinstance(value, int | float) and type(value) is not bool for value in values):
@@ -350,14 +350,14 @@ def _floats(row: Row, key: str, n: int, default: tuple[float, ...]) -> FloatArra
     return np.array(values, dtype=float)
 
 
-def _list(row: Row, key: str) -> list[Any]:
+def _list(row: GltfRow, key: str) -> list[Any]:
     value = row.get(key) or []
     if not isinstance(value, list):
         raise Damaged(f"{key} is no list")
     return value
 
 
-def _row(row: Row, key: str) -> Row:
+def _row(row: GltfRow, key: str) -> GltfRow:
     value = row.get(key) or {}
     if not isinstance(value, dict):
         raise Damaged(f"{key} is no object")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sim.objects.reading.gltf import Damaged, read_gltf
-from sim.objects.reading.pieces import LONGEST, MOST_TRIANGLES, NamedFiles, Piece, drawn
+from sim.objects.reading.pieces import LONGEST, MOST_TRIANGLES, MeshPiece, NamedFiles, drawn
 from tool_nodes import extras
 from tool_nodes.files import read_file, why
 from tool_nodes.results import ToolError, invalid
@@ -87,12 +87,12 @@ def _consistent(vertices: Any, faces: Any) -> tuple[Any, bool]:
 # ---- Formats ----
 
 
-def _obj(content: bytes, files: NamedFiles) -> Iterator[Piece]:
+def _obj(content: bytes, files: NamedFiles) -> Iterator[MeshPiece]:
     files.check_pieces(len(re.findall(rb"^\s*usemtl\b", content, re.MULTILINE)))
     return _by_trimesh("obj", content, files)
 
 
-def _stl(content: bytes, files: NamedFiles) -> Iterator[Piece]:
+def _stl(content: bytes, files: NamedFiles) -> Iterator[MeshPiece]:
     count = int.from_bytes(content[_STL_HEAD - 4 : _STL_HEAD], "little")
     end = _STL_HEAD + _STL_TRIANGLE * count
     if count and _STL_HEAD < end <= len(content):  # a text would say some hundred million triangles there
@@ -101,11 +101,11 @@ def _stl(content: bytes, files: NamedFiles) -> Iterator[Piece]:
     return _by_trimesh("stl", content, files)
 
 
-def _ply(content: bytes, files: NamedFiles) -> Iterator[Piece]:
+def _ply(content: bytes, files: NamedFiles) -> Iterator[MeshPiece]:
     return _by_trimesh("ply", content, files)
 
 
-def _off(content: bytes, files: NamedFiles) -> Iterator[Piece]:
+def _off(content: bytes, files: NamedFiles) -> Iterator[MeshPiece]:
     """An OFF by lines, with its colours of vertices and faces."""
     head = _OFF.match(content)
     if head is None or content[head.end() :].split(None, 1)[:1] == [b"BINARY"]:
@@ -134,10 +134,10 @@ def _off(content: bytes, files: NamedFiles) -> Iterator[Piece]:
         own = _rgb(line[1 + count : 4 + count])
         rgb += [own if np.isfinite(own).all() else tints[row].mean(axis=0)] * max(count - 2, 0)
     rows = np.array(faces, dtype=np.int64).reshape(-1, 3)
-    yield Piece(vertices[rows], np.array(rgb, dtype=float).reshape(-1, 3))
+    yield MeshPiece(vertices[rows], np.array(rgb, dtype=float).reshape(-1, 3))
 
 
-def _msh(content: bytes, files: NamedFiles) -> Iterator[Piece]:
+def _msh(content: bytes, files: NamedFiles) -> Iterator[MeshPiece]:
     """MuJoCo's own binary format: four counts, then points, normals, texture coordinates and faces."""
     if len(content) < 16:
         raise Damaged("it is cut short")
@@ -149,7 +149,7 @@ def _msh(content: bytes, files: NamedFiles) -> Iterator[Piece]:
     rows = np.frombuffer(content, "<i4", 3 * m, len(content) - 12 * m).reshape(-1, 3)
     if m and not 0 <= int(rows.min()) <= int(rows.max()) < n:
         raise Damaged("a face of it names points that are not there")
-    yield Piece(points[rows].astype(float), np.full((m, 3), np.nan))
+    yield MeshPiece(points[rows].astype(float), np.full((m, 3), np.nan))
 
 
 def _rgb(words: list[bytes]) -> Any:
@@ -160,7 +160,7 @@ def _rgb(words: list[bytes]) -> Any:
     return np.array([float(word) / scale for word in words])
 
 
-def _by_trimesh(kind: str, content: bytes, files: NamedFiles) -> Iterator[Piece]:
+def _by_trimesh(kind: str, content: bytes, files: NamedFiles) -> Iterator[MeshPiece]:
     trimesh = extras.package("trimesh", "objects", "Reading meshes")
     scene = trimesh.load_scene(
         io.BytesIO(content), file_type=kind, resolver=_resolver(trimesh, files, ""), process=False
@@ -175,19 +175,19 @@ def _by_trimesh(kind: str, content: bytes, files: NamedFiles) -> Iterator[Piece]
             yield _painted(mesh.visual, corners, np.asarray(mesh.faces))
 
 
-def _painted(visual: Any, corners: Any, faces: Any) -> Piece:
+def _painted(visual: Any, corners: Any, faces: Any) -> MeshPiece:
     unpainted = np.full((len(faces), 3), np.nan)
     if visual.kind == "face":
-        return Piece(corners, np.asarray(visual.face_colors)[:, :3] / 255)
+        return MeshPiece(corners, np.asarray(visual.face_colors)[:, :3] / 255)
     if visual.kind == "vertex":
-        return Piece(corners, np.asarray(visual.vertex_colors)[faces][:, :, :3].mean(axis=1) / 255)
+        return MeshPiece(corners, np.asarray(visual.vertex_colors)[faces][:, :, :3].mean(axis=1) / 255)
     if visual.kind != "texture":
-        return Piece(corners, unpainted)
+        return MeshPiece(corners, unpainted)
     material = visual.material
     image = getattr(material, "image", None) or getattr(material, "baseColorTexture", None)
     if image is None or visual.uv is None:
-        return Piece(corners, np.tile(np.asarray(material.main_color)[:3] / 255, (len(faces), 1)))
-    return Piece(corners, unpainted, np.asarray(visual.uv, dtype=float)[faces], np.asarray(image.convert("RGB")))
+        return MeshPiece(corners, np.tile(np.asarray(material.main_color)[:3] / 255, (len(faces), 1)))
+    return MeshPiece(corners, unpainted, np.asarray(visual.uv, dtype=float)[faces], np.asarray(image.convert("RGB")))
 
 
 def _resolver(trimesh: Any, files: NamedFiles, folder: str) -> Any:
@@ -218,7 +218,7 @@ def _resolver(trimesh: Any, files: NamedFiles, folder: str) -> Any:
     return Beside()
 
 
-_READERS: Mapping[str, Callable[[bytes, NamedFiles], Iterator[Piece]]] = {
+_READERS: Mapping[str, Callable[[bytes, NamedFiles], Iterator[MeshPiece]]] = {
     ".glb": read_gltf,
     ".gltf": read_gltf,
     ".obj": _obj,

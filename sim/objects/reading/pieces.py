@@ -38,7 +38,7 @@ _SHOWN = 80
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class MeshPiece:
     """Triangles with one material.
 
     Attributes:
@@ -154,13 +154,13 @@ class NamedFiles:
             self.refuse(f"has {count:,} pieces with a material each, and {MOST_PIECES:,} are allowed: join them")
 
 
-def drawn(pieces: Sequence[Piece], longest: float) -> tuple[FloatArray, FloatArray]:
+def drawn(pieces: Sequence[MeshPiece], longest: float) -> tuple[FloatArray, FloatArray]:
     """Corners (K, 3, 3) of all triangles and their colours (K, 3); textured ones are divided until they are fine."""
     found = [_drawn(piece, longest / _DETAIL) for piece in pieces]
     return np.concatenate([corners for corners, _ in found]), np.concatenate([rgb for _, rgb in found])
 
 
-def _drawn(piece: Piece, side: float) -> tuple[FloatArray, FloatArray]:
+def _drawn(piece: MeshPiece, side: float) -> tuple[FloatArray, FloatArray]:
     if piece.uv is None or piece.texture is None:
         return piece.corners, piece.rgb
     both = np.concatenate([piece.corners, piece.uv], axis=2)
