@@ -290,8 +290,10 @@ def _files_by_name(root: Path) -> tuple[dict[str, Path], dict[Path, tuple[Path, 
     for name, paths in names.items():
         for path in paths:
             # A number of its path, not of its place among others: a name never comes to mean another thing.
-            own = zlib.crc32(unicodedata.normalize("NFC", path.relative_to(root).as_posix()).encode("utf-8", "replace"))
-            found[name if name and len(paths) == 1 else f"{name or 'thing'}-{own:08x}"] = path
+            number = zlib.crc32(
+                unicodedata.normalize("NFC", path.relative_to(root).as_posix()).encode("utf-8", "replace")
+            )
+            found[name if name and len(paths) == 1 else f"{name or 'thing'}-{number:08x}"] = path
     collisions: dict[Path, tuple[Path, ...]] = {}
     for path in touched:
         of = _touched_of(path, root, chosen)
@@ -339,7 +341,9 @@ def _files(root: Path) -> tuple[list[Path], list[Path]]:
 
     A mesh that an MJCF names is no thing of its own, nor is one beside or below a URDF.
     """
-    found, touched, described = [], [], set()
+    found: list[Path] = []
+    touched: list[Path] = []
+    described: set[Path] = set()
     count = 0
     for at, folders, files in os.walk(root):
         here = Path(at)
