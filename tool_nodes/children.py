@@ -31,7 +31,7 @@ _IDLE_S = 20.0
 """Time without a request after which a child ends by itself [s]: its packages take 60 MB."""
 _LOADED = 4.0
 """Wall time over processor time that a child is given [-]: machines are shared, and a reader may wait for a disk."""
-_PROGRAM = "import sys; sys.path[:] = sys.argv[4:]; from tool_nodes.children import serve; serve(*sys.argv[1:4])"
+_PROGRAM = "import sys; sys.path[:] = sys.argv[5:]; from tool_nodes.children import serve; serve(*sys.argv[1:5])"
 _PROBLEM = "problem"
 """Name under which a child's answer holds an error, which no function may use for an array."""
 
@@ -47,10 +47,12 @@ class Child:
         function: `module:function`, from arrays by name to arrays by name; a ToolError of it is raised in the parent.
         cpu_s: Processor time for one request [s]; four times as long at the wall, which a loaded machine needs.
         memory: Its address space [bytes].
+        idle_s: Time without a request after which it ends by itself [s].
     """
 
-    def __init__(self, function: str, cpu_s: int, memory: int) -> None:
-        self._function, self._cpu_s, self._memory = function, cpu_s, memory
+    def __init__(self, function: str, cpu_s: int, memory: int, idle_s: float = _IDLE_S) -> None:
+        self._cpu_s = cpu_s
+        self._arguments = [function, str(cpu_s), str(memory), str(idle_s)]
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = 0
@@ -64,7 +66,9 @@ class Child:
         """
         with self._lock:
             try:
-                answer = self._asked(request) or self._asked(request)  # the first may have ended, not being asked
+                answer = self._asked(request)
+                if answer is None:  # it had just ended, not being asked
+                    answer = self._asked(request)
             except BaseException:
                 self.close()
                 raise
@@ -119,7 +123,7 @@ class Child:
             self.close()
             paths = [path for path in sys.path if path]  # never the working directory, where anything may lie
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _PROGRAM, self._function, str(self._cpu_s), str(self._memory), *paths],
+                [sys.executable, "-P", "-c", _PROGRAM, *self._arguments, *paths],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -131,7 +135,7 @@ class Child:
         return self._process
 
 
-def serve(function: str, cpu_s: str, memory: str) -> None:
+def serve(function: str, cpu_s: str, memory: str, idle_s: str) -> None:
     """The child: answers requests from stdin until that ends, or none came for a while."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print goes nowhere
@@ -142,9 +146,9 @@ def serve(function: str, cpu_s: str, memory: str) -> None:
     _limit(memory=int(memory))
     while True:
         try:
-            request = requests.get(timeout=_IDLE_S)
+            request = requests.get(timeout=float(idle_s))
         except queue.Empty:
-            return
+            os._exit(0)  # an ordinary end would abort over the thread that listens
         _limit(cpu_s=int(cpu_s))
         try:
             answer = made(request)

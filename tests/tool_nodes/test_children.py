@@ -83,6 +83,16 @@ def test_a_child_that_has_ended_is_started_again(child: Child) -> None:
     assert double(child) != first
 
 
+def test_a_child_that_is_not_asked_ends_and_the_next_request_is_answered() -> None:
+    idle = Child(WORK, cpu_s=1, memory=2 * GIB, idle_s=0.05)
+    for _ in range(3):
+        process = double(idle)
+        wait_for(lambda process=process: gone(process))
+    for _ in range(20):
+        double(idle)  # also in the moment in which it ends
+    idle.close()
+
+
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
 def test_a_child_that_works_ends_with_its_parent(end: signal.Signals, tmp_path: Path) -> None:
     note = tmp_path / "process"

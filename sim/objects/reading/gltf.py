@@ -64,7 +64,8 @@ def _parts(content: bytes, files: NamedFiles) -> tuple[GltfRow, bytes | None]:
     if content[:4] == b"glTF":
         if content[4:8] != b"\x02\0\0\0":
             files.refuse("is of glTF 1, and glTF 2 is read")
-        chunks, at = {}, 12
+        chunks: dict[int, bytes] = {}
+        at = 12
         while at + 8 <= len(content):
             length, kind = (int.from_bytes(content[at + k : at + k + 4], "little") for k in (0, 4))
             chunks.setdefault(kind, content[at + 8 : at + 8 + length])

@@ -220,9 +220,10 @@ class _Mjcf:
             text = f"{text.split()[0] if text.split() else ''} {np.linalg.norm(ends[1] - ends[0]) / 2}"
         element.set("size", " ".join(text.split()[:words]))
         size = np.array(file.numbers(element, "size", words, above=0.0))
-        made = {"box": box, "ellipsoid": ellipsoid}.get(kind)
-        if made is not None:
-            raw = made(size)
+        if kind == "box":
+            raw = box(size)
+        elif kind == "ellipsoid":
+            raw = ellipsoid(size)
         elif kind == "cylinder":
             raw = cylinder(*size)
         else:
