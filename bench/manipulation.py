@@ -163,6 +163,7 @@ class EpisodeRecord:
     success: bool = False
     score: int = 0
     false_success: bool = False
+    denied: bool = False
     error_code: str | None = None
     answer: str = ""
     reasons: tuple[str, ...] = ()
@@ -242,6 +243,7 @@ def _record(
         success=truth is not None and truth.success,
         score=truth.points if truth else 0,
         false_success=outcome.false_success,
+        denied=outcome.denied,
         error_code=episode.error_code,
         answer=episode.answer,
         reasons=truth.reasons if truth else (),
@@ -273,7 +275,7 @@ def _note_scenes(scenes: Sequence[Sequence[EpisodeRecord]]) -> str:
 
 
 def rows_of(records: Sequence[EpisodeRecord]) -> list[dict[str, Any]]:
-    """Rates per category, false successes, and timings."""
+    """Rates per category, where tools and judge differ either way, and timings."""
     scored = [r for r in records if r.scored]
     rows = []
     for name in CATEGORIES:
@@ -285,6 +287,7 @@ def rows_of(records: Sequence[EpisodeRecord]) -> list[dict[str, Any]]:
     every = rate_row("all", sum(r.success for r in scored), len(scored))
     rows += with_unscored(every, len(records) - len(scored))
     rows.append(rate_row("false_success", sum(r.false_success for r in scored), len(scored)))
+    rows.append(rate_row("done, said to have failed", sum(r.denied for r in scored), len(scored)))
     first = [r.time_to_first_motion_s for r in scored if r.time_to_first_motion_s is not None]
     rows.append(timing_row("time_to_first_motion", first))
     for name in CATEGORIES:
@@ -355,11 +358,12 @@ def bench_manipulation(
                 "seed": r.seed,
                 "error_code": r.error_code,
                 "false_success": r.false_success,
+                "denied": r.denied,
                 "answer": r.answer,
                 "truth": list(r.reasons),
             }
             for r in records
-            if not r.success
+            if not r.success or r.denied
         ],
         "wall_s": round(time.monotonic() - began, 1),
     }

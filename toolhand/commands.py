@@ -226,6 +226,10 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
         "toolhand.scene:scene",
         "Show a scene: what stands on the table, where, and how large it is; --image writes a picture of it.",
     ),
+    "objects": CliCommand(
+        "toolhand.object_folder:objects",
+        "Show the things of a folder of meshes: size, unit, what fits the gripper, is a container, or is refused.",
+    ),
     "tools": CliCommand(
         "toolhand.tools:tools",
         "List the tools and their arguments; with --json, their schemas in the function-calling form.",

@@ -20,12 +20,14 @@ from bench.grasp.page import write_page
 from bench.grasp.plots import save_reliability, save_success, scores_of
 from bench.grasp.records import GraspRecord, RunFolder, csv_of, resumed
 from bench.grasp.rows import FIRST, FIRST_CHOSEN, cause_rows, causes_of, format_paired, paired, rows_of, things_of
-from bench.grasp.scenes import GraspJob, GraspProtocol, contents_of, jobs_of, kinds_of, sets_of, titled
+from bench.grasp.scenes import GraspJob, GraspProtocol, contents_of, counts_in, jobs_of, kinds_of, sets_of, titled
 from bench.grasp.sides import GraspSide, sides_of
 from bench.grasp.trial import crashed, run_one
 from bench.perception.calibration import format_bins
 from bench.perception.metrics import format_means
 from bench.stats import LINE_WIDTH, SHOWN_FAILURES, format_rows, machine, publish
+from sim.objects.census import counts_said
+from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.port_names import PortNames
 from training.pool.parallel import run_jobs
 
@@ -74,6 +76,7 @@ def bench_grasp(
     sets = sets_of(objects)
     kinds = kinds_of(scene, sets)
     sides = sides_of(backends, robot.robot, vs, control, ideal, second_view)
+    jaws_m = load_robot(robot.robot).gripper.max_width
     began = time.monotonic()
     contents = contents_of(sets)
     settings = {
@@ -97,6 +100,8 @@ def bench_grasp(
         "title": title,
         **settings,
         "machine": machine(),
+        "counts": counts_in(sets, jaws_m),
+        "jaws_m": jaws_m,
         "n": n,
         "seeds": sorted({job.seed for job in work}),
         "jobs": jobs,
@@ -122,8 +127,9 @@ def _records(work: Sequence[GraspJob], jobs: int, folder: RunFolder | None) -> l
 
 def _note(scenes: Sequence[Sequence[GraspRecord]]) -> str:
     records = [record for records in scenes for record in records]
-    false = sum(r.false_success for r in records)
-    return f"{sum(r.success for r in records)} of {len(records)} succeeded, {false} falsely said so"
+    false, denied = sum(r.false_success for r in records), sum(r.held_untold for r in records)
+    succeeded = f"{sum(r.success for r in records)} of {len(records)} succeeded"
+    return f"{succeeded}, {false} falsely said so, {denied} were held and said to have failed"
 
 
 def figures(records: Sequence[GraspRecord], sides: Sequence[GraspSide], protocol: GraspProtocol) -> dict[str, Any]:
@@ -195,6 +201,8 @@ def report(document: Mapping[str, Any]) -> str:
     first = next(iter(document["causes"]))
     lines += [format_paired(rows, first, other) for other, rows in document["paired"].items()]
     lines += [format_bins(name, found) for name, found in document["scores"].items()]
+    for name, counts in document.get("counts", {}).items():
+        lines.append(f"{name}: {counts_said(counts, document['jaws_m'])}")
     if document["unscored"]:
         lines.append(f"unscored, because of infrastructure errors: {document['unscored']}")
     failures = document["failures"]

@@ -8,10 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.camera.ray_casting import OPAQUE, RayView, RayWorld
+from sim.objects.asset import least_width
 from sim.station import Station
 
 _UNSEEN = 5
 """Group of geoms that no camera shows: of MuJoCo's groups 0 to 5, cameras show 0 to 2."""
+
+
+def fits(station: Station, index: int) -> bool:
+    """Whether jaws from above open as wide as a thing is narrow, as it lies; indices as in `visible_share`."""
+    world = station.world
+    placed = world.scene.objects[index]
+    R = world.data.body(placed.id).xmat.reshape(3, 3)
+    return least_width(placed.asset.hull_points @ R[:2].T) <= station.robot.gripper.max_width
 
 
 def visible_share(station: Station, index: int, ids: NDArray[np.int32]) -> float | None:

@@ -48,6 +48,7 @@ class GraspRecord:
         things: Things that were in the scene before.
         visible: Share of the thing that the picture shows, see `bench.grasp.lying`; None without a thing.
         under: Another thing rested on it, by the contact forces of the physics; None without a thing.
+        fits: The jaws open as wide as the thing is narrow, seen from above as it lay; None without a thing.
         prompt: Normalized point (x, y) that was segmented; empty where the bench chose among masks.
         mask_iou: Overlap of the mask with the thing's visible pixels; None without a mask.
         mask_score: Score of the segmenter.
@@ -84,6 +85,7 @@ class GraspRecord:
     things: int = 0
     visible: float | None = None
     under: bool | None = None
+    fits: bool | None = None
     prompt: tuple[float, ...] = ()
     mask_iou: float | None = None
     mask_score: float | None = None

@@ -21,6 +21,11 @@ SceneKey = tuple[str, int]
 FIRST, FIRST_CHOSEN = "first attempt", "first attempt, the robot chooses"
 """Names of the rows of first attempts: at a thing that is asked for, and at whatever the tools see best, as the papers
 of GraspNet, VGN and GIGA have it."""
+DISAGREEMENTS: Mapping[str, Callable[[GraspRecord], bool]] = {
+    "false success": lambda r: r.false_success,
+    "held, said to have failed": lambda r: r.held_untold,
+}
+"""Rows in which the tools and the judge disagree, either way."""
 VISIBLE = (0.0, 0.5, 0.8, 1.1)
 """Bounds of the shares of a thing that is seen by which attempts are counted [-]: less than half, most, and nearly all,
 where its own far side and the edge of its neighbours' shadows are all that is missing; round figures."""
@@ -52,15 +57,12 @@ def rows_of(records: Records, protocol: GraspProtocol) -> list[dict[str, Any]]:
         rows += [_rate(family, chosen, part="family") for family, chosen in sorted(families.items()) if family]
     rows += [
         _rate("grasp success, of executed", moved),
-        rate_row("false success", sum(r.false_success for r in scored), len(scored)),
     ]
-    rows += [
-        rate_row(kind, sum(r.false_success for r in chosen), len(chosen), part="false success")
-        for kind, chosen in several
-    ]
+    for name, told_otherwise in DISAGREEMENTS.items():
+        rows.append(rate_row(name, sum(map(told_otherwise, scored)), len(scored)))
+        rows += [rate_row(kind, sum(map(told_otherwise, c)), len(c), part=name) for kind, c in several]
     masked = [r for r in scored if r.mask_iou is not None]
     rows += [
-        rate_row("held, reported otherwise", sum(r.held_untold for r in scored), len(scored)),
         rate_row(f"mask IoU {POOR_IOU:g} or more", sum(not r.poor_mask for r in masked), len(masked)),
         rate_row("a mask was given", len(masked), len(scored)),
         mean_row("mask IoU", [[r.mask_iou or 0.0 for r in chosen] for chosen in _scenes(masked).values()]),
@@ -74,11 +76,16 @@ def _firsts(records: Records) -> list[GraspRecord]:
 
 
 def _lies(records: Records, name: str) -> list[dict[str, Any]]:
-    """Success by whether something rested on the thing, and by how much of it was seen."""
+    """Success by whether something rested on the thing, by how wide it was, and by how much of it was seen."""
     known = [r for r in records if r.under is not None]
     rows = [
         _rate(f"{name} {words}", [r for r in known if r.under is under], part="lie")
         for words, under in (("free on top", False), ("under another", True))
+    ]
+    rows += [
+        _rate(f"{name} {words}", [r for r in records if r.fits is fits], part="lie")
+        for words, fits in (("narrower than the jaws", True), ("wider than the jaws", False))
+        if any(r.fits is False for r in records)
     ]
     seen = [(r.visible, r) for r in known if r.visible is not None]
     for low, high in pairwise(VISIBLE):

@@ -9,6 +9,7 @@ from itertools import zip_longest
 from typing import Literal, cast
 
 from bench.grasp.sides import GraspSide
+from sim.objects.census import counts_of, thing_row
 from sim.objects.chosen import choose_sets
 from sim.objects.folders import folder_sets
 from sim.objects.products import PRODUCTS
@@ -24,6 +25,8 @@ OF_PRODUCTS = ("alone", "clutter")
 """Kinds of scenes in which each product of the catalogue is asked for in turn, with and without others around it."""
 USUAL = ("single", "packed", "pile", "bin")
 """Kinds of scenes of all other sets where none is named: those that published figures are given for."""
+_COUNTED = 100
+"""Most things of a folder whose things are counted [-]: reading one takes some tenths of a second."""
 _KEPT = 4
 """Scenes that are kept, so that the sides of one scene do not make it again [-]."""
 
@@ -71,6 +74,14 @@ def contents_of(sets: Sequence[str]) -> dict[str, str]:
     """What the sets that are folders held, a hash for each by name: another folder may be called so too."""
     folders = folder_sets()
     return {name: folders[name].content_hash() for name in sets if name in folders}
+
+
+def counts_in(sets: Sequence[str], jaws_m: float) -> dict[str, dict[str, int]]:
+    """How many things of the sets that are folders can be used, fit the gripper, are containers or refused, by name;
+    of large folders nothing, whose things are not all drawn."""
+    folders = folder_sets()
+    few = [name for name in sets if name in folders and len(folders[name]) <= _COUNTED]
+    return {name: counts_of([thing_row(folders[name], thing, jaws_m) for thing in folders[name]]) for name in few}
 
 
 def titled(objects: str, contents: Mapping[str, str]) -> str:

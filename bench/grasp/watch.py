@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.grasp.calls import COMPUTE, EXECUTE, SEGMENT, ToolCalls, in_hand
-from bench.grasp.lying import visible_share
+from bench.grasp.lying import fits, visible_share
 from bench.grasp.scenes import OF_PRODUCTS, GraspJob, make_scene
 from bench.timing import TimedPlanner
 from sim.snapshot import Snapshot
@@ -112,6 +112,7 @@ class Watch(ToolCalls):
         world = self.station.world
         self.facts |= {
             "visible": visible_share(self.station, index, ids),
+            "fits": fits(self.station, index),
             "under": bool(world.resting_on(world.scene.objects[index].id)),
         }
 

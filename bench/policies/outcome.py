@@ -49,6 +49,7 @@ class PolicyOutcome:
         deed: The arm is to do something; else the task is a question.
         wrong_thing: Something was picked up that was not meant.
         false_success: The tools and the answer say that a deed is done, and the judge disagrees.
+        denied: A deed is done by the judge, and the tools or the answer say that it failed.
         wrong_answer: A question has an answer without an error's code, which is not right.
         refused: It ended with an error's code, or without an answer.
         looked: A picture was taken.
@@ -74,6 +75,7 @@ class PolicyOutcome:
     deed: bool = False
     wrong_thing: bool = False
     false_success: bool = False
+    denied: bool = False
     wrong_answer: bool = False
     refused: bool = False
     looked: bool = False

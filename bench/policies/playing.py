@@ -17,6 +17,7 @@ from agent_node.policies.registry import make_policy, protocol_of
 from agent_node.policy import Policy, Reply
 from agent_node.protocol import Protocol
 from bench.policies.outcome import SHOWN, PolicyOutcome
+from bench.policies.table import ABSENT
 from sim.station import StationConfig
 from sim.tasks.task import Score, Task
 from tool_nodes.names import stream_of
@@ -200,6 +201,7 @@ def outcome_of(begun: PolicyOutcome, deed: bool, episode: Episode, score: Score 
         outcome,
         wrong_thing=bool(score.wrong_things),
         false_success=deed and episode.success and not right,
+        denied=deed and begun.kind != ABSENT and right and not episode.success,
         wrong_answer=not deed and answered and not right,
         reward=round(reward, 6),
         reasons="; ".join(score.reasons)[:SHOWN],

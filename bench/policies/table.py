@@ -33,6 +33,12 @@ RATES: Mapping[str, tuple[str, str, Callable[[PolicyOutcome], bool], Callable[[P
     ),
     "wrong_thing": ("wrong thing", "commands", lambda o: o.deed, lambda o: o.wrong_thing),
     "false_success": ("false success", "commands", lambda o: o.deed, lambda o: o.false_success),
+    "denied": (
+        "done, said to have failed",
+        "what the arm can carry out",
+        lambda o: o.deed and o.kind != ABSENT,
+        lambda o: o.denied,
+    ),
     "wrong_answer": ("wrong answer", "questions", lambda o: not o.deed, lambda o: o.wrong_answer),
     "wrongly_acted": (
         "acted against what was said",

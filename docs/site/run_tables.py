@@ -18,13 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from bench.grasp.command import AS_MEASURED
+from bench.grasp.rows import DISAGREEMENTS
 from docs.site.tables import cell
+from sim.objects.census import counts_said
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT
 from tool_nodes.results import ToolError, invalid
 
 Document = Mapping[str, Any]
 RESULTS = Path(__file__).parents[1] / "results"
-_LEFT_OUT = ("held, reported otherwise", "planning, processor", "check, robot's time")
+_LEFT_OUT = ("planning, processor", "check, robot's time")
 """Rows of a grasp run that the page leaves out: `rows.csv` of the run has them."""
 _CAUSES = 8
 """Causes of failure that a section names, the commonest ones [-]."""
@@ -145,7 +147,7 @@ def _rates(document: Document, sides: Sequence[str]) -> Iterator[list[str]]:
         shown = bool({"rate", "p50_ms", "per_hour"} & set(row)) and row["name"] not in _LEFT_OUT
         if shown and row.get("part") not in ("family", "cause"):
             part = row.get("part", "")
-            name = f"{part}, {row['name']}" if part in ("false success", "first attempt") else str(row["name"])
+            name = f"{part}, {row['name']}" if part in (*DISAGREEMENTS, "first attempt") else str(row["name"])
             rows.setdefault(name, {})[row["side"]] = row
     for name, of_side in rows.items():
         cells = [_cell(of_side.get(side)) for side in sides]
@@ -162,6 +164,8 @@ def _cell(row: Mapping[str, Any] | None) -> str:
 
 def _sentences(document: Document) -> Iterator[str]:
     first = document["sides"][0]["label"]
+    for name, counts in document.get("counts", {}).items():
+        yield f"`{name}`: {counts_said(counts, document['jaws_m'])}"
     what = "took away more" if document["protocol"] == "clear" else "alone succeeded"
     for other, rows in document["paired"].items():
         whole = rows[0]

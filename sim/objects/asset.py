@@ -66,6 +66,14 @@ ABOVE_PADS = 2
 """MuJoCo takes the contact parameters of the geom with the higher priority [-]; a gripper's pads have 1."""
 
 
+def least_width(points: FloatArray) -> float:
+    """Least distance of two parallel lines that points (N, 2) are between [unit of the points]."""
+    outline = points[ConvexHull(points).vertices]
+    edges = np.roll(outline, -1, axis=0) - outline
+    across = np.column_stack([-edges[:, 1], edges[:, 0]]) / np.linalg.norm(edges, axis=1, keepdims=True)
+    return float(np.ptp(outline @ across.T, axis=0).min())
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ObjectAsset(Description, ABC):
     """One thing that a scene can hold; scenes name it, and everything about its body is asked of it.
@@ -131,6 +139,12 @@ class ObjectAsset(Description, ABC):
         """Outline (K, 2) seen from above, counter-clockwise, body frame [m]."""
         flat = self.hull_points[:, :2]
         return flat[ConvexHull(flat).vertices]
+
+    @cached_property
+    def narrowest_m(self) -> float:
+        """Least distance of two upright parallel planes that it is between, as it stands: what jaws from above open to
+        [m]."""
+        return least_width(self.outline)
 
     @cached_property
     def outer_radius(self) -> float:

@@ -1,7 +1,7 @@
 """Folders of meshes as sets of things: YCB, Google Scanned Objects, EGAD, URDF folders, and any of one's own.
 
-A set is called as its folder and its things as their files or folders, in lower case with letters, digits and minus
-alone: `ycb/003-cracker-box`. Naming them reads no mesh; a mesh is read when its thing is asked for.
+A set is called as its folder and its things as their files or folders, in lower case with letters and digits of any
+script and minus alone: `ycb/003-cracker-box`. Naming them reads no mesh; a mesh is read when its thing is asked for.
 """
 
 from __future__ import annotations
@@ -10,20 +10,26 @@ import hashlib
 import logging
 import os
 import re
+import unicodedata
+import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 
+import numpy as np
+
 from sim.objects.asset import ObjectAsset
-from sim.objects.reading.assets import Placed, asset_of
-from sim.objects.reading.mesh_files import FORMATS, read_mesh
+from sim.objects.reading.assets import Placed, ReadThing, asset_of
+from sim.objects.reading.bodies import MOST_GEOMETRIES
+from sim.objects.reading.mesh_files import FORMATS, RawMesh, read_mesh
+from sim.objects.reading.mjcf import meshes_named, read_mjcf
 from sim.objects.reading.notes import FILE as NOTES
 from sim.objects.reading.notes import FolderNotes, Note, folder_notes, note_beside, package_folder
 from sim.objects.reading.urdf import read_urdf
 from tool_nodes import registry
 from tool_nodes.catalogue import Description
-from tool_nodes.results import invalid
+from tool_nodes.results import ErrorCode, ToolError, invalid
 
 OBJECTS_PATH = "TOOLHAND_OBJECTS_PATH"
 """Environment variable: folders of things, separated as in PATH; what a command starts inherits it."""
@@ -31,7 +37,9 @@ OBJECTS_PATH = "TOOLHAND_OBJECTS_PATH"
 LOG = logging.getLogger("toolhand.objects")
 """What was repaired or guessed of a mesh, a warning each; shown on stderr unless somebody handles it."""
 
-_URDF = ".urdf"
+_URDF, _MJCF = ".urdf", ".xml"
+_KINDS = (_URDF, _MJCF, *FORMATS)
+"""Files of things, what describes one before what only draws it."""
 _DEEPEST, _MOST_FILES = 8, 200_000
 """Folders in folders, and files in all, that are looked through [-]: Google's 1,030 scans have 10,000 files."""
 _SHARED_STEMS = re.compile(r"(non|un)?textured(_simple|_simplified)?|model(_normalized)?|mesh|object|base|visual|scene")
@@ -42,6 +50,8 @@ _SHARED_FOLDERS = re.compile(
 """Names of folders that say nothing of a thing."""
 _ONLY_TOUCHED = re.compile(r"(^|[_-])(collision|coll|col|vhacd|coacd|convex|hull)s?([_-]?\d*)?$")
 """Names of files and folders with the collision geometry of a thing."""
+_APART = 0.15
+"""How far collision meshes may end beside what is seen, as a part of its longest side [-]: they are simplified."""
 _HASH_DIGITS = 12
 """Hexadecimal digits by which a folder's content is known [-]: 48 bits, more than tell two folders apart."""
 _BETTER = ("google_16k", "google_64k", "google_512k")
@@ -78,8 +88,16 @@ def folder_sets() -> Mapping[str, FolderSet]:
 
 
 def plain_name(text: str) -> str:
-    """A name of letters, digits and minus, in lower case; empty where nothing of it is left."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    """A name of letters and digits of any script, and minus, in lower case; empty where nothing of it is left."""
+    letters = unicodedata.normalize("NFC", text).lower()
+    kept = (letter if unicodedata.category(letter)[0] in "LMN" else "-" for letter in letters)
+    return re.sub(r"-+", "-", "".join(kept)).strip("-")
+
+
+@cache
+def say_once(remark: str) -> None:
+    """Warn of something about a thing, once in a process."""
+    LOG.warning("%s", remark)
 
 
 @cache
@@ -97,11 +115,12 @@ def _sets(folders: str) -> Mapping[str, FolderSet]:
 
 @dataclass(frozen=True)
 class _Found:
-    """One thing of a folder: its file, the folder that it must not leave, and its words."""
+    """One thing of a folder: its file, the folder that it must not leave, its words, and what else touches."""
 
     path: Path
     root: Path
     note: Note
+    collisions: tuple[Path, ...] = ()
 
 
 class FolderSet(Mapping[str, ObjectAsset]):
@@ -113,13 +132,39 @@ class FolderSet(Mapping[str, ObjectAsset]):
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._made: dict[str, ObjectAsset] = {}
+        self._made: dict[str, ReadThing | ToolError] = {}
 
     def __getitem__(self, name: str) -> ObjectAsset:
+        made = self.read(name)
+        for remark in made.remarks:
+            say_once(f"{name}: {remark}")
+        return made.asset
+
+    def read(self, name: str) -> ReadThing:
+        """A thing with what was repaired or guessed of it.
+
+        Raises:
+            KeyError: There is no such thing.
+            ToolError: INVALID_ARGUMENT for what cannot be read; UNAVAILABLE without the extra `objects`.
+        """
         found = self._found[name]
-        if name not in self._made:
-            self._made[name] = _made(name, found)
-        return self._made[name]
+        made = self._made.get(name)
+        if made is None:
+            try:
+                made = _made(name, found)
+            except ToolError as error:
+                if error.code is not ErrorCode.INVALID_ARGUMENT:
+                    raise
+                made = error  # which another scene need not find once more
+            self._made[name] = made
+        if isinstance(made, ToolError):
+            raise made
+        return made
+
+    def file(self, name: str) -> str:
+        """The file of a thing, from the folder of the set."""
+        found = self._found[name]
+        return found.path.relative_to(found.root).as_posix()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._found)
@@ -151,71 +196,110 @@ class FolderSet(Mapping[str, ObjectAsset]):
     @cached_property
     def _found(self) -> Mapping[str, _Found]:
         notes = folder_notes(self._folder)
-        files = _files_by_name(notes.root)
-        found = {name: _Found(path, notes.root, notes.defaults) for name, path in files.items()}
-        for key, note in notes.things.items():
-            name = plain_name(key)
-            found[name] = _described(key, note, notes, found.get(name))
+        files, collisions = _files_by_name(notes.root)
+        found = {
+            name: _Found(path, notes.root, notes.defaults, collisions.get(path, ())) for name, path in files.items()
+        }
+        said = {plain_name(key): _described(key, note, notes, found) for key, note in notes.things.items()}
+        named = {one.path for name, one in said.items() if name not in found}
+        found = {name: one for name, one in found.items() if one.path not in named} | said
         if not found:
-            kinds = ", ".join((*FORMATS, _URDF))
+            kinds = ", ".join(_KINDS)
             raise invalid(f"The folder {self._folder.name!r} holds no things: it must hold files of {kinds}.")
         return dict(sorted(found.items()))
 
 
-def _described(key: str, note: Note, notes: FolderNotes, found: _Found | None) -> _Found:
-    """A thing of `objects.yaml`: one of the folder's, or a mesh that it names."""
+def _described(key: str, note: Note, notes: FolderNotes, files: Mapping[str, _Found]) -> _Found:
+    """A thing of `objects.yaml`: one of the folder's, or a mesh that it names, which is no other thing then."""
     where = f"objects.yaml, {key[:60]!r}"
     whole = note.over(notes.defaults)
     if note.mesh is None:
+        found = files.get(plain_name(key))
         if found is None:
             raise invalid(f"{where}: there is no such thing in the folder; say its file, as mesh: PATH.")
-        return _Found(found.path, found.root, whole)
+        return replace(found, note=whole)
     root = package_folder(note.package, where) if note.package else notes.root
     path = root / note.mesh
-    if path.suffix.lower() not in (*FORMATS, _URDF) or not path.is_file():
-        raise invalid(f"{where}: mesh must name a file of {', '.join((*FORMATS, _URDF))}, and {note.mesh!r} does not.")
+    if path.suffix.lower() not in _KINDS or not path.is_file():
+        raise invalid(f"{where}: mesh must name a file of {', '.join(_KINDS)}, and {note.mesh!r} does not.")
     if not path.resolve().is_relative_to(root.resolve()):
         raise invalid(f"{where}: the mesh {note.mesh!r} lies outside of {root.name}.")
-    return _Found(path, root, whole)
+    path = Path(os.path.normpath(path))
+    return next((replace(one, note=whole) for one in files.values() if one.path == path), _Found(path, root, whole))
 
 
-def _made(name: str, found: _Found) -> ObjectAsset:
-    """A thing, read. What was repaired of it is logged once in a process."""
+def _made(name: str, found: _Found) -> ReadThing:
+    """A thing, read."""
     note = note_beside(found.path, found.root).over(found.note)
-    words = re.sub(r"^\d+[a-z]?-(?=[a-z])", "", name).replace("-", " ")
+    words = re.sub(r"^\d+[a-z]?-(?=[^\W\d_])", "", name).replace("-", " ")
     last = words.split()[-1]
     described = Description(name=words, kind=last if last.isalpha() and len(last) > 2 else "object", colour="")
     remarks: tuple[str, ...] = ()
-    if found.path.suffix.lower() == _URDF:
-        thing = read_urdf(found.path, found.root)
+    if found.path.suffix.lower() in (_URDF, _MJCF):
+        thing = (read_urdf if found.path.suffix.lower() == _URDF else read_mjcf)(found.path, found.root)
         note = note.over(Note(mass=None if note.density else thing.mass, friction=thing.friction))
         meshes, remarks = thing.meshes, thing.remarks
     else:
-        raw = read_mesh(found.path, found.root)
-        meshes = (Placed.as_it_is(raw),)
+        meshes, remarks = _with_collisions(read_mesh(found.path, found.root), found)
     made = asset_of(meshes, note, described, found.path.name)
-    for remark in (*remarks, *made.remarks):
-        LOG.warning("%s: %s", name, remark)
-    return made.asset
+    return replace(made, remarks=(*remarks, *made.remarks))
 
 
-def _files_by_name(root: Path) -> dict[str, Path]:
-    """The file of each thing of a folder, by the name that it gets."""
+def _with_collisions(seen: RawMesh, found: _Found) -> tuple[tuple[Placed, ...], tuple[str, ...]]:
+    """What is seen of a thing, and what touches: the collision meshes beside it where they fit it, else the same."""
+    alone = (Placed.as_it_is(seen),)
+    if not found.collisions:
+        return alone, ()
+    names = f"{len(found.collisions)} collision mesh{'es' * (len(found.collisions) > 1)} beside {found.path.name}"
+    if len(found.collisions) > MOST_GEOMETRIES:
+        return alone, (f"The {names} are not used: {MOST_GEOMETRIES} are allowed.",)
+    try:
+        touched = [read_mesh(path, found.root) for path in found.collisions]
+    except ToolError as error:
+        return alone, (f"The {names} cannot be used: {error.message}",)
+    corners = np.vstack([mesh.vertices for mesh in touched])
+    off = max(
+        float(np.abs(end(corners, axis=0) - end(seen.vertices, axis=0)).max()) for end in (np.min, np.max)
+    ) / float(np.ptp(seen.vertices, axis=0).max() or 1.0)
+    if off > _APART or any(mesh.y_up is not seen.y_up for mesh in touched):
+        return alone, (f"The {names} cannot be used: what they enclose is not where the thing is.",)
+    solid = (Placed(replace(mesh, remarks=()), np.eye(3), np.zeros(3), drawn=False) for mesh in touched)
+    return (replace(alone[0], solid=False), *solid), (f"What touches are the {names}.",)
+
+
+# ---- Files ----
+
+
+def _files_by_name(root: Path) -> tuple[dict[str, Path], dict[Path, tuple[Path, ...]]]:
+    """The file of each thing of a folder, by the name that it gets, and the collision meshes of some."""
+    files, touched = _files(root)
     by_thing: dict[tuple[Path, str], list[Path]] = {}
-    for path in _files(root):
+    for path in files:
         by_thing.setdefault(_thing_of(path, root), []).append(path)
     chosen = {thing: min(paths, key=_rank) for thing, paths in by_thing.items()}
-    taken: dict[str, list[tuple[Path, str]]] = {}
+    alone: dict[str, list[tuple[Path, str]]] = {}
     for folder, stem in chosen:
-        taken.setdefault(plain_name(stem), []).append((folder, stem))
-    found: dict[str, Path] = {}
-    for name, things in taken.items():
-        for k, (folder, stem) in enumerate(sorted(things)):
+        alone.setdefault(plain_name(stem), []).append((folder, stem))
+    names: dict[str, list[Path]] = {}
+    for name, things in alone.items():
+        for folder, stem in things:
             inside = folder.relative_to(root).as_posix()
             own = name if len(things) == 1 else plain_name(f"{inside}-{stem}")
-            own = own or f"thing-{k}"
-            found[own if own not in found else f"{own}-{k}"] = chosen[folder, stem]
-    return found
+            names.setdefault(own, []).append(chosen[folder, stem])
+    found: dict[str, Path] = {}
+    for name, paths in names.items():
+        for path in paths:
+            # A number of its path, not of its place among others: a name never comes to mean another thing.
+            number = zlib.crc32(
+                unicodedata.normalize("NFC", path.relative_to(root).as_posix()).encode("utf-8", "replace")
+            )
+            found[name if name and len(paths) == 1 else f"{name or 'thing'}-{number:08x}"] = path
+    collisions: dict[Path, tuple[Path, ...]] = {}
+    for path in touched:
+        of = _touched_of(path, root, chosen)
+        if of is not None:
+            collisions[of] = (*collisions.get(of, ()), path)
+    return found, collisions
 
 
 def _thing_of(path: Path, root: Path) -> tuple[Path, str]:
@@ -228,32 +312,66 @@ def _thing_of(path: Path, root: Path) -> tuple[Path, str]:
     return folder, path.stem
 
 
+def _touched_of(path: Path, root: Path, chosen: Mapping[tuple[Path, str], Path]) -> Path | None:
+    """The file of the thing that a collision mesh belongs to: by its name, else the only one of its folder."""
+    folder = path.parent
+    while folder != root and (
+        _ONLY_TOUCHED.search(folder.name.lower()) or _SHARED_FOLDERS.fullmatch(folder.name.lower())
+    ):
+        folder = folder.parent
+    stem = path.stem[: len(_ONLY_TOUCHED.sub("", path.stem.lower()))]
+    for name in (stem, re.sub(r"[_-]?\d+$", "", stem)):
+        shared = _SHARED_STEMS.fullmatch(name.lower()) and folder != root
+        found = chosen.get((folder.parent, folder.name) if shared else (folder, name))
+        if found is not None:
+            return found
+    there = [file for (at, name), file in chosen.items() if at == folder or (at, name) == (folder.parent, folder.name)]
+    return there[0] if len(there) == 1 and folder != root else None
+
+
 def _rank(path: Path) -> tuple[int, bool, int, str]:
     """Which of several meshes of a thing is taken: the least."""
     known = [_BETTER.index(part) for part in path.parts if part in _BETTER]
-    order = (_URDF, *FORMATS)
-    plain = path.stem.lower().startswith(("non", "un"))
-    return (known[0] if known else len(_BETTER), plain, order.index(path.suffix.lower()), path.as_posix())
+    plain, kind = path.stem.lower().startswith(("non", "un")), path.suffix.lower()
+    return (known[0] if known else len(_BETTER), plain and kind in FORMATS, _KINDS.index(kind), path.as_posix())
 
 
-def _files(root: Path) -> Iterator[Path]:
-    """Files of things in a folder and those in it, in order; links to folders are not followed."""
+def _files(root: Path) -> tuple[list[Path], list[Path]]:
+    """Files of things in a folder and those in it, and files of what only touches; links to folders are not followed.
+
+    A mesh that an MJCF names is no thing of its own, nor is one beside or below a URDF.
+    """
+    found: list[Path] = []
+    touched: list[Path] = []
+    described: set[Path] = set()
     count = 0
     for at, folders, files in os.walk(root):
         here = Path(at)
         count += len(files)
         if count > _MOST_FILES:
             raise invalid(f"The folder {root.name!r} holds more than {_MOST_FILES:,} files: name a folder in it.")
-        deep = len(here.relative_to(root).parts)
-        folders[:] = sorted(name for name in folders if deep < _DEEPEST and not name.startswith("."))
+        inside = here.relative_to(root).parts
+        folders[:] = sorted(name for name in folders if len(inside) < _DEEPEST and not name.startswith("."))
         urdfs = sorted(name for name in files if name.lower().endswith(_URDF))
         if urdfs:  # what lies beside and below them are their meshes
-            folders[:] = [name for name in folders if not _SHARED_FOLDERS.fullmatch(name.lower())]
-        folders[:] = [name for name in folders if not _ONLY_TOUCHED.search(name.lower())]
+            folders[:] = [
+                name for name in folders
+                if not _SHARED_FOLDERS.fullmatch(name.lower()) and not _ONLY_TOUCHED.search(name.lower())
+            ]  # fmt: skip
+        touches = any(_ONLY_TOUCHED.search(part.lower()) for part in inside)
         for name in urdfs or sorted(files):
             stem, kind = os.path.splitext(name.lower())
-            if kind in (*FORMATS, _URDF) and not _ONLY_TOUCHED.search(stem) and not name.startswith("."):
-                yield here / name
+            if kind not in _KINDS or name.startswith("."):
+                continue
+            path = here / name
+            if kind == _MJCF:
+                meshes = meshes_named(path, root)
+                if meshes is None:
+                    continue
+                described.update(meshes)
+            touching = kind in FORMATS and (touches or _ONLY_TOUCHED.search(stem) is not None)
+            (touched if touching else found).append(path)
+    return [path for path in found if path not in described], [path for path in touched if path not in described]
 
 
 def _beside(root: Path) -> Iterator[Path]:

@@ -11,7 +11,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from sim.objects.fixtures import BOARD_M, BOARDS_M
-from sim.objects.folders import LOG
+from sim.objects.folders import say_once
+from sim.objects.products import PRODUCTS
 from sim.objects.sets import find_asset, object_set
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject, Scene, convex_outline, gap, object_ids, triple
@@ -136,7 +137,7 @@ def _drawn(rng: np.random.Generator, seed: int, sets: Sequence[str], count: int)
 
 def _names(rng: np.random.Generator, seed: int, set_name: str, count: int) -> list[str]:
     """Names of the things that a scene takes from a set: those that an endless set draws for the seed, else graspable
-    ones at random, none twice before all were taken. What cannot be read is left out, with a warning."""
+    ones at random, none twice before all were taken. Of a folder what is left out is said once."""
     things = object_set(set_name)
     if hasattr(things, "drawn"):
         return [f"{set_name}/{name}" for name in things.drawn(seed, count)]
@@ -149,9 +150,11 @@ def _names(rng: np.random.Generator, seed: int, set_name: str, count: int) -> li
             if error.code is not ErrorCode.INVALID_ARGUMENT:
                 raise
             # One mesh of a folder of many that cannot be read is no reason to do without the others.
-            LOG.warning("%s/%s is left out: %s", set_name, names[k], error.message)
+            say_once(f"{set_name}/{names[k]} is left out: {error.message}")
             refused = error
             continue
+        if thing.container and things is not PRODUCTS:
+            say_once(f"{set_name}/{names[k]} is left out: it is a container, and scenes of clutter draw none.")
         if thing.graspable and not thing.container:
             chosen.append(names[k] if set_name == "catalogue" else f"{set_name}/{names[k]}")
         if len(chosen) == count:

@@ -14,6 +14,7 @@ from bench.crowded import CrowdJob, CrowdRecord, bench_crowded, crashed, rows_of
 DONE = CrowdRecord(0, 0.0, "other colour", "pick", "pick up the cola", scored=True, success=True)
 REFUSED = replace(DONE, gap_mm=2.0, success=False, error_code="OBJECT_NOT_FOUND", answer="No cola.")
 WRONG = replace(REFUSED, wrong=True, error_code="EXECUTION_FAILED", lifted=("milk_1",))
+DENIED = replace(DONE, gap_mm=5.0, denied=True, error_code="WRONG_OBJECT")
 LIE = replace(WRONG, false_success=True, error_code=None, category="pick_and_place")
 
 
@@ -29,15 +30,16 @@ def test_things_that_touch_are_picked_by_what_the_pixels_show() -> None:
 def test_rows_tell_done_refused_wrong_and_false_apart() -> None:
     rows = {
         row["name"]: (row["success"], row["n"])
-        for row in rows_of([DONE, REFUSED, WRONG, LIE, crashed(CrowdJob(0, COLOUR_AND_DEPTH), "x")[0]])
+        for row in rows_of([DONE, REFUSED, WRONG, LIE, DENIED, crashed(CrowdJob(0, COLOUR_AND_DEPTH), "x")[0]])
     }
     assert rows["gap 0 mm"] == (1, 1)
     assert rows["gap 2 mm"] == (0, 3)
-    assert rows["pick"] == (1, 3)
-    assert rows["all"] == (1, 4)
-    assert rows["refused or asked"] == (1, 4)
-    assert rows["wrong thing lifted, said so"] == (1, 4)
-    assert rows["false_success"] == (1, 4)
+    assert rows["pick"] == (2, 4)
+    assert rows["all"] == (2, 5)
+    assert rows["refused or asked"] == (1, 5)
+    assert rows["wrong thing lifted, said so"] == (1, 5)
+    assert rows["false_success"] == (1, 5)
+    assert rows["done, said to have failed"] == (1, 5)
 
 
 def test_the_document_has_every_failure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

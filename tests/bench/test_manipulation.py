@@ -46,12 +46,13 @@ def without_times(record: EpisodeRecord) -> EpisodeRecord:
 
 
 def test_the_documented_rows_are_there_in_their_order() -> None:
-    assert list(rows())[:6] == [
+    assert list(rows())[:7] == [
         "pick",
         "relational_pick",
         "pick_and_place",
         "all",
         "false_success",
+        "done, said to have failed",
         "time_to_first_motion",
     ]
 
@@ -64,6 +65,8 @@ def test_rates_count_the_simulators_truth_by_category() -> None:
     assert (found["pick_and_place"]["points"], found["pick_and_place"]["max_points"]) == (3, 4)
     assert (found["all"]["success"], found["all"]["n"]) == (3, 5)
     assert (found["false_success"]["success"], found["false_success"]["n"]) == (1, 5)
+    denied = rows(DONE, replace(DONE, denied=True), FAILED)["done, said to have failed"]
+    assert (denied["success"], denied["n"]) == (1, 3)
 
 
 def test_infrastructure_errors_are_in_no_row_but_the_one_that_counts_them_as_wrong() -> None:

@@ -58,6 +58,7 @@ def test_a_section_has_its_command_the_rates_of_every_side_and_what_scores_are_w
     assert "Seeds 500 to 501; the folder `things` held 0123456789ab. Unscored: 0." in text
     assert "|  | analytic | top_down |" in text
     assert "| first attempt | 50.0 % (1/2; 9.4..90.5) | 50.0 % (1/2; 9.4..90.5) |" in text
+    assert "| held, said to have failed | 50.0 % (1/2; 9.4..90.5) | 50.0 % (1/2; 9.4..90.5) |" in text
     assert "| first attempt, target under another | 0.0 % (0/1; 0.0..79.3) |" in text
     assert "`analytic` alone succeeded in 0, `top_down` in 0: p = 1 (sign test)." in text
     assert "Failures of `analytic`: 1 NO_GRASP." in text

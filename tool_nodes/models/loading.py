@@ -18,6 +18,7 @@ from tool_nodes.extras import package
 from tool_nodes.files import MIB, open_file, read_file, why
 from tool_nodes.models.spec import ModelSpec
 from tool_nodes.results import ToolError, invalid, unavailable
+from tool_nodes.tensor_files import read_header
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _LONGEST_NAME = 96
@@ -27,8 +28,6 @@ _FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
 _PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _LONGEST_JSON = 64 * MIB
 """Longest JSON file of a model that is read [bytes]; vocabularies have about ten."""
-_MAX_HEADER = 100_000_000
-"""Longest header of a safetensors file [bytes]; the format's own limit."""
 _SHOWN = 3
 """Most names of tensors or types that a message lists."""
 
@@ -124,27 +123,14 @@ def check_weights(folder: Path) -> None:
 
 
 def _check_file(file: Path) -> None:
-    """Its length must be what its header says."""
+    """Its header must be one, and its length what that says."""
     try:
         with open_file(file) as stream:
-            size = os.fstat(stream.fileno()).st_size
-            length = int.from_bytes(stream.read(8), "little")
-            header = plain_json.load(stream.read(length)) if 2 <= length <= min(_MAX_HEADER, size) else None
+            read_header(stream, os.fstat(stream.fileno()).st_size)
     except FileNotFoundError:
         raise invalid(f"The weights are incomplete: {file} is missing.") from None
     except (OSError, ValueError) as error:
-        raise invalid(f"{file} is no readable safetensors file: {why(error)}.") from None
-    if not isinstance(header, dict):
-        raise invalid(f"{file} is cut short, or no safetensors file.")
-    try:
-        ends = [entry["data_offsets"][1] for key, entry in header.items() if key != "__metadata__"]
-    except (TypeError, KeyError, IndexError):
-        raise invalid(f"{file} is damaged: its header is no safetensors header.") from None
-    if any(type(end) is not int for end in ends):
-        raise invalid(f"{file} is damaged: its header is no safetensors header.")
-    expected = 8 + length + max(ends, default=0)
-    if size != expected:
-        raise invalid(f"{file} is damaged: it has {size:,} bytes, and its header says {expected:,}.")
+        raise invalid(f"{file} is no whole safetensors file: {why(error)}.") from None
 
 
 def load_model(name: str, factory: Any, folder: Path, spec: ModelSpec, device: str) -> Any:

@@ -23,24 +23,25 @@ class UrdfFile:
 
     Args:
         path: The file.
+        outermost: Its outermost element.
 
     Attributes:
         path: The file.
-        root: Its element `robot`.
+        root: Its outermost element.
 
     Raises:
-        ToolError: INVALID_ARGUMENT where it is no URDF; UNAVAILABLE where it is missing.
+        ToolError: INVALID_ARGUMENT where it is no such file; UNAVAILABLE where it is missing.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, outermost: str = "robot") -> None:
         self.path = path
         data = read_file(path)
         self._lines: dict[ET.Element, int] = {}
         self._data = data
         self._plain = True
         self.root = self._parse(data)
-        if self.root.tag != "robot":
-            raise self.error(self.root, f"the outermost element must be <robot>, got <{self.root.tag[:60]}>")
+        if self.root.tag != outermost:
+            raise self.error(self.root, f"the outermost element must be <{outermost}>, got <{self.root.tag[:60]}>")
         for element in self.root.iter():
             if element.tag.startswith("xacro:"):
                 raise self.error(element, "this is xacro; make a URDF of it first: xacro FILE.xacro > FILE.urdf")
@@ -78,7 +79,7 @@ class UrdfFile:
         try:
             parser.Parse(data, True)
         except (expat.ExpatError, ValueError, LookupError) as error:
-            raise robot_error(self.path, f"the URDF {self.path.name} is no XML: {_in_a_line(str(error))}") from error
+            raise robot_error(self.path, f"{self.path.name} is no XML: {_in_a_line(str(error))}") from error
         return builder.close()
 
     def error(self, element: ET.Element, what: str) -> ToolError:

@@ -54,6 +54,11 @@ class Outcome:
         """The tools reported success and the simulator disagrees."""
         return self.episode.success and self.truth is not None and not self.truth.success
 
+    @property
+    def denied(self) -> bool:
+        """The simulator says success and the tools reported a failure."""
+        return not self.episode.success and self.truth is not None and self.truth.success
+
 
 def run_episode(
     station: JudgedStation,

@@ -12,9 +12,9 @@ from sim.objects.asset import MASS_KG, SIZE_M, Cavity, Contact, Triple
 from sim.objects.mesh_asset import MeshAsset, Skin
 from sim.objects.meshes import MassProperties, TriangleMesh, convex_mesh, joined, mass_properties
 from sim.objects.reading.colours import skins
-from sim.objects.reading.mesh_files import RawMesh, consistent
+from sim.objects.reading.mesh_files import RawMesh
 from sim.objects.reading.notes import Note
-from sim.objects.reading.solids import coarsened, convex_parts
+from sim.objects.reading.solids import coarsened, convex_parts, hull_of
 from tool_nodes.catalogue import Description
 from tool_nodes.perception.colours import name_colour
 from tool_nodes.results import invalid
@@ -56,6 +56,7 @@ class Placed:
         drawn: Whether it is seen.
         solid: Whether it touches.
         metric: Whether R and t are in metres.
+        hull: Whether it touches as its convex hull does.
     """
 
     raw: RawMesh
@@ -64,6 +65,7 @@ class Placed:
     drawn: bool = True
     solid: bool = True
     metric: bool = False
+    hull: bool = False
 
     @classmethod
     def as_it_is(cls, raw: RawMesh) -> Placed:
@@ -73,9 +75,16 @@ class Placed:
 
 @dataclass(frozen=True)
 class ReadThing:
-    """A thing, and what was repaired or guessed to make it, a sentence each."""
+    """A thing as it was read.
+
+    Attributes:
+        asset: The thing.
+        unit: The unit of its mesh and who says so, in words.
+        remarks: What was repaired or guessed, a sentence each.
+    """
 
     asset: MeshAsset
+    unit: str
     remarks: tuple[str, ...]
 
 
@@ -92,17 +101,20 @@ def asset_of(meshes: Sequence[Placed], note: Note, words: Description, where: st
         ToolError: INVALID_ARGUMENT for a mesh that cannot be repaired, with what is allowed; UNAVAILABLE without the
             extra `objects`.
     """
-    remarks: list[str] = []
+    remarks = [remark for mesh in meshes for remark in mesh.raw.remarks]
     turn = _upright(note.up or ("y" if all(mesh.raw.y_up for mesh in meshes) else "z"))
     solids = [(mesh, _transformed(mesh.raw.vertices, mesh, turn)) for mesh in meshes if mesh.solid]
     span = np.ptp(np.vstack([vertices for _, vertices in solids]), axis=0)
-    scale = _scale(float(span.max()), note, all(mesh.raw.metric or mesh.metric for mesh in meshes), where, remarks)
+    metric = all(mesh.raw.metric or mesh.metric for mesh in meshes)
+    scale, unit = _scale(float(span.max()), note, metric, where, remarks)
     _check_size(span * scale, where)
     parts: list[FloatArray] = []
     closed_meshes: list[TriangleMesh] = []
     for mesh, vertices in solids:
-        faces, closed = consistent(vertices, mesh.raw.faces)
-        solid = TriangleMesh(vertices * scale, faces)
+        closed = mesh.raw.closed or mesh.hull
+        solid = TriangleMesh(vertices * scale, mesh.raw.faces)
+        if mesh.hull:
+            solid = hull_of(vertices * scale, where)
         if closed:
             solid = _outwards(solid, where, remarks)
             closed_meshes.append(solid)
@@ -146,7 +158,7 @@ def asset_of(meshes: Sequence[Placed], note: Note, words: Description, where: st
         matter=matter,
         own_grip=note.friction is not None,
     )
-    return ReadThing(asset, tuple(dict.fromkeys(remarks)))
+    return ReadThing(asset, unit, tuple(dict.fromkeys(remarks)))
 
 
 def _upright(up: str) -> FloatArray:
@@ -163,16 +175,16 @@ def _transformed(points: FloatArray, mesh: Placed, turn: FloatArray) -> FloatArr
     return (points @ mesh.R.T + mesh.t) @ turn.T
 
 
-def _scale(longest: float, note: Note, metric: bool, where: str, remarks: list[str]) -> float:
-    """Metres for each unit of a mesh whose longest side has a length in that unit."""
+def _scale(longest: float, note: Note, metric: bool, where: str, remarks: list[str]) -> tuple[float, str]:
+    """Metres for each unit of a mesh whose longest side has a length in that unit, and who says so."""
     if note.scale is not None:
-        return note.scale
+        return note.scale, f"{note.scale:g} m, as YAML says"
     if metric or SIZE_M[0] <= longest <= 1.0:
-        return 1.0
+        return 1.0, "m, as its format says" if metric else "m, by its size"
     low, high = _MILLIMETRES
     if low <= longest <= high:
         remarks.append(f"{where} is {longest:.4g} units long, which are taken for millimetres; `scale` says otherwise.")
-        return 0.001
+        return 0.001, "mm, by its size"
     raise invalid(
         f"{where} is {longest:.4g} units long, which is no thing for a table in metres and might be in more than one "
         "other unit: say `scale`, the metres of one unit, in its YAML."

@@ -7,10 +7,6 @@ import hashlib
 import importlib.util
 import io
 import json
-import os
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +17,8 @@ from scipy.spatial import ConvexHull, QhullError
 
 from sim.objects.meshes import TriangleMesh, centroids, convex_mesh, mass_properties, picked
 from tool_nodes import extras, private_folders
-from tool_nodes.files import MIB, read_file, write_whole
+from tool_nodes.children import Child, ChildFailed
+from tool_nodes.files import GIB, MIB, read_file, write_whole
 from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray
 
@@ -49,8 +46,8 @@ _PARAMETERS = {
 """Parameters of CoACD: its own concavity threshold (5 % of half the longest side), bounds of the number of solids and
 of their corners, and a smaller search: at its own depth of 3 a slice of bread of 104 triangles takes more than 40 s of
 processor time, at 2 half a second."""
-_PATIENCE_S = 300
-"""Time after which a decomposition is given up [s]; ordinary things take 1 to 10."""
+_COACD = Child("sim.objects.reading.coacd_child:parts", cpu_s=300, memory=4 * GIB)
+"""Where meshes are taken apart: ordinary things take 1 to 10 s and less than 1 GiB."""
 _CORNERS = 200
 """Corners of one solid [-]: a ball of 30 mm radius is round to 0.6 mm; the physics is slow with more."""
 _FORMAT = b"toolhand solids 1\n"
@@ -76,11 +73,16 @@ def convex_parts(mesh: TriangleMesh, closed: bool, name: str) -> tuple[FloatArra
     return tuple(part for piece in pieces for part in _parts_of_piece(piece, closed, name))
 
 
-def _parts_of_piece(mesh: TriangleMesh, closed: bool, name: str) -> tuple[FloatArray, ...]:
+def hull_of(points: FloatArray, name: str) -> TriangleMesh:
+    """The convex hull of points (N, 3). Raises ToolError INVALID_ARGUMENT, naming the thing, for what has no volume."""
     try:
-        hull = convex_mesh(mesh.vertices)
+        return convex_mesh(points)
     except QhullError as error:
         raise invalid(f"{name} is flat: a thing must have a volume.") from error
+
+
+def _parts_of_piece(mesh: TriangleMesh, closed: bool, name: str) -> tuple[FloatArray, ...]:
+    hull = hull_of(mesh.vertices, name)
     coarse = coarsened(mesh, _MOST_FACES)
     if _nearly_convex(coarse, closed):
         return (_few_corners(hull.vertices),)
@@ -156,25 +158,15 @@ def _few_corners(points: FloatArray) -> FloatArray:
 def _decomposed(mesh: TriangleMesh, name: str) -> tuple[FloatArray, ...]:
     if importlib.util.find_spec("coacd") is None:
         extras.package("coacd", "objects", f"{name} is not convex, and taking it apart")
-    with tempfile.TemporaryDirectory(prefix="toolhand_") as folder:
-        read, write = Path(folder, "mesh.npz"), Path(folder, "parts.npz")
-        np.savez(read, vertices=mesh.vertices, faces=mesh.faces)
-        script = Path(__file__).with_name("coacd_child.py")
-        command = [sys.executable, str(script), str(read), str(write), json.dumps(_PARAMETERS)]
-        # One thread: several wait for each other in busy loops, which on a loaded machine takes ten times as long.
-        environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        try:
-            done = subprocess.run(command, capture_output=True, timeout=_PATIENCE_S, env=environment, check=False)
-        except subprocess.TimeoutExpired as error:
-            raise invalid(f"{name} could not be taken apart in {_PATIENCE_S} s: simplify its mesh.") from error
-        parts: list[FloatArray] = []
-        if done.returncode == 0 and write.is_file():
-            with np.load(write, allow_pickle=False) as found:
-                parts = [_solid(found[f"part_{k}"]) for k in range(len(found.files))]
-        parts = [part for part in parts if len(part)]
-        if not parts:
-            raise invalid(f"{name} could not be taken apart into convex solids: repair its mesh.")
-        return tuple(parts)
+    request = {"vertices": mesh.vertices, "faces": mesh.faces, "parameters": json.dumps(_PARAMETERS)}
+    try:
+        found = _COACD.ask(request)
+    except ChildFailed as error:
+        raise invalid(f"{name} could not be taken apart: it {error}; simplify its mesh.") from error
+    parts = [part for part in map(_solid, found.values()) if len(part)]
+    if not parts:
+        raise invalid(f"{name} could not be taken apart into convex solids: repair its mesh.")
+    return tuple(parts)
 
 
 def _solid(points: FloatArray) -> FloatArray:

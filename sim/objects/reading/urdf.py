@@ -4,45 +4,26 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sim.objects.meshes import TriangleMesh, convex_mesh
 from sim.objects.reading.assets import Placed
+from sim.objects.reading.bodies import MOST_GEOMETRIES, DescribedThing, box, cylinder, ellipsoid
 from sim.objects.reading.mesh_files import FORMATS, RawMesh, read_mesh
 from tool_nodes.motion.packages import find_package
 from tool_nodes.motion.urdf_xml import UrdfFile
 from tool_nodes.results import ToolError, invalid
 from tool_nodes.types import FloatArray
 
-_MOST_LINKS, _MOST_GEOMETRIES = 32, 128
-"""Links and geometries of a thing [-]: a laptop has two and a chest of drawers nine; more is a robot."""
-_CORNERS = 32
-"""Corners of what is round [-]: flat to 0.2 mm at a radius of 40 mm."""
+_MOST_LINKS = 32
+"""Links of a thing [-]: a laptop has two; more is a robot."""
 
 
-@dataclass(frozen=True)
-class UrdfThing:
-    """What a URDF says of a thing.
-
-    Attributes:
-        meshes: Its geometry, in metres.
-        mass: Sum of its links' masses [kg]; None where it gives none.
-        friction: Coefficient of `lateral_friction` [-]; None where it gives none.
-        remarks: A sentence for each part of the file that is not read.
-    """
-
-    meshes: tuple[Placed, ...]
-    mass: float | None
-    friction: float | None
-    remarks: tuple[str, ...]
-
-
-def read_urdf(path: Path, root: Path) -> UrdfThing:
+def read_urdf(path: Path, root: Path) -> DescribedThing:
     """A thing from a URDF whose joints stand at zero.
 
     Args:
@@ -61,14 +42,14 @@ def read_urdf(path: Path, root: Path) -> UrdfThing:
         if not 1 <= len(links) <= _MOST_LINKS:
             raise file.error(file.root, f"a thing has 1 to {_MOST_LINKS} links, got {len(links)}")
         meshes = [mesh for link in links for mesh in _geometries(file, link, poses, root)]
-        if not 1 <= len(meshes) <= _MOST_GEOMETRIES:
-            raise file.error(file.root, f"a thing has 1 to {_MOST_GEOMETRIES} geometries, got {len(meshes)}")
+        if not 1 <= len(meshes) <= MOST_GEOMETRIES:
+            raise file.error(file.root, f"a thing has 1 to {MOST_GEOMETRIES} geometries, got {len(meshes)}")
         masses = [file.number(each, "value", above=0.0) for each in file.root.findall("link/inertial/mass")]
         frictions = [file.number(each, "value", above=0.0) for each in file.root.iter("lateral_friction")]
     except ToolError as error:
         raise ToolError(error.code, error.message, error.hint.replace("the robot's file", "the URDF")) from error
     remarks = (f"The joints of {path.name} do not move: it is one rigid body.",) if movable else ()
-    return UrdfThing(tuple(meshes), sum(masses) or None, min(frictions, default=None), remarks)
+    return DescribedThing(tuple(meshes), sum(masses) or None, min(frictions, default=None), remarks)
 
 
 def _poses(file: UrdfFile) -> tuple[dict[str, FloatArray], bool]:
@@ -111,7 +92,7 @@ def _geometries(file: UrdfFile, link: ET.Element, poses: dict[str, FloatArray], 
                 colour = next((m.find("color") for m in file.root.findall("material") if m.get("name") == named), None)
             if colour is not None:
                 rgb = np.clip(file.numbers(colour, "rgba", 4)[:3], 0, 1)
-                raw = RawMesh(raw.vertices, raw.faces, raw.corners, np.where(np.isnan(raw.rgb), rgb, raw.rgb))
+                raw = replace(raw, rgb=np.where(np.isnan(raw.rgb), rgb, raw.rgb), metric=False, y_up=False)
             yield Placed(raw, T[:3, :3] @ np.diag(stretch), T[:3, 3], drawn, solid, metric=True)
 
 
@@ -126,26 +107,13 @@ def _shape(file: UrdfFile, geometry: ET.Element, root: Path) -> tuple[RawMesh, t
             raise file.error(shape, "scale must not be zero along an axis")
         return read_mesh(_mesh_path(file, shape, root), root), stretch
     if shape.tag == "box":
-        half = np.array(file.numbers(shape, "size", 3, above=0.0)) / 2
-        corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * half
-        return _raw(convex_mesh(corners)), (1.0, 1.0, 1.0)
+        return box(np.array(file.numbers(shape, "size", 3, above=0.0)) / 2), (1.0, 1.0, 1.0)
     if shape.tag == "cylinder":
         radius, length = file.number(shape, "radius", above=0.0), file.number(shape, "length", above=0.0)
-        angle = np.arange(_CORNERS) * 2 * np.pi / _CORNERS
-        circle = radius * np.column_stack([np.cos(angle), np.sin(angle)])
-        ends = [np.column_stack([circle, np.full(_CORNERS, z)]) for z in (-length / 2, length / 2)]
-        return _raw(convex_mesh(np.vstack(ends))), (1.0, 1.0, 1.0)
+        return cylinder(radius, length / 2), (1.0, 1.0, 1.0)
     if shape.tag == "sphere":
-        k = np.arange(200) + 0.5
-        z, azimuth = 1 - 2 * k / 200, np.pi * (1 + np.sqrt(5)) * k
-        flat = np.sqrt(1 - z**2)
-        points = np.column_stack([flat * np.cos(azimuth), flat * np.sin(azimuth), z])
-        return _raw(convex_mesh(file.number(shape, "radius", above=0.0) * points)), (1.0, 1.0, 1.0)
+        return ellipsoid(np.full(3, file.number(shape, "radius", above=0.0))), (1.0, 1.0, 1.0)
     raise file.error(shape, "it must be a mesh, box, cylinder or sphere")
-
-
-def _raw(mesh: TriangleMesh) -> RawMesh:
-    return RawMesh(mesh.vertices, mesh.faces, mesh.vertices[mesh.faces], np.full((len(mesh.faces), 3), np.nan))
 
 
 def _mesh_path(file: UrdfFile, shape: ET.Element, root: Path) -> Path:

@@ -39,7 +39,7 @@ def test_rates_tell_false_success_from_what_was_given_up_and_leave_out_what_brok
         "first attempt, unscored as wrong": (1, 6),
         "grasp success, of executed": (1, 4),
         "false success": (2, 5),
-        "held, reported otherwise": (1, 5),
+        "held, said to have failed": (1, 5),
         "mask IoU 0.75 or more": (4, 5),
         "a mask was given": (5, 5),
     }
@@ -50,6 +50,13 @@ def test_rates_tell_false_success_from_what_was_given_up_and_leave_out_what_brok
     assert parts[("kind", "pile")] == (0, 1)
     assert parts[("family", "mug")] == (1, 1)
     assert parts[("family", "bowl")] == (0, 1)
+
+
+def test_targets_that_the_jaws_cannot_open_for_have_a_row_of_their_own() -> None:
+    records = [replace(HELD, seed=k, visible=0.9, under=False, fits=k > 0, success=k > 0) for k in range(3)]
+    rows = {r["name"]: (r["success"], r["n"]) for r in rows_of(records, "attempt") if "rate" in r}
+    assert rows["first attempt, target narrower than the jaws"] == (2, 2)
+    assert rows["first attempt, target wider than the jaws"] == (0, 1)
 
 
 def test_first_attempts_are_divided_by_what_rests_on_the_thing_and_by_how_much_of_it_is_seen() -> None:

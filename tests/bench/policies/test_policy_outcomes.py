@@ -209,7 +209,7 @@ def test_each_rate_is_of_its_own_tasks():
     row = policy_row(
         "x",
         [
-            outcome(success=True),
+            outcome(success=True, denied=True),
             outcome(seed=1, wrong_thing=True, false_success=True),
             outcome(kind="absent", success=True, refused=True),
             outcome(kind="absent", seed=1, refused=True, looked=False),
@@ -226,6 +226,7 @@ def test_each_rate_is_of_its_own_tasks():
         "refused_rightly": (1, 2),
         "wrong_thing": (1, 4),
         "false_success": (1, 4),
+        "denied": (1, 2),
         "wrong_answer": (1, 2),
         "gave_up": (1, 4),
     }

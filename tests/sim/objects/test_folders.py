@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sim.objects import folders
 from sim.objects.folders import folder_sets, use_objects
 from sim.objects.mesh_asset import MeshAsset
-from sim.objects.reading import solids
+from sim.objects.reading import mesh_child, pieces, solids
 from sim.objects.sets import draw_names, find_asset
 from sim.scene.scenes import PlacedObject
 from tool_nodes import extras
@@ -130,7 +130,7 @@ def size_of(name: str) -> tuple[float, float, float]:
         ("nowhere", "objects must name folders of meshes, got '.*nowhere'"),
         (
             "empty",
-            "The folder 'empty' holds no things: it must hold files of .glb, .gltf, .obj, .ply, .stl, .off, .urdf.",
+            "The folder 'empty' holds no things: it must hold files of .urdf, .xml, .glb, .gltf, .obj, .ply",
         ),
         ("catalogue", "The folder 'catalogue' would be the set 'catalogue', and there is one"),
         ("___", "The folder '___' has no letter or digit in its name"),
@@ -415,14 +415,14 @@ def test_what_cannot_be_repaired_is_one_sentence(what: str, folder: Path) -> Non
 
 
 def test_too_long_a_file_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    put(BOX, folder / "brick.stl")
-    monkeypatch.setattr("sim.objects.reading.mesh_files._LONGEST", 600)
+    brick = {"path": str(put(BOX, folder / "brick.stl")), "root": str(folder)}
+    monkeypatch.setattr(mesh_child, "LONGEST", 600)
     with pytest.raises(ToolError, match=r"The mesh brick\.stl cannot be read: it is longer than 600 bytes"):
-        only(folder)
+        mesh_child.contents(brick)
     monkeypatch.undo()
-    monkeypatch.setattr("sim.objects.reading.mesh_files.MOST_TRIANGLES", 11)
+    monkeypatch.setattr(pieces, "MOST_TRIANGLES", 11)
     with pytest.raises(ToolError, match=r"The mesh brick\.stl has 12 triangles, and 11 are allowed: simplify it"):
-        only(folder)
+        mesh_child.contents(brick)
 
 
 def test_links_lead_out_of_no_folder(folder: Path) -> None:
@@ -453,7 +453,7 @@ def test_a_pipe_is_not_waited_for(folder: Path) -> None:
         ("objects: {brick: {shape: box}}", '"shape" is not allowed here, the keys are name, kind'),
         ("objects: {wall: {mass: 1}}", "objects.yaml, 'wall': there is no such thing in the folder"),
         ("objects: {wall: {mesh: ../outside.stl}}", "the mesh '../outside.stl' lies outside of My Things"),
-        ("objects: {wall: {mesh: no.stl}}", "mesh must name a file of .glb"),
+        ("objects: {wall: {mesh: no.stl}}", "mesh must name a file of .urdf, .xml, .glb"),
         ("folder: ../..", "objects.yaml: folder must name a folder inside of My Things"),
         ("package: no_such_package", "there is no installed package 'no_such_package'"),
         ("objects: {brick: &a {mass: 1}, c: *a}", "objects.yaml cannot be read as YAML"),
@@ -479,7 +479,7 @@ def test_without_the_extra_the_command_that_installs_it_is_said(folder: Path, mo
 
     monkeypatch.setattr(extras.importlib, "import_module", missing)
     with pytest.raises(ToolError, match="Reading meshes needs trimesh, which cannot be imported") as caught:
-        only(folder)
+        mesh_child.contents({"path": str(folder / "brick.stl"), "root": str(folder)})
     assert caught.value.code is ErrorCode.UNAVAILABLE
     assert "pip install" in caught.value.hint
     assert "objects" in caught.value.hint

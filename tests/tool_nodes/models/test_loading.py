@@ -72,13 +72,13 @@ def test_weights_that_are_missing_cut_short_or_longer_are_refused(copied: Path) 
     file = copied / "model.safetensors"
     whole = file.read_bytes()
     for data, words in (
-        (whole[:-100], "is damaged: it has"),
-        (whole + b"more", "is damaged: it has"),
+        (whole[:-100], "bytes, and its header says"),
+        (whole + b"more", "bytes, and its header says"),
         (whole[:50], "is cut short, or no safetensors file"),
         (b"", "is cut short, or no safetensors file"),
-        (b"\x02\0\0\0\0\0\0\0[]", "is cut short, or no safetensors file"),
-        ((20).to_bytes(8, "little") + b'{"a": {"shape": []}}', "its header is no safetensors header"),
-        (b"\x04\0\0\0\0\0\0\0nope", "is no readable safetensors file"),
+        (b"\x02\0\0\0\0\0\0\0[]", "its header is no safetensors header"),
+        ((20).to_bytes(8, "little") + b'{"a": {"shape": []}}', "described as no safetensors header does it"),
+        (b"\x04\0\0\0\0\0\0\0nope", "is no whole safetensors file: it is no JSON"),
     ):
         file.write_bytes(data)
         assert words in refused(copied)

@@ -210,7 +210,7 @@ def damaged(path: Path, change: str) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("cut", "cut short|does not fit"),
+        ("cut", "cut short|its header says"),
         ("empty", "cut short"),
         ("text", "cut short"),
         ("large", "longer than 20,000,000 bytes"),

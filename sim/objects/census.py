@@ -1,0 +1,65 @@
+"""What the things of a folder are: sizes, units, what fits a gripper, what is a container, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sim.objects.folders import FolderSet
+from tool_nodes.results import ErrorCode, ToolError
+
+ThingRow = Mapping[str, Any]
+
+
+def thing_row(things: FolderSet, name: str, jaws_m: float) -> ThingRow:
+    """What there is to say of a thing, which is read for it.
+
+    Args:
+        things: Its set.
+        name: Its name in the set.
+        jaws_m: Widest thing that the gripper closes on [m].
+
+    Raises:
+        ToolError: UNAVAILABLE without the extra `objects`; what is wrong with the thing stands in the row.
+    """
+    row: dict[str, Any] = {"thing": name, "file": things.file(name)}
+    try:
+        read = things.read(name)
+    except ToolError as error:
+        if error.code is not ErrorCode.INVALID_ARGUMENT:
+            raise
+        return row | {"refused": error.message}
+    asset = read.asset
+    return row | {
+        "name": asset.name,
+        "size_mm": [round(1e3 * side, 1) for side in asset.size_m],
+        "narrowest_mm": round(1e3 * asset.narrowest_m, 1),
+        "mass_kg": round(asset.mass_kg, 4),
+        "unit": read.unit,
+        "solids": len(asset.parts),
+        "fits": asset.narrowest_m <= jaws_m,
+        "container": asset.container,
+        "remarks": list(read.remarks),
+    }
+
+
+def counts_of(rows: Sequence[ThingRow]) -> dict[str, int]:
+    """How many things of a set can be used, fit, are too wide, are containers, or are refused."""
+    usable = [row for row in rows if "refused" not in row]
+    return {
+        "things": len(rows),
+        "usable": len(usable),
+        "refused": len(rows) - len(usable),
+        "fit": sum(row["fits"] for row in usable),
+        "too_wide": sum(not row["fits"] for row in usable),
+        "containers": sum(row["container"] for row in usable),
+    }
+
+
+def counts_said(counts: Mapping[str, int], jaws_m: float) -> str:
+    """The counts as a sentence."""
+    return (
+        f"{counts['usable']} of {counts['things']} things can be used, {counts['refused']} refused. As they stand "
+        f"{counts['fit']} fit the gripper ({1e3 * jaws_m:.0f} mm), {counts['too_wide']} are too wide. Scenes of "
+        f"clutter draw no containers: {counts['containers']}."
+    )
