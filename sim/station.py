@@ -23,6 +23,7 @@ from tool_nodes.motion.guard import MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.plans import ManipulatorState
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
+from tool_nodes.motion.self_filter import RobotPose, SelfFilteredCamera, shape_of
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.ports import Camera, Planner
 from tool_nodes.registry import Setting
@@ -161,13 +162,23 @@ class Station:
         self.world = World(scene, self.robot, config.timestep, config.sleep)
         self.arm = self._make_arm()
         self._cameras: list[weakref.ref[FollowingCamera]] = []
-        self.camera: Camera = self.make_camera(self.scene_camera())
-        self.wrist_camera: Camera = self.make_camera(wrist_camera(self.robot, config.image_size))
+        self.camera: Camera = self._without_robot(self.make_camera(self.scene_camera()))
+        wrist = self.make_camera(wrist_camera(self.robot, config.image_size))
+        self.wrist_camera: Camera = self._without_robot(wrist)
         if not next(self.ports.over_truth, None):
             self.camera, self.wrist_camera = CameraWithoutIds(self.camera), CameraWithoutIds(self.wrist_camera)
         self._make_planner()
         self.manipulator = self._make_manipulator()
         self.toolbox = self.new_toolbox()
+
+    def _without_robot(self, camera: Camera) -> Camera:
+        me = weakref.ref(self)  # else its own camera would keep it until the collector comes
+
+        def where(frame: Frame) -> RobotPose | None:
+            station = me()
+            return None if station is None else RobotPose.of(station.arm.state(), station.manipulator.held)
+
+        return SelfFilteredCamera(camera, shape_of(self.robot), where)
 
     def _make_arm(self) -> SimArm:
         arm = registry.make("arm", self.config.arm, Setting(self.config.seed, robot=self.robot), world=self.world)

@@ -16,6 +16,10 @@ from tool_nodes.content import content_key
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
+SHOWS_ROBOT_BITS = np.uint32(0x7FC0B07A)
+"""Bits of the depth of a pixel that shows the robot or what it holds: a NaN, so unknown to whoever measures by it, whose
+payload says why. It stays through copies, crops, messages and recordings; the payload is ours, drivers send 0."""
+
 
 @dataclass(frozen=True)
 class TextSpan:
@@ -40,7 +44,7 @@ class Frame:
 
     Attributes:
         rgb: uint8 (H, W, 3).
-        depth: float32 (H, W) distance along the optical axis [m], NaN where unknown.
+        depth: float32 (H, W) distance along the optical axis [m], NaN where unknown, and where the robot is seen (`robot`).
         K: (3, 3) pinhole intrinsics [px].
         T_base_camera: (4, 4), camera axes as in OpenCV (x right, y down, z forward).
         stamp: Time of the picture [s].
@@ -65,6 +69,11 @@ class Frame:
     def size(self) -> tuple[int, int]:
         """(width, height) [px]."""
         return self.rgb.shape[1], self.rgb.shape[0]
+
+    @property
+    def robot(self) -> BoolArray:
+        """bool (H, W), where the picture shows the robot or what it holds, see `tool_nodes.motion.self_filter`."""
+        return np.asarray(np.ascontiguousarray(self.depth).view(np.uint32) == SHOWS_ROBOT_BITS)
 
     @cached_property
     def key(self) -> bytes:
