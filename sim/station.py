@@ -108,6 +108,12 @@ class StationState:
     manipulator: ManipulatorState
 
 
+class _Hand:
+    """Who knows what is held; its pictures are the same object's, which must not keep it."""
+
+    manipulator: Callable[[], Manipulator | None] = staticmethod(lambda: None)
+
+
 class CameraWithoutIds:
     """A camera whose frames lack the simulator's object ids, as a real one's do."""
 
@@ -162,6 +168,7 @@ class Station:
         self.world = World(scene, self.robot, config.timestep, config.sleep)
         self.arm = self._make_arm()
         self._cameras: list[weakref.ref[FollowingCamera]] = []
+        self._hand = _Hand()
         self.camera: Camera = self._without_robot(self.make_camera(self.scene_camera()))
         wrist = self.make_camera(wrist_camera(self.robot, config.image_size))
         self.wrist_camera: Camera = self._without_robot(wrist)
@@ -172,11 +179,11 @@ class Station:
         self.toolbox = self.new_toolbox()
 
     def _without_robot(self, camera: Camera) -> Camera:
-        me = weakref.ref(self)  # else its own camera would keep it until the collector comes
+        arm, hand = self.arm, self._hand  # not self, which would wait for the collector
 
-        def where(frame: Frame) -> RobotPose | None:
-            station = me()
-            return None if station is None else RobotPose.of(station.arm.state(), station.manipulator.held)
+        def where(frame: Frame) -> RobotPose:
+            manipulator = hand.manipulator()
+            return RobotPose.of(arm.state(), None if manipulator is None else manipulator.held)
 
         return SelfFilteredCamera(camera, shape_of(self.robot), where)
 
@@ -196,9 +203,11 @@ class Station:
         return make_ports(config.perception, config.ports, Setting(config.seed, truth=truth, robot=self.robot))
 
     def _make_manipulator(self) -> Manipulator:
-        return Manipulator(
+        made = Manipulator(
             self.arm, self.planner, self.camera, self._on_stage, self._guard, self.robot, self.wrist_camera
         )
+        self._hand.manipulator = weakref.ref(made)
+        return made
 
     def _make_planner(self) -> None:
         """The one planner of the station, with the seed of the configuration."""

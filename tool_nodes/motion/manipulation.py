@@ -19,10 +19,11 @@ from tool_nodes.motion.grasp_scenes import APPROACH, DOWNWARDS, GraspScenes, mir
 from tool_nodes.motion.grip import CARRIED_M, EMPTY_OPENING, steady_grip, wrong_object
 from tool_nodes.motion.guard import LIFT_M, Mode, MotionGuard, recorded
 from tool_nodes.motion.looking import GuardedLooks
-from tool_nodes.motion.moves import NOBODY_MOVES
+from tool_nodes.motion.moves import NOBODY_MOVES, HeldUp, may_go_on
 from tool_nodes.motion.placing import MOST_IN_VAIN, PlaceCandidate, blocked, place_candidates, verify_placed
 from tool_nodes.motion.plans import GraspPlan, Legs, ManipulatorState, ParkPlan, PlacePlan
 from tool_nodes.motion.robot_model import RobotModel
+from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.scene_model import attached_opening
 from tool_nodes.motion.skills import GuardedSkills
 from tool_nodes.motion.targets import HeldObject, firm_points, held_object
@@ -99,17 +100,60 @@ class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
         self.held, self._last_scene = state.held, state.last_scene
         self._scenes.look_also(state.views)
 
-    def _retreat(self, scene: CollisionScene) -> None:
-        """Open, back out and park after a failure; a second failure leaves the arm where it is, at rest."""
+    def _retreat(self, keep: bool = False) -> ToolError | None:
+        """Open, back out and park after a failure; a second failure, which is returned, leaves the arm where it is.
+
+        Args:
+            keep: What is held stays in the hand, which is not opened then.
+        """
         try:
-            self._jaws(self._gripper.max_opening, "the retreat")
-            self.held = None
-            bare = scene.without_attached()
-            self._linear_up(bare, "the retreat", (APPROACH, 0.05))
-            self._park(bare)
+            scene = self._last_scene
+            if keep and self.held is not None:
+                scene = self._carrying(scene, self.held)
+            else:
+                self._jaws(self._gripper.max_opening, "the retreat")
+                self.held = None
+            # Whatever stands around the hand, straight up leads away from it.
+            self._linear_up(replace(scene, boxes=()), "the retreat", (APPROACH, 0.05), CARRY_SPEED)
+            self._park(scene, CARRY_SPEED)
         except ToolError as error:
             if error.code in NOBODY_MOVES:
                 raise
+            return error.with_traceback(None)
+        return None
+
+    def _backed_out(self, error: HeldUp) -> ToolError:
+        failure = self._retreat(keep=True)
+        if failure is None:
+            return ToolError(error.code, f"{error.message} It has backed out and is parked.", "Look again.")
+        return ToolError(error.code, f"{error.message} It could not back out: {failure.message}", error.hint)
+
+    def _uncovered(self, frame: Frame) -> Frame:
+        """A picture of the table without the arm: one that shows it is completed by another, once the arm is parked.
+
+        What the arm hides is unknown, and might be run into. Raises ToolError as `return_to_park`, or SCENE_CHANGED.
+        """
+        hidden = frame.robot
+        if self._parked or not hidden.any():
+            return frame
+        self._return_to_park(1.0)
+        now = self._camera.capture()
+        if changed(frame, now):
+            raise ToolError(
+                ErrorCode.SCENE_CHANGED,
+                "The arm hid a part of the picture; it is parked now, and the scene looks otherwise.",
+                "Look again.",
+            )
+        return replace(frame, depth=np.where(hidden, now.depth, frame.depth))
+
+    def _require_uncovered(self, frame: Frame) -> None:
+        """Raises ToolError PLAN_FAILED where the arm hides a part of a picture that is planned by."""
+        if frame.robot.any() and not self._parked:
+            raise ToolError(
+                ErrorCode.PLAN_FAILED,
+                "The arm hides a part of the picture, and what stands there is not known.",
+                "Bring it back with robot.return_to_park, and look again.",
+            )
 
     def return_to_park(self, speed: float = 1.0) -> None:
         """Bring the arm back from wherever a stop or a fault has left it; nothing happens if it is parked.
@@ -145,7 +189,7 @@ class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
                 try:
                     self._follow(step, stage)
                 except ToolError as error:
-                    if error.code in NOBODY_MOVES or step is plan.steps[-1]:
+                    if not may_go_on(error) or step is plan.steps[-1]:
                         raise
                     self._move(JointGoal(self.robot.park), plan.scene, stage, CARRY_SPEED * speed)
                     return
@@ -200,7 +244,7 @@ class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
                 more, is held; STOPPED, EXECUTION_FAILED, CONTROLLER_FAULT.
         """
         with self.job():
-            return self.run_grasp(self.plan_grasp(T_base_gripper, frame, target, speed))
+            return self.run_grasp(self.plan_grasp(T_base_gripper, self._uncovered(frame), target, speed))
 
     @recorded("plan a grasp")
     def plan_grasp(
@@ -208,6 +252,7 @@ class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
     ) -> GraspPlan:
         """The first half of `grasp`, before anything moves; same arguments and errors."""
         self._on_stage("planning")
+        self._require_uncovered(frame)
         self._has_lost()
         if self.held is not None:
             called = f" that was grasped as '{self.held.called}'" * bool(self.held.called)
@@ -234,7 +279,7 @@ class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
         self._follow(legs[1], "the approach")
         opening = self._jaws(0.0, "closing")
         if opening < EMPTY_OPENING:
-            self._retreat(scene)
+            self._retreat()
             raise ToolError(
                 ErrorCode.GRIPPER_EMPTY,
                 f"The gripper closed to {1000 * opening:.0f} mm without holding anything.",
@@ -250,9 +295,9 @@ class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
             self._linear_up(replace(carried, boxes=()), "the lift", (LIFT, 0.08, 0.05), CARRY_SPEED)
             self._park(carried, CARRY_SPEED)
         except ToolError as error:
-            if error.code in NOBODY_MOVES:
+            if not may_go_on(error):
                 raise
-            self._retreat(scene)
+            self._retreat()
             # Not the planner's code: that one says that nothing has moved.
             raise ToolError(
                 ErrorCode.EXECUTION_FAILED,
@@ -332,12 +377,13 @@ class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
                 be hidden, shows it elsewhere; EXECUTION_FAILED; STOPPED.
         """
         with self.job():
-            self.run_place(self.plan_place(point_base, frame, speed))
+            self.run_place(self.plan_place(point_base, self._uncovered(frame), speed))
 
     @recorded("plan a placement")
     def plan_place(self, point_base: FloatArray, frame: Frame, speed: float = 1.0) -> PlacePlan:
         """The first half of `place`, before anything moves; same arguments and errors."""
         self._on_stage("planning")
+        self._require_uncovered(frame)
         held = self.held
         if held is None:
             raise ToolError(ErrorCode.NOT_HOLDING, "The gripper holds nothing to place.", "Grasp an object first.")

@@ -1,8 +1,8 @@
-"""The robot in its own pictures: its pixels, by the measured joints, have no depth, so that nobody takes it for a thing.
+"""The robot in its own pictures: by the measured joints its pixels have no depth, so that nobody takes it for a thing.
 
-The robot's shapes are cast as rays from the camera, on every fourth pixel. A pixel is the robot's where what was measured
-lies as far away as the robot there, or farther: what stands before it stays. Colours stay as they are, and so does the
-robot's base, which never moves and stands beside the table's area: a picture of a parked arm is as it was taken.
+Rays from the camera meet the robot's shapes, on every fourth pixel. A pixel is the robot's where what was measured lies
+as far away as the robot there, or farther: what stands before it stays. Colours stay as they are, and so does the base,
+which never moves and stands beside the table's area: a picture of a parked arm is as it was taken.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from tool_nodes.types import SHOWS_ROBOT_BITS, ArmState, BoolArray, Box, FloatAr
 _STEP_PX = 4
 """A ray is cast for each square of so many pixels [px]: fingers are 8 px wide at 1.2 m, rays take 3 ms at most then."""
 _RIM_PX = 8
-"""Pixels about the robot, at 640x480, that count as its own: stereo matching mixes the depth of both there, and a camera
-that is calibrated to 1 cm shows the robot so far beside where it should be."""
+"""Pixels about the robot, at 640x480, that count as its own: stereo matching mixes the depth of both there, and a
+camera that is calibrated to 1 cm shows the robot so far beside where it should be."""
 _BEFORE_M = 0.03
 """What is measured so far before the robot's surface is still the robot [m]: calibration, joints and noise together."""
 _FARTHEST_M = 4.0
@@ -183,9 +183,10 @@ class SelfFilteredCamera:
         at = self._where(taken)
         if at is None:
             return taken
-        if self._newest is None or self._newest[0] is not taken or self._newest[1] != at.held:
-            self._newest = taken, at.held, without_robot(taken, self._shape.seen(taken, at))
-        return self._newest[2]
+        newest = self._newest  # the same picture is the same frame
+        if newest is None or newest[0] is not taken or [*map(id, newest[1])] != [*map(id, at.held)]:
+            newest = self._newest = taken, at.held, without_robot(taken, self._shape.seen(taken, at))
+        return newest[2]
 
 
 def without_robot(frame: Frame, robot: BoolArray | None) -> Frame:
@@ -198,9 +199,7 @@ def without_robot(frame: Frame, robot: BoolArray | None) -> Frame:
     return replace(frame, depth=depth)
 
 
-def _covered(
-    corners: FloatArray, K: FloatArray, step: int, size: tuple[int, int]
-) -> tuple[slice, slice] | None:
+def _covered(corners: FloatArray, K: FloatArray, step: int, size: tuple[int, int]) -> tuple[slice, slice] | None:
     """Rows and columns, of every `step` pixels, of the rectangle about corners (8, 3) in the camera's frame."""
     if corners[:, 2].max() < _NEAREST_M:
         return None
