@@ -61,11 +61,36 @@ class RobotPose:
         return cls(state.q, state.opening_m, () if held is None else (held.box,))
 
 
+@dataclass(frozen=True)
+class JointPlace:
+    """A joint that turns.
+
+    Attributes:
+        parent, child: Links that it joins.
+        R: (3, 3) orientation of the child in the parent at 0.
+        axis: (3,) it turns about, in the child's frame, of length 1.
+    """
+
+    parent: str
+    child: str
+    R: FloatArray
+    axis: FloatArray
+
+    def angle(self, R_parent_child: FloatArray) -> float:
+        """By how much (-pi, pi] it is turned where the child has an orientation (3, 3) in the parent [rad]."""
+        turned = self.R.T @ R_parent_child
+        sine = np.array([turned[2, 1] - turned[1, 2], turned[0, 2] - turned[2, 0], turned[1, 0] - turned[0, 1]])
+        return float(np.arctan2(sine @ self.axis, np.trace(turned) - 1.0))
+
+
 class RobotShape:
     """What a robot looks like: its visual shapes, those of collision where it has none.
 
     Args:
         robot: The robot.
+
+    Attributes:
+        joints: Where the arm's joints and the gripper's driven one are, by their names.
     """
 
     def __init__(self, robot: RobotModel) -> None:
@@ -82,6 +107,7 @@ class RobotShape:
         self._one_at_a_time = threading.Lock()
         self._tip = self._model.body(robot.tip_frame).id
         self._wrist = int(self._model.joint(robot.arm_joints[-1]).bodyid[0])
+        self.joints = {name: self._place_of(name) for name in robot.joints}
         self._moving = self._model.body_weldid[self._model.geom_bodyid] > 0
 
     def seen(self, frame: Frame, at: RobotPose) -> BoolArray | None:
@@ -99,6 +125,15 @@ class RobotShape:
         nearest = np.repeat(np.repeat(nearest, step, axis=0), step, axis=1)[: frame.size[1], : frame.size[0]]
         with np.errstate(invalid="ignore"):
             return np.isfinite(nearest) & ~(frame.depth < nearest - _BEFORE_M)
+
+    def _place_of(self, name: str) -> JointPlace:
+        model = self._model
+        joint = model.joint(name)
+        body = model.body(int(joint.bodyid[0]))
+        R = np.zeros(9)
+        mujoco.mju_quat2Mat(R, body.quat)
+        parent = model.body(int(body.parentid[0])).name
+        return JointPlace(parent, body.name, R.reshape(3, 3), np.array(joint.axis))
 
     def _place(self, at: RobotPose) -> None:
         data, robot = self._data, self._robot

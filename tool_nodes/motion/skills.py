@@ -72,6 +72,7 @@ class GuardedSkills(GuardedMoves):
     held: HeldObject | None
     _last_scene: CollisionScene
     _offered_q: FloatArray | None = None
+    _parked: bool
     return_to_park: Callable[..., None]
     plan_stand: Callable[[HeldObject, FloatArray, Frame], PlacePlan]
     run_place: Callable[[PlacePlan], None]
@@ -110,11 +111,6 @@ class GuardedSkills(GuardedMoves):
             told = skills[asked.name](asked, frame)
             state = self._arm.state()
             return SkillOutcome(told, state.opening_m, max(0.0, state.stamp - began))
-
-    @property
-    def _parked(self) -> bool:
-        q = self._arm.state().q
-        return bool(np.abs(self.robot.nearest_turn(self.robot.park, q) - q).max() < _SAME_Q)
 
     @property
     def _called(self) -> str:

@@ -309,6 +309,7 @@ class MotionNode(Node):
             self._stop.faults.require_none()
             self._start.require()
             work()
+        self._markers.tell_held(self._manipulator.held)
         status = result.status
         self.get_logger().info(f"{name}: {status.error_code or 'done'}: {status.message}")
         self._busy.release()
@@ -367,7 +368,6 @@ class MotionNode(Node):
     def _look(self, request: Any, response: Any) -> None:
         """Fill the answer with a picture by the camera at the wrist. Raises ToolError, BadMessage."""
         with stopped_in_planning():
-            self._manipulator.return_to_park()
             frame = self._camera.capture()
             put_frame(response, self._manipulator.look(self._frames.point(request.place, frame), frame))
         response.status = success("Looked from the wrist; the arm is parked again.")

@@ -130,7 +130,7 @@ def image_to_depth(image: Image) -> NDArray[np.float32]:
     if not in_metres:
         known = (raw > 0) & (raw < _NO_READING_MM)
         return np.where(known, raw.astype(np.float32) / np.float32(1000.0), np.float32(np.nan))
-    depth = np.where((raw > 0.0) & (raw < _NEVER_M), raw, np.float32(np.nan))
+    depth = np.where(((raw > 0.0) & (raw < _NEVER_M)) | np.isnan(raw), raw, np.float32(np.nan))  # a NaN may say why
     require_metres(depth[np.isfinite(depth)], "depth image", "send 32FC1 in metres, or millimetres as 16UC1")
     return depth
 
