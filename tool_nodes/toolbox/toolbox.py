@@ -411,6 +411,8 @@ class Toolbox:
             error = hidden_by_arm(result.error, values, session.seen)
             text = self._guard.short(f"Error {error.code}: {error}")
             result = replace(result, error=error, text=text, outlined=None)
+            if not self.is_motion(name):
+                result = replace(result, image=None, variables={})
         for variable, value in result.variables.items():
             session.variables.pop(variable, None)
             session.forgotten.pop(variable, None)

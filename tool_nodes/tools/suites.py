@@ -127,12 +127,7 @@ def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:
             made = registry.make("tool suite", suite, **offered)
             providers += made if isinstance(made, list) else [made]
     robot = backends.robot
-    if (
-        robot is not None
-        and robot.moves
-        and any(provider is robot for provider in providers)
-        and "skills" not in chosen
-    ):
+    if robot is not None and robot.moves and "skills" not in chosen and any(each is robot for each in providers):
         providers.append(ParkTools(robot))
     try:
         return Toolbox(providers)
