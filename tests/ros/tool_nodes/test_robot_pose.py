@@ -1,4 +1,4 @@
-"""Where the robot is in a picture: its joints from /tf at the picture's stamp, and what it holds from the motion node."""
+"""Where the robot is in a picture: its joints from /tf at the picture's stamp, what it holds from the motion node."""
 
 from __future__ import annotations
 
