@@ -41,7 +41,7 @@ class GuardedReturns(GuardedMoves):
         """Open, back out and park after a failure; a second failure, which is returned, leaves the arm where it is.
 
         Args:
-            keep: What is held stays in the hand, which is not opened then.
+            keep: Whether what is held stays in the hand, which is not opened then.
         """
         try:
             scene = self._last_scene

@@ -48,7 +48,7 @@ class RobotPose:
     Attributes:
         q: (n,) measured positions of the arm's joints [rad].
         opening_m: Measured opening of the jaws [m].
-        held: What it holds, boxes in the robot's tip frame.
+        held: Boxes of the held thing, in the robot's tip frame.
     """
 
     q: FloatArray

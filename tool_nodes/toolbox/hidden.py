@@ -32,7 +32,7 @@ def hidden_by_arm(error: ToolError, values: Mapping[str, Any], seen: Frame | Non
     """An error with the hint that the arm hides the place, where it does; else the error as it is.
 
     Args:
-        error: What a tool answered.
+        error: Error of a tool.
         values: Checked values of its arguments.
         seen: Newest frame of the robot's camera, which a call without a picture was about.
     """
