@@ -88,7 +88,8 @@ def _beside_robot(before: Frame, after: Frame) -> tuple[NDArray[np.float32], NDA
     robot = before.robot | after.robot
     if not robot.any():
         return before.depth, after.depth
-    return tuple(np.where(robot, np.float32(np.nan), frame.depth) for frame in (before, after))
+    unknown = np.float32(np.nan)
+    return np.where(robot, unknown, before.depth), np.where(robot, unknown, after.depth)
 
 
 def _around(frame: Frame, point: tuple[float, float]) -> tuple[slice, slice]:

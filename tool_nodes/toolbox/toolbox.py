@@ -189,7 +189,7 @@ def _specs_of(provider: object) -> Iterable[ToolSpec]:
         return list(provider.tool_specs())
     members: list[Any] = [member for _, member in inspect.getmembers(provider, callable) if hasattr(member, "__tool__")]
     suite = getattr(provider, "suite", "")
-    known = {"suite": suite, "printed": getattr(provider, "printed", True)}
+    known: dict[str, Any] = {"suite": suite, "printed": getattr(provider, "printed", True)}
     return [replace(_described(getattr(member, "__func__", member)), function=member, **known) for member in members]
 
 
@@ -408,9 +408,9 @@ class Toolbox:
         if result.error is not None:
             if result.error.code in _PASSING_ERRORS:
                 session.history = CallHistory()
-            error = hidden_by_arm(result.error, values, session.seen)
-            text = self._guard.short(f"Error {error.code}: {error}")
-            result = replace(result, error=error, text=text, outlined=None)
+            known = hidden_by_arm(result.error, values, session.seen)
+            text = self._guard.short(f"Error {known.code}: {known}")
+            result = replace(result, error=known, text=text, outlined=None)
             if not self.is_motion(name):
                 result = replace(result, image=None, variables={})
         for variable, value in result.variables.items():
