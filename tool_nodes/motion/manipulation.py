@@ -21,7 +21,7 @@ from tool_nodes.motion.looking import GuardedLooks
 from tool_nodes.motion.moves import NOBODY_MOVES, may_go_on
 from tool_nodes.motion.placing import MOST_IN_VAIN, PlaceCandidate, blocked, place_candidates, verify_placed
 from tool_nodes.motion.plans import GraspPlan, Legs, ManipulatorState, PlacePlan
-from tool_nodes.motion.returning import CARRY_SPEED, GuardedReturns
+from tool_nodes.motion.returning import CARRY_SPEED
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.scene_model import attached_opening
 from tool_nodes.motion.skills import GuardedSkills
@@ -48,7 +48,7 @@ RELEASE = 0.03
 """The jaws open by this to let go of what they hold [m]."""
 
 
-class Manipulator(GuardedReturns, GuardedLooks, GuardedTrials, GuardedSkills):
+class Manipulator(GuardedLooks, GuardedTrials, GuardedSkills):
     """Runs grasps, placements and looks on an Arm, planned by a Planner.
 
     Args:
