@@ -55,7 +55,7 @@ from tool_nodes.language.speeds import spoken_speed
 from tool_nodes.language.stopping import is_stop
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, invalid
 from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Tools
+from tool_nodes.toolbox.toolbox import Session, Tools, printed_schemas
 
 _SHOWN_CHARACTERS = 2000
 """So much of a turn that is too long to be read stays in the conversation."""
@@ -110,7 +110,7 @@ class Conversation:
         self._stopped = stopped
         self._listener = listener
         protocol = settings.protocol
-        messages = [Message("system", protocol.system_prompt(toolbox.schemas()))]
+        messages = [Message("system", protocol.system_prompt(printed_schemas(toolbox)))]
         messages += [Message("user", f"<image {k}>", "", k, picture.rgb) for k, picture in enumerate(pictures[:-1])]
         asked = Message("user", protocol.user_prompt(task, memory), words=task)
         if pictures:

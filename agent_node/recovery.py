@@ -52,6 +52,8 @@ _HINTS = {
     ErrorCode.PLACE_BLOCKED: "The object is still held; choose another point on a new picture.",
     ErrorCode.SCENE_CHANGED: f"Something has moved; {_LOOK_FIRST}, and find, segment and plan anew.",
 }
+_SHOWN = "What is held is not certain; the new picture shows how things stand now: find the object again in it."
+"""Note where the failed motion has answered with a picture."""
 
 _PASSING = frozenset({ErrorCode.UNAVAILABLE})
 """A motion that failed so may be tried again at once: looking would change nothing."""
@@ -167,7 +169,7 @@ class RecoveryState:
         if not self.rules.hints:
             return ""
         if record.motion and error is not None:
-            return _HINTS.get(error.code, "")
+            return _SHOWN if record.image_index is not None else _HINTS.get(error.code, "")
         if repeated > 1 and error is None and self.session.history.times < 2:  # else the toolbox has said so
             return f"This is the same call with the same answer, {repeated} times in a row; nothing is new."
         return ""

@@ -18,7 +18,7 @@ import numpy as np
 
 from sim.camera.sensors.readings import EXACT
 from sim.world import World
-from tool_nodes.motion.trajectory_checks import unfit
+from tool_nodes.motion.trajectory_checks import beside, unfit
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
@@ -31,6 +31,8 @@ START_TOLERANCE = 0.05
 """Largest distance of a trajectory's start from the arm [rad]."""
 SETTLE_S = 0.5
 """Time that the arm has to settle at the goal [s]."""
+STILL = 0.02
+"""The arm is at rest when no joint is faster [rad/s]; a round figure."""
 GRIPPER_DEADLINE_S = 3.0
 """Longest motion of the jaws [s]."""
 STALL_S = 0.10
@@ -105,7 +107,7 @@ def follow_trajectory(world: World, trajectory: Trajectory, stopped: StopCheck) 
     deadline = began + 1.1 * trajectory.duration + SETTLE_S
     while world.time < deadline:
         error = _largest(trajectory.q[-1] - world.arm_position)
-        if error < GOAL_TOLERANCE and np.abs(world.arm_velocity).max() < 0.02:
+        if error < GOAL_TOLERANCE and np.abs(world.arm_velocity).max() < STILL:
             return MotionOutcome(MotionStatus.SUCCEEDED, max_error_rad=error, duration=world.time - began)
         if stopped():
             yield from brake(world, np.zeros(world.robot.dof))
@@ -117,7 +119,9 @@ def follow_trajectory(world: World, trajectory: Trajectory, stopped: StopCheck) 
     world.command_arm(world.arm_position)
     yield from brake(world, np.zeros(world.robot.dof))
     message = f"the goal was missed by {error:.3f} rad at the deadline"
-    return MotionOutcome(MotionStatus.FAILED, message, error, elapsed)
+    at_rest = _largest(world.arm_velocity) < STILL
+    held_up = at_rest and beside(trajectory, world.arm_position, world.robot)
+    return MotionOutcome(MotionStatus.FAILED, message, error, elapsed, held_up=held_up)
 
 
 def stay(world: World, seconds: float, stopped: StopCheck) -> Motion[MotionOutcome]:

@@ -23,6 +23,7 @@ from tool_nodes.motion.guard import MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.plans import ManipulatorState
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
+from tool_nodes.motion.self_filter import RobotPose, SelfFilteredCamera, shape_of
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.ports import Camera, Planner
 from tool_nodes.registry import Setting
@@ -107,6 +108,12 @@ class StationState:
     manipulator: ManipulatorState
 
 
+class _Hand:
+    """Who knows what is held; its pictures are the same object's, which must not keep it."""
+
+    manipulator: Callable[[], Manipulator | None] = staticmethod(lambda: None)
+
+
 class CameraWithoutIds:
     """A camera whose frames lack the simulator's object ids, as a real one's do."""
 
@@ -161,13 +168,24 @@ class Station:
         self.world = World(scene, self.robot, config.timestep, config.sleep)
         self.arm = self._make_arm()
         self._cameras: list[weakref.ref[FollowingCamera]] = []
-        self.camera: Camera = self.make_camera(self.scene_camera())
-        self.wrist_camera: Camera = self.make_camera(wrist_camera(self.robot, config.image_size))
+        self._hand = _Hand()
+        self.camera: Camera = self._without_robot(self.make_camera(self.scene_camera()))
+        wrist = self.make_camera(wrist_camera(self.robot, config.image_size))
+        self.wrist_camera: Camera = self._without_robot(wrist)
         if not next(self.ports.over_truth, None):
             self.camera, self.wrist_camera = CameraWithoutIds(self.camera), CameraWithoutIds(self.wrist_camera)
         self._make_planner()
         self.manipulator = self._make_manipulator()
         self.toolbox = self.new_toolbox()
+
+    def _without_robot(self, camera: Camera) -> Camera:
+        arm, hand = self.arm, self._hand  # not self, which would wait for the collector
+
+        def where(frame: Frame) -> RobotPose:
+            manipulator = hand.manipulator()
+            return RobotPose.of(arm.state(), None if manipulator is None else manipulator.held)
+
+        return SelfFilteredCamera(camera, shape_of(self.robot), where)
 
     def _make_arm(self) -> SimArm:
         arm = registry.make("arm", self.config.arm, Setting(self.config.seed, robot=self.robot), world=self.world)
@@ -185,9 +203,11 @@ class Station:
         return make_ports(config.perception, config.ports, Setting(config.seed, truth=truth, robot=self.robot))
 
     def _make_manipulator(self) -> Manipulator:
-        return Manipulator(
+        made = Manipulator(
             self.arm, self.planner, self.camera, self._on_stage, self._guard, self.robot, self.wrist_camera
         )
+        self._hand.manipulator = weakref.ref(made)
+        return made
 
     def _make_planner(self) -> None:
         """The one planner of the station, with the seed of the configuration."""

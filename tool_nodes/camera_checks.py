@@ -53,7 +53,8 @@ def known_depth(raw: NDArray[Any], units: float, what: str, instead: str) -> NDA
         BadMessage: The distances can only be millimetres.
     """
     known = (raw > 0) & (raw < (_NO_READING if raw.dtype.itemsize == 2 else _NEVER_M * units))
-    depth = np.where(known, raw.astype(np.float32) / np.float32(units), np.float32(np.nan))
+    metres = raw.astype(np.float32, copy=False) / np.float32(units)
+    depth = np.where(known | np.isnan(metres), metres, np.float32(np.nan))  # a NaN may say why, see `Frame.robot`
     require_metres(depth[known], what, instead)
     return depth
 

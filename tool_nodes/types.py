@@ -16,6 +16,10 @@ from tool_nodes.content import content_key
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
+SHOWS_ROBOT_BITS = np.uint32(0x7FC0B07A)
+"""Bits of the depth of a pixel that shows the robot or what it holds: NaN, so unknown to whoever measures by it, with a
+payload that says why. It stays through copies, crops and messages; it is ours: cameras send NaN with a payload of 0."""
+
 
 @dataclass(frozen=True)
 class TextSpan:
@@ -40,7 +44,7 @@ class Frame:
 
     Attributes:
         rgb: uint8 (H, W, 3).
-        depth: float32 (H, W) distance along the optical axis [m], NaN where unknown.
+        depth: float32 (H, W) distance along the optical axis [m], NaN where unknown or where the robot is (`robot`).
         K: (3, 3) pinhole intrinsics [px].
         T_base_camera: (4, 4), camera axes as in OpenCV (x right, y down, z forward).
         stamp: Time of the picture [s].
@@ -65,6 +69,11 @@ class Frame:
     def size(self) -> tuple[int, int]:
         """(width, height) [px]."""
         return self.rgb.shape[1], self.rgb.shape[0]
+
+    @property
+    def robot(self) -> BoolArray:
+        """bool (H, W), where the picture shows the robot or what it holds, see `tool_nodes.motion.self_filter`."""
+        return np.asarray(np.ascontiguousarray(self.depth).view(np.uint32) == SHOWS_ROBOT_BITS)
 
     @cached_property
     def key(self) -> bytes:
@@ -266,7 +275,9 @@ class MotionStatus(StrEnum):
 class MotionOutcome:
     """Outcome of a trajectory: final joint error [rad] and how long it took [s].
 
-    `faulty` where the arm did not do what its controller says that it did: what it will do next is unknown.
+    `faulty` where the arm did not do what its controller says that it did: what it will do next is unknown. `held_up`
+    where an arm that failed was measured at rest beside its own path: something was in its way, and it can be moved
+    from there; an arm that strayed, or of which that is not known, gets no further command.
     """
 
     status: MotionStatus
@@ -274,6 +285,7 @@ class MotionOutcome:
     max_error_rad: float = 0.0
     duration: float = 0.0
     faulty: bool = False
+    held_up: bool = False
 
 
 @dataclass(frozen=True)

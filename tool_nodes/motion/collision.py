@@ -118,7 +118,7 @@ class Checker:
         return ToolError(
             ErrorCode.PLAN_FAILED,
             f"The arm stands within an obstacle: {self._model.describe(deepest)}, {100 * within[deepest]:.0f} cm deep.",
-            "The picture shows the arm as one. Return it to the park position, and look again.",
+            "Bring it back with robot.return_to_park, and look again.",
         )
 
     def path_free(self, path: FloatArray) -> bool:

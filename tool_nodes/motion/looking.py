@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 
 import numpy as np
-from PIL import Image, ImageDraw
 
 from tool_nodes import workspace
-from tool_nodes.geometry import invert, look_at, pose, project, rotation_z, transform
+from tool_nodes.geometry import invert, look_at, pose, rotation_z
 from tool_nodes.motion.grasp_scenes import GraspScenes, levelled_obstacles
-from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.motion.guard import recorded
-from tool_nodes.motion.moves import NOBODY_MOVES, GuardedMoves
+from tool_nodes.motion.moves import NOBODY_MOVES, GuardedMoves, may_go_on
 from tool_nodes.motion.plans import LookPlan
 from tool_nodes.motion.targets import HeldObject, cloud_in_base
-from tool_nodes.perception.extents import outline
 from tool_nodes.ports import Camera
 from tool_nodes.results import ErrorCode, ToolError, unavailable
 from tool_nodes.types import CollisionScene, FloatArray, Frame, JointGoal, PoseGoal, Trajectory
@@ -38,8 +34,6 @@ _TURNS = np.radians([0.0, 180.0, 90.0, -90.0])
 """Turns of the picture about its axis [rad]: which way is up in it does not matter."""
 _SETTLES_S = 0.3
 """Rest before the picture is taken [s]: the arm's last oscillation, and the 0.1 s by which pictures come late."""
-_RIM_PX = 8
-"""Pixels about the fingers, at 640x480, whose depth is mixed of both; as wide as stereo matching smears edges."""
 
 
 class GuardedLooks(GuardedMoves):
@@ -49,6 +43,7 @@ class GuardedLooks(GuardedMoves):
     _last_scene: CollisionScene
     _wrist: Camera | None
     _scenes: GraspScenes
+    _uncovered: Callable[[Frame], Frame]
 
     def look(self, point_base: FloatArray, frame: Frame) -> Frame:
         """Take a picture of a place with the wrist camera, from the side that another picture did not see, and park.
@@ -58,7 +53,7 @@ class GuardedLooks(GuardedMoves):
             frame: A picture of now by the scene camera; obstacles are fitted to it.
 
         Returns:
-            The picture, without depth where it shows the hand itself.
+            The picture.
 
         Raises:
             ToolError: UNAVAILABLE where there is no wrist camera; ALREADY_HOLDING; IK_FAILED, PLAN_FAILED or
@@ -66,7 +61,7 @@ class GuardedLooks(GuardedMoves):
                 raises, once the arm is back.
         """
         with self.job():
-            return self.run_look(self.plan_look(point_base, frame))
+            return self.run_look(self.plan_look(point_base, self._uncovered(frame)))
 
     @recorded("plan a look")
     def plan_look(self, point_base: FloatArray, frame: Frame) -> LookPlan:
@@ -107,7 +102,7 @@ class GuardedLooks(GuardedMoves):
         assert self._wrist is not None
         there, back = plan.legs
         self._last_scene = plan.scene
-        opening = self._jaws(plan.opening_m, "opening")
+        self._jaws(plan.opening_m, "opening")
         self._follow(there, "the move to the view")
         self._on_stage("the look from the wrist")
         failure: ToolError | None = None
@@ -115,19 +110,18 @@ class GuardedLooks(GuardedMoves):
         try:
             self._arm.rest(_SETTLES_S)
             picture = self._wrist.capture()
-            T = self._kinematics.fk(self._arm.state().q)
         except ToolError as error:
             failure = error
         self._come_back(back, plan.scene)
         if failure is not None:
             raise failure
-        return without_hand(picture, T, self._gripper, opening)
+        return picture
 
     def _come_back(self, back: Trajectory, scene: CollisionScene) -> None:
         try:
             self._follow(back, "the return to the park position")
         except ToolError as error:
-            if error.code is not ErrorCode.EXECUTION_FAILED:
+            if not may_go_on(error):
                 raise
             self._park(scene)
 
@@ -165,35 +159,3 @@ def _hidden(eye: FloatArray, point: FloatArray, cloud: FloatArray) -> bool:
         beside = np.linalg.norm(cloud - eye - along[:, None] * (sight / distance), axis=1)
         between = (beside < _SIGHT_M) & (along > 0.0) & (along < distance - _SURROUNDINGS_M)
     return int(between.sum()) >= _FEW
-
-
-def without_hand(frame: Frame, T_base_gripper: FloatArray, gripper: GripperModel, opening_m: float) -> Frame:
-    """A picture of the wrist camera without depth where it shows the hand's own fingers, or what mixes with them.
-
-    Args:
-        frame: The picture.
-        T_base_gripper: (4, 4) the hand when it was taken.
-        gripper: Model of the hand.
-        opening_m: Jaw opening when it was taken [m].
-    """
-    T_camera_gripper = invert(frame.T_base_camera) @ T_base_gripper
-    inwards = (gripper.max_opening - gripper.clipped(opening_m)) / 2.0
-    drawn = Image.new("1", frame.size)
-    rim = round(_RIM_PX * frame.size[0] / workspace.IMAGE_SIZE[0])
-    for box in gripper.boxes:
-        if box.z[0] == box.z[1]:  # of the palm and the wrist, which the camera sits beside
-            continue
-        for sign in (1.0, -1.0) if box.mirrored else (1.0,):
-            x = sign * (np.array(box.x) - inwards)
-            corners = np.array(np.meshgrid(x, box.y, box.z)).reshape(3, -1).T
-            seen = transform(T_camera_gripper, corners)
-            seen = seen[seen[:, 2] > 0.01]
-            if len(seen) > 2:
-                polygon = outline(project(seen, frame.K))
-                middle = polygon.mean(axis=0)
-                away = polygon - middle
-                wider = middle + away * (1.0 + rim / np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-6))
-                ImageDraw.Draw(drawn).polygon([tuple(corner) for corner in wider], fill=1)
-    depth = frame.depth.copy()
-    depth[np.asarray(drawn, bool)] = np.nan
-    return replace(frame, depth=depth)

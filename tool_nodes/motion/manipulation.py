@@ -14,15 +14,15 @@ import numpy as np
 
 from tool_nodes import workspace
 from tool_nodes.geometry import transform
-from tool_nodes.motion.approval import MotionStep
 from tool_nodes.motion.grasp_scenes import APPROACH, DOWNWARDS, GraspScenes, mirrored, ways_back
 from tool_nodes.motion.grip import CARRIED_M, EMPTY_OPENING, steady_grip, wrong_object
-from tool_nodes.motion.guard import LIFT_M, Mode, MotionGuard, recorded
+from tool_nodes.motion.guard import LIFT_M, MotionGuard, recorded
 from tool_nodes.motion.holding import GuardedHolding
 from tool_nodes.motion.looking import GuardedLooks
-from tool_nodes.motion.moves import NOBODY_MOVES
+from tool_nodes.motion.moves import NOBODY_MOVES, may_go_on
 from tool_nodes.motion.placing import MOST_IN_VAIN, PlaceCandidate, blocked, place_candidates, verify_placed
-from tool_nodes.motion.plans import GraspPlan, Legs, ManipulatorState, ParkPlan, PlacePlan
+from tool_nodes.motion.plans import GraspPlan, Legs, ManipulatorState, PlacePlan
+from tool_nodes.motion.returning import CARRY_SPEED
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.scene_model import attached_opening
 from tool_nodes.motion.skills import GuardedSkills
@@ -40,19 +40,13 @@ from tool_nodes.types import (
     Frame,
     Grasped,
     GraspTarget,
-    JointGoal,
     LinearGoal,
     Trajectory,
 )
 
 LIFT = LIFT_M
-CARRY_SPEED = 0.7
-"""Share of the full speed on the way home, with or without something in the hand [-]; a round figure."""
 RELEASE = 0.03
 """The jaws open by this to let go of what they hold [m]."""
-
-AT_PARK = 0.05
-"""The arm is parked when no joint is further away than this [rad]."""
 
 
 class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
@@ -100,79 +94,6 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
         self.held, self._last_scene = state.held, state.last_scene
         self._scenes.look_also(state.views)
 
-    def _retreat(self, scene: CollisionScene) -> None:
-        """Open, back out and park after a failure; a second failure leaves the arm where it is, at rest."""
-        try:
-            self._jaws(self._gripper.max_opening, "the retreat")
-            self.held = None
-            bare = scene.without_attached()
-            self._linear_up(bare, "the retreat", (APPROACH, 0.05))
-            self._park(bare)
-        except ToolError as error:
-            if error.code in NOBODY_MOVES:
-                raise
-
-    def return_to_park(self, speed: float = 1.0) -> None:
-        """Bring the arm back from wherever a stop or a fault has left it; nothing happens if it is parked.
-
-        It keeps what it holds. Obstacles are those of the last motion: a picture that shows the arm as well would show
-        it as one of them. It is a motion like others: planned first, and approved where others are.
-
-        Args:
-            speed: Share of the usual speed [-].
-
-        Raises:
-            ToolError: PLAN_FAILED, NOT_APPROVED; EXECUTION_FAILED, CONTROLLER_FAULT; STOPPED; OBJECT_DROPPED once it is
-                parked, where it has lost what it held.
-        """
-        with self.job():
-            self._return_to_park(speed)
-            if self._has_lost():
-                raise ToolError(
-                    ErrorCode.OBJECT_DROPPED, "The arm is parked, but the object slipped out.", "Look again."
-                )
-
-    def _return_to_park(self, speed: float) -> None:
-        q = self._arm.state().q
-        if np.abs(self.robot.nearest_turn(self.robot.park, q) - q).max() < AT_PARK:
-            return
-        plan = self._plan_park(q, speed)
-        stage = "the return from where the arm was left"
-        with self._permit(plan):
-            for step in plan.steps:
-                if not isinstance(step, Trajectory):
-                    self._jaws(step, stage)
-                    continue
-                try:
-                    self._follow(step, stage)
-                except ToolError as error:
-                    if error.code in NOBODY_MOVES or step is plan.steps[-1]:
-                        raise
-                    self._move(JointGoal(self.robot.park), plan.scene, stage, CARRY_SPEED * speed)
-                    return
-
-    def _plan_park(self, q: FloatArray, speed: float) -> ParkPlan:
-        self._on_stage("the return from where the arm was left")
-        steps: list[MotionStep] = [] if self.held is not None else [self._gripper.max_opening]
-        scene = self._last_scene if self.held is None else self._carrying(self._last_scene, self.held)
-        T = self._kinematics.fk(q)
-        # Whatever stands around the hand, straight up leads away from it.
-        for height in (LIFT, 0.06, 0.03):
-            raised = T.copy()
-            raised[2, 3] += height
-            try:
-                steps.append(self._plan(q, LinearGoal(raised), replace(scene, boxes=(), attached=()), speed))
-            except ToolError as error:
-                if error.code in NOBODY_MOVES:
-                    raise
-                continue
-            break
-        last = steps[-1] if steps else None
-        start = last.q[-1] if isinstance(last, Trajectory) else q
-        steps.append(self._plan(start, JointGoal(self.robot.park), scene, CARRY_SPEED * speed))
-        frame = self._camera.capture() if self.guard.in_force is Mode.ASK else None
-        return ParkPlan(tuple(steps), scene, self._kinematics.fk(self.robot.park), frame)
-
     def holds(self) -> str | None:
         """See ports.GraspAndPlace."""
         return None if self.held is None else self.held.called
@@ -201,7 +122,7 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
                 more, is held; STOPPED, EXECUTION_FAILED, CONTROLLER_FAULT.
         """
         with self.job():
-            return self.run_grasp(self.plan_grasp(T_base_gripper, frame, target, speed))
+            return self.run_grasp(self.plan_grasp(T_base_gripper, self._uncovered(frame), target, speed))
 
     @recorded("plan a grasp")
     def plan_grasp(
@@ -209,6 +130,7 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
     ) -> GraspPlan:
         """The first half of `grasp`, before anything moves; same arguments and errors."""
         self._on_stage("planning")
+        self._require_uncovered(frame)
         self._has_lost()
         if self.held is not None:
             called = f" that was grasped as '{self.held.called}'" * bool(self.held.called)
@@ -235,7 +157,7 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
         self._follow(legs[1], "the approach")
         opening = self._jaws(0.0, "closing")
         if opening < EMPTY_OPENING:
-            self._retreat(scene)
+            self._retreat()
             raise ToolError(
                 ErrorCode.GRIPPER_EMPTY,
                 f"The gripper closed to {1000 * opening:.0f} mm without holding anything.",
@@ -251,9 +173,9 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
             self._linear_up(replace(carried, boxes=()), "the lift", (LIFT, 0.08, 0.05), CARRY_SPEED)
             self._park(carried, CARRY_SPEED)
         except ToolError as error:
-            if error.code in NOBODY_MOVES:
+            if not may_go_on(error):
                 raise
-            self._retreat(scene)
+            self._retreat()
             # Not the planner's code: that one says that nothing has moved.
             raise ToolError(
                 ErrorCode.EXECUTION_FAILED,
@@ -333,12 +255,13 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
                 be hidden, shows it elsewhere; EXECUTION_FAILED; STOPPED.
         """
         with self.job():
-            self.run_place(self.plan_place(point_base, frame, speed))
+            self.run_place(self.plan_place(point_base, self._uncovered(frame), speed))
 
     @recorded("plan a placement")
     def plan_place(self, point_base: FloatArray, frame: Frame, speed: float = 1.0) -> PlacePlan:
         """The first half of `place`, before anything moves; same arguments and errors."""
         self._on_stage("planning")
+        self._require_uncovered(frame)
         held = self.held
         if held is None:
             raise ToolError(ErrorCode.NOT_HOLDING, "The gripper holds nothing to place.", "Grasp an object first.")

@@ -27,6 +27,20 @@ NOBODY_MOVES = frozenset({ErrorCode.STOPPED, ErrorCode.UNAVAILABLE, ErrorCode.TI
 """After these the arm is not commanded any more: it was stopped, does not answer, or does not follow its commands; and
 nothing else is planned, because a planner that fails or does not answer would be waited for each time."""
 
+_PARK = "It stands where it is: look at it, then bring it back with robot.return_to_park."
+"""What to do about an arm that did not end where it should."""
+
+
+class HeldUp(ToolError):
+    """EXECUTION_FAILED of an arm that was measured at rest beside its path: it may be moved from there."""
+
+
+def may_go_on(error: ToolError) -> bool:
+    """Whether the arm may be commanded after an error, to bring it home: not where it strayed, see `HeldUp`."""
+    return error.code not in NOBODY_MOVES and (
+        error.code is not ErrorCode.EXECUTION_FAILED or isinstance(error, HeldUp)
+    )
+
 
 class GuardedMoves:
     """Plans and runs single legs on an arm that a guard stands before; arguments and errors as of `Manipulator`."""
@@ -57,6 +71,8 @@ class GuardedMoves:
         self._share = 1.0
         self._on_stage = on_stage
 
+    _backed_out: Callable[[HeldUp], ToolError]
+
     def job(self) -> AbstractContextManager[StopWatch]:
         """See ports.Arm; every motion is one by itself, and part of one that surrounds it."""
         return self._arm.job()
@@ -78,13 +94,22 @@ class GuardedMoves:
         finally:
             self._share = before
 
-    def _permit(
-        self, plan: GraspPlan | PlacePlan | LookPlan | ParkPlan | TrialPlan | SkillPlan
-    ) -> AbstractContextManager[None]:
-        """Within it the plan may run. Raises ToolError NOT_APPROVED, OUT_OF_WORKSPACE, SCENE_CHANGED, ..."""
+    @contextlib.contextmanager
+    def _permit(self, plan: GraspPlan | PlacePlan | LookPlan | ParkPlan | TrialPlan | SkillPlan) -> Iterator[None]:
+        """Within it the plan may run; where a leg of it is held up, the arm backs out and parks, and the error says so.
+
+        Raises:
+            ToolError: NOT_APPROVED, OUT_OF_WORKSPACE, SCENE_CHANGED, ...
+        """
         if self.guard.in_force is Mode.ASK:
             self._on_stage("waiting for approval")
-        return self.guard.permit(plan.motion, self._arm.state().opening_m, self._unchanged)
+        with self.guard.permit(plan.motion, self._arm.state().opening_m, self._unchanged):
+            try:
+                yield
+            except HeldUp as error:
+                if isinstance(plan, (ParkPlan, TrialPlan)):  # the way back itself, and what a person watches
+                    raise
+                raise self._backed_out(error) from error
 
     def _unchanged(self, motion: PlannedMotion) -> None:
         """Raises ToolError SCENE_CHANGED if the arm or the scene is no longer as it was when the motion was planned."""
@@ -101,8 +126,11 @@ class GuardedMoves:
         if outcome.status is MotionStatus.STOPPED:
             raise ToolError(ErrorCode.STOPPED, f"The arm was stopped during {stage}; it holds its position.")
         if outcome.status is not MotionStatus.SUCCEEDED:
+            sentence = f"The arm could not finish {stage}: {outcome.message}."
+            if outcome.held_up and not outcome.faulty:
+                raise HeldUp(ErrorCode.EXECUTION_FAILED, sentence, _PARK)
             code = ErrorCode.CONTROLLER_FAULT if outcome.faulty else ErrorCode.EXECUTION_FAILED
-            raise ToolError(code, f"The arm could not finish {stage}: {outcome.message}.")
+            raise ToolError(code, sentence, "" if outcome.faulty else _PARK)
 
     def _move(self, goal: Goal, scene: CollisionScene, stage: str, speed: float = 1.0) -> None:
         self._on_stage(stage)

@@ -147,7 +147,7 @@ def blocked(point: FloatArray, tried: int, failure: ToolError | None) -> ToolErr
     return ToolError(
         ErrorCode.PLACE_BLOCKED,
         f"No collision-free way to set the object down at {where}{detail}.",
-        "Choose a place with more room around it.",
+        (failure and failure.hint) or "Choose a place with more room around it.",
     )
 
 

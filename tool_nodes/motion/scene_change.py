@@ -2,7 +2,8 @@
 
 Measured in simulation, noise of 0.5 mm at 1 m, 640x480 and 320x240: a block, a box or a ball that was shifted by 3 mm
 is noticed whatever the direction, and no noise alone is (45 pairs of pictures). Things lower than `FINE_DEPTH`, things
-that turn in place, and colours are not noticed. A picture that has no depth is compared by its colours instead.
+that turn in place, and colours are not noticed, nor what is hidden by the robot in one of the pictures. A picture that
+has no depth is compared by its colours instead.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def changed(before: Frame, after: Frame) -> bool:
     """True if two pictures of one camera show different scenes."""
     if before.depth.shape != after.depth.shape or not np.allclose(before.T_base_camera, after.T_base_camera, atol=1e-3):
         return True
-    difference = np.abs(_medians(before.depth) - _medians(after.depth))
+    difference = np.abs(np.subtract(*(_medians(depth) for depth in _beside_robot(before, after))))
     return int((difference > CHANGED_DEPTH).sum()) > CHANGED_BLOCKS or bool(_patches(before, after).any())
 
 
@@ -61,7 +62,7 @@ def changed_around(before: Frame, after: Frame, point: tuple[float, float]) -> b
     if before.depth.shape != after.depth.shape or not np.allclose(before.T_base_camera, after.T_base_camera, atol=1e-3):
         return True
     near = _around(before, point)
-    difference = np.abs(_medians(before.depth[near]) - _medians(after.depth[near]))
+    difference = np.abs(np.subtract(*(_medians(depth[near]) for depth in _beside_robot(before, after))))
     return int((difference > CHANGED_DEPTH).sum()) > CHANGED_BLOCKS or bool(_patches(before, after)[near].any())
 
 
@@ -80,6 +81,15 @@ def looks_otherwise_around(before: NDArray[np.uint8], after: Frame, point: tuple
     difference = _means(after.rgb[near]) - _means(shown[near])
     difference -= np.median(difference, axis=(0, 1))
     return int((np.abs(difference).max(axis=-1) > CHANGED_COLOUR).sum()) > CHANGED_BLOCKS
+
+
+def _beside_robot(before: Frame, after: Frame) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Depth (H, W) of both pictures, unknown in both where either shows the robot: what it hides has not changed."""
+    robot = before.robot | after.robot
+    if not robot.any():
+        return before.depth, after.depth
+    unknown = np.float32(np.nan)
+    return np.where(robot, unknown, before.depth), np.where(robot, unknown, after.depth)
 
 
 def _around(frame: Frame, point: tuple[float, float]) -> tuple[slice, slice]:

@@ -115,7 +115,7 @@ class SceneModel:
         self._data = mujoco.MjData(self._model)
         self._arm = slice(0, robot.dof)  # the gripper hangs on the arm, so that its joints come later
         position = robot.gripper.joint_position(self.opening_m)
-        for name, factor, offset in _followers(robot):
+        for name, factor, offset in followers(robot):
             self._data.qpos[self._model.joint(name).qposadr[0]] = factor * position + offset
         tip = self._model.body(robot.tip_frame).id
         self._frame = self._data.xmat[tip], self._data.xpos[tip]
@@ -261,7 +261,7 @@ def _arrays(boxes: tuple[Box, ...]) -> tuple[FloatArray, FloatArray]:
 
 
 @cache
-def _followers(robot: RobotModel) -> tuple[tuple[str, float, float], ...]:
+def followers(robot: RobotModel) -> tuple[tuple[str, float, float], ...]:
     """(joint, factor, offset) of the gripper's joints: where each is relative to the driven one, itself included."""
     followers = [(robot.gripper.joint, 1.0, 0.0)]
     for equality in load_robot_spec(robot).equalities:
@@ -274,7 +274,7 @@ def _followers(robot: RobotModel) -> tuple[tuple[str, float, float], ...]:
 def _moved_with(robot: RobotModel) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Bodies of the fingers, and of the hand: what the jaws move, and what is fixed to the arm's last link."""
     model = compile_spec(_bare_robot(robot).copy(), robot)
-    jaws = [int(model.joint(name).bodyid[0]) for name, _, _ in _followers(robot)]
+    jaws = [int(model.joint(name).bodyid[0]) for name, _, _ in followers(robot)]
     last = int(model.joint(robot.arm_joints[-1]).bodyid[0])
     return _below(model, jaws), _below(model, [last])
 

@@ -13,8 +13,9 @@ from tool_nodes.geometry import pose, rotation_z
 from tool_nodes.motion.grip import EMPTY_OPENING, steady_grip
 from tool_nodes.motion.guard import LIFT_M, recorded
 from tool_nodes.motion.limits import require_share
-from tool_nodes.motion.moves import NOBODY_MOVES, GuardedMoves
+from tool_nodes.motion.moves import NOBODY_MOVES
 from tool_nodes.motion.plans import PlacePlan, SkillPlan
+from tool_nodes.motion.returning import GuardedReturns
 from tool_nodes.motion.targets import HeldObject
 from tool_nodes.motion.turning import stood_up
 from tool_nodes.perception.heights import MIN_HEIGHT, HeightMap, height_map
@@ -67,17 +68,12 @@ _AFTER_S = 1.0
 """From opening the jaws to moving away [s]: a person's hand has to be gone."""
 
 
-class GuardedSkills(GuardedMoves):
+class GuardedSkills(GuardedReturns):
     """Skills of the hand; arguments and errors as of `Manipulator`."""
 
-    held: HeldObject | None
-    _last_scene: CollisionScene
     _offered_q: FloatArray | None = None
-    return_to_park: Callable[..., None]
     plan_stand: Callable[[HeldObject, FloatArray, Frame], PlacePlan]
     run_place: Callable[[PlacePlan], None]
-    _has_lost: Callable[[], bool]
-    _carrying: Callable[[CollisionScene, HeldObject], CollisionScene]
 
     def skill(self, asked: SkillRequest, frame: Frame) -> SkillOutcome:
         """See ports.GraspAndPlace.
@@ -110,11 +106,6 @@ class GuardedSkills(GuardedMoves):
             told = skills[asked.name](asked, frame)
             state = self._arm.state()
             return SkillOutcome(told, state.opening_m, max(0.0, state.stamp - began))
-
-    @property
-    def _parked(self) -> bool:
-        q = self._arm.state().q
-        return bool(np.abs(self.robot.nearest_turn(self.robot.park, q) - q).max() < _SAME_Q)
 
     @property
     def _called(self) -> str:

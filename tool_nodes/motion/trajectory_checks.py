@@ -14,6 +14,15 @@ the limit lets trajectories of other planners through, which keep it at their sa
 AT_REST = 1.2e-7
 """A trajectory ends at rest below this [rad/s]: what joint_trajectory_controller refuses is faster."""
 
+HELD_UP_RAD = 0.05
+"""An arm at rest is beside its path when no joint is further from the nearest point of it [rad]: as far as it may be
+from where a motion starts."""
+
+
+def beside(trajectory: Trajectory, q: FloatArray, robot: RobotModel) -> bool:
+    """Whether joint positions (n,) lie beside a path, wherever along it."""
+    return bool(np.abs(robot.joint_difference(q, trajectory.q)).max(axis=1).min() <= HELD_UP_RAD)
+
 
 def unfit(trajectory: Trajectory, robot: RobotModel) -> str:
     """Why the arm could not follow these arrays, to be put after "The trajectory was refused: "; empty where it can."""

@@ -302,6 +302,7 @@ class MotionNode(Node):
             self._start.require()
             self._meet_jaws(self._arm.state())
             work()
+        self._markers.tell_held(self._manipulator.held)
         status = result.status
         self.get_logger().info(f"{name}: {status.error_code or 'done'}: {status.message}")
         self._busy.release()
@@ -365,7 +366,6 @@ class MotionNode(Node):
     def _look(self, request: Any, response: Any) -> None:
         """Fill the answer with a picture by the camera at the wrist. Raises ToolError, BadMessage."""
         with stopped_in_planning():
-            self._manipulator.return_to_park()
             frame = self._camera.capture()
             put_frame(response, self._manipulator.look(self._frames.point(request.place, frame), frame))
         response.status = success("Looked from the wrist; the arm is parked again.")

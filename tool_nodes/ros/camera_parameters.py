@@ -10,16 +10,21 @@ from tf2_ros import Buffer
 
 from tool_nodes import registry
 from tool_nodes.camera_names import DRIVERS, ZED, CameraTopics, names_of
-from tool_nodes.motion.robot_model import RobotModel
+from tool_nodes.motion.robot_model import RobotModel, load_robot
+from tool_nodes.motion.self_filter import SelfFilteredCamera, shape_of
 from tool_nodes.ports import Camera
 from tool_nodes.registry import Setting
 from tool_nodes.results import invalid
 from tool_nodes.ros import parameters
 from tool_nodes.ros.messages import BASE_FRAME
+from tool_nodes.ros.robot_pose import RobotOnTf
 from tool_nodes.ros.topic_camera import STAMP_TOLERANCE_S, TopicCamera
 
 _LARGEST_TOLERANCE_S = 1.0
 """Pictures that are further apart are of different moments, whatever the arm did [s]."""
+
+_ELSEWHERE = "camera_node"
+"""Name of the camera that another node has."""
 
 
 def declare_cameras(
@@ -35,15 +40,19 @@ def declare_cameras(
     """Cameras by their names, "scene" or "wrist", from the parameters of a node.
 
     The parameter `NAME.camera` is a name of the group `toolhand.camera`, `usual` where nobody sets it: "topics", or a
-    camera of another package, which may ask for the arguments of `topics`.
+    camera of another package, which may ask for the arguments of `topics`. Whatever takes them, the pictures have no
+    depth where they show the robot, as far as /tf has its links.
 
     Raises:
         ToolError: INVALID_ARGUMENT; what the camera itself raises.
     """
     found = {}
+    robot = robot or load_robot()
+    shape = shape_of(robot)
+    where = RobotOnTf(node, transforms, robot, shape)
     for camera in cameras:
         spec = parameters.text(node, f"{camera}.camera", usual, "What takes its pictures")
-        found[camera] = registry.make(
+        made: Camera = registry.make(
             "camera",
             spec,
             Setting(node=node, robot=robot),
@@ -53,6 +62,8 @@ def declare_cameras(
             base_frame=base_frame,
             lost=lost,
         )
+        # The camera node's pictures are without the robot already.
+        found[camera] = made if spec == _ELSEWHERE else SelfFilteredCamera(made, shape, where)
     return found
 
 

@@ -21,7 +21,7 @@ from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 
-from tool_nodes.motion.trajectory_checks import unfit
+from tool_nodes.motion.trajectory_checks import beside, unfit
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines, cancel_late_goal, server_absent
 from tool_nodes.ros.faults import ControllerStates, DriverFaults
@@ -168,8 +168,18 @@ class RosArm:
         if message:
             if ended.status == GoalStatus.STATUS_SUCCEEDED:  # else it was waited for
                 self._wait_until_still(patient=not fault.came)
-            return MotionOutcome(MotionStatus.FAILED, message, error, ended.took_s, faulty)
+            held_up = not (faulty or watch.strayed or self._faults.present) and self._rests_beside(trajectory)
+            return MotionOutcome(MotionStatus.FAILED, message, error, ended.took_s, faulty, held_up)
         return MotionOutcome(MotionStatus.SUCCEEDED, max_error_rad=error, duration=ended.took_s)
+
+    def _rests_beside(self, trajectory: Trajectory) -> bool:
+        """Whether a fresh reading shows the arm at rest beside a path."""
+        reading = self._reading()
+        if self._stepper is None:
+            rests = self._joints.unrest() is None
+        else:  # no window of time passes by itself
+            rests = bool((np.abs(reading.qd) <= self._joints.still_velocity).all())
+        return rests and beside(trajectory, reading.q, self._robot)
 
     def move_gripper(self, opening_m: float) -> GripperOutcome:
         """See ports.Arm; where the jaws are, and whether they met something, is what the joints measure at rest.

@@ -24,7 +24,9 @@ from tool_nodes.geometry import pose, transform
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.plans import GraspPlan, PlacePlan
 from tool_nodes.motion.robot_model import RobotModel
+from tool_nodes.motion.targets import HeldObject
 from tool_nodes.ros.messages import matrix_to_pose
+from tool_nodes.ros.robot_pose import HeldPublisher
 from tool_nodes.types import Box, FloatArray, Trajectory
 
 TOPIC = "toolhand/markers"
@@ -59,11 +61,16 @@ class MotionMarkers:
     def __init__(self, node: Node, base_frame: str, robot: RobotModel) -> None:
         self._node, self._base_frame, self._kinematics = node, base_frame, Kinematics(robot)
         self._publisher = node.create_publisher(MarkerArray, TOPIC, QOS)
+        self._held = HeldPublisher(node, robot)
 
     def show(self, plan: GraspPlan | PlacePlan) -> None:
         """Show a plan in the place of what was shown before."""
         stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(plan_markers(plan, self._kinematics, self._base_frame, stamp))
+
+    def tell_held(self, held: HeldObject | None) -> None:
+        """Tell the cameras what is held, see `robot_pose.HELD_TOPIC`."""
+        self._held.tell(None if held is None else held.box)
 
     def clear(self) -> None:
         """Show nothing any more."""

@@ -1,8 +1,8 @@
 """The toolbox: a method's signature and docstring are its JSON schema; every call is checked first.
 
 Order of one call: name and aliases, size, argument names, argument values (`$variables` and image indices
-resolved), repetition, the method within its time, then new variables and the picture enter the session. Nothing
-enters the session when a call fails.
+resolved), repetition, the method within its time, then new variables and the picture enter the session. When a call
+fails nothing does, but the picture that a failed motion gives of the scene as it is now.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, SessionArgument, show
 from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.grasp_memory import GraspMemory
+from tool_nodes.toolbox.hidden import hidden_by_arm
 from tool_nodes.toolbox.images import CameraView, SessionImage
 from tool_nodes.toolbox.limits import CallHistory, CallLimiter
 from tool_nodes.types import Frame
@@ -106,6 +107,7 @@ class ToolSpec:
         function: Called with the checked values by name.
         suite: Which paper's toolbox it belongs to.
         given: Arguments that receive the conversation.
+        printed: False for a tool that is offered beside those of the chosen suites: no prompt of a paper lists it.
         stepwise, timeout_s, repeatable, example: See `tool`.
     """
 
@@ -124,6 +126,7 @@ class ToolSpec:
     timeout_s: float | None = TIMEOUT_S
     repeatable: bool = False
     example: Example | None = None
+    printed: bool = True
 
     def schema(self) -> dict[str, Any]:
         """The tool in the function-calling form that chat templates expect."""
@@ -186,9 +189,8 @@ def _specs_of(provider: object) -> Iterable[ToolSpec]:
         return list(provider.tool_specs())
     members: list[Any] = [member for _, member in inspect.getmembers(provider, callable) if hasattr(member, "__tool__")]
     suite = getattr(provider, "suite", "")
-    return [
-        replace(_described(getattr(member, "__func__", member)), function=member, suite=suite) for member in members
-    ]
+    known: dict[str, Any] = {"suite": suite, "printed": getattr(provider, "printed", True)}
+    return [replace(_described(getattr(member, "__func__", member)), function=member, **known) for member in members]
 
 
 @dataclass
@@ -284,6 +286,11 @@ class Tools(Protocol):
 
     def call(self, name: str, arguments: Any, session: Session) -> CallRecord:
         """Run one tool; every failure comes back as `result.error`."""
+
+
+def printed_schemas(tools: Tools) -> list[dict[str, Any]]:
+    """JSON schemas of the tools of the chosen suites alone, as papers print them in their prompts, sorted by name."""
+    return [schema for schema in tools.schemas() if tools.specs[schema["function"]["name"]].printed]
 
 
 class Toolbox:
@@ -401,8 +408,11 @@ class Toolbox:
         if result.error is not None:
             if result.error.code in _PASSING_ERRORS:
                 session.history = CallHistory()
-            text = self._guard.short(f"Error {result.error.code}: {result.error}")
-            result = replace(result, text=text, image=None, variables={}, outlined=None)
+            known = hidden_by_arm(result.error, values, session.seen)
+            text = self._guard.short(f"Error {known.code}: {known}")
+            result = replace(result, error=known, text=text, outlined=None)
+            if not self.is_motion(name):
+                result = replace(result, image=None, variables={})
         for variable, value in result.variables.items():
             session.variables.pop(variable, None)
             session.forgotten.pop(variable, None)

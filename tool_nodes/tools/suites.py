@@ -17,6 +17,7 @@ from tool_nodes.port_names import PORTS, PortNames
 from tool_nodes.ports import CodeRunner, DepthEstimator, Detector, Pointer, Segmenter, TextReader
 from tool_nodes.results import ToolError, invalid
 from tool_nodes.toolbox.toolbox import Toolbox
+from tool_nodes.tools.skills.hand import ParkTools
 
 if TYPE_CHECKING:
     from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
@@ -113,7 +114,7 @@ def require_installed(suites: Iterable[str], preset: str, chosen: PortNames) -> 
 
 
 def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:
-    """The tools of some suites; their modules are imported now.
+    """The tools of some suites; their modules are imported now. Whoever can move the arm can park it, too.
 
     Raises:
         ToolError: As `registry.load`; INVALID_ARGUMENT where two suites have a tool of the same name.
@@ -125,6 +126,9 @@ def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:
         if suite != POINTING or "spacetools" not in chosen:
             made = registry.make("tool suite", suite, **offered)
             providers += made if isinstance(made, list) else [made]
+    robot = backends.robot
+    if robot is not None and robot.moves and "skills" not in chosen and any(each is robot for each in providers):
+        providers.append(ParkTools(robot))
     try:
         return Toolbox(providers)
     except ValueError as error:

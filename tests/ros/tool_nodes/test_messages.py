@@ -18,6 +18,7 @@ from toolhand_interfaces.srv import GetDepth
 
 from rclpy_zenoh.interfaces import deserialize, serialize
 from tool_nodes.geometry import carried, intrinsics, matrix_from_quat_wxyz, pose
+from tool_nodes.motion.self_filter import without_robot
 from tool_nodes.ros.frame_memory import FrameMemory
 from tool_nodes.ros.messages import (
     OPTICAL_FRAMES,
@@ -311,8 +312,11 @@ def message_of(frame: Frame) -> Any:
 
 @pytest.mark.parametrize("camera", ["scene", "wrist"])
 def test_a_frame_comes_back(frame: Frame, camera: str) -> None:
-    frame = replace(frame, camera=camera)
+    robot = np.zeros(frame.depth.shape, bool)
+    robot[40:, 20:30] = True
+    frame = without_robot(replace(frame, camera=camera), robot)
     found = take_frame(message_of(frame))
+    assert np.array_equal(found.robot, robot), "why depth is unknown travels with it"
     assert (found.stamp, found.camera, found.stamp_ns) == (frame.stamp, camera, 12_346_000_000)
     assert found.frame_id == OPTICAL_FRAMES[camera]
     assert np.array_equal(found.rgb, frame.rgb)

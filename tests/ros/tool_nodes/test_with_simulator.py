@@ -165,6 +165,9 @@ def test_the_skills_of_the_hand_say_the_same_as_in_process(
         )
         assert there.text == here.text, name
         assert there.ok == here.ok
+        ours, theirs = (session.seen.robot for session in (local, remote))  # type: ignore[union-attr]
+        assert float(np.mean(ours != theirs)) < 0.005, "the robot is known by /tf as by the joints"
+        assert bool(ours.any()) == (name == "robot.point_at" or arguments == {"distance_m": 0.04})
         if "skill" in here.facts:
             assert there.facts["skill"]["opening_m"] == pytest.approx(here.facts["skill"]["opening_m"], abs=1e-3)
             took = there.value["execution_time_s"]

@@ -10,12 +10,11 @@ import pytest
 from sim.scene.files import parse_scene
 from sim.station import Station
 from tests.stations import BLOCK_AND_BOX, FAST
-from tool_nodes.geometry import intrinsics, invert, project, transform
+from tool_nodes.geometry import invert, project, transform
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.looking import views_of, without_hand
+from tool_nodes.motion.looking import views_of
 from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.results import ErrorCode, ToolError, unavailable
 from tool_nodes.types import Frame
 
@@ -46,22 +45,6 @@ def test_no_depth_of_the_fingers_is_left_and_all_else_is() -> None:
     seen = station.manipulator.look(PLACE, station.camera.capture())
     assert float(np.nanmin(seen.depth)) > 0.2
     assert float(np.isnan(seen.depth).mean()) < 0.15
-
-
-def test_the_fingers_of_closed_jaws_are_cut_out_where_they_are() -> None:
-    gripper = load_robot().gripper
-    T_camera_gripper = np.eye(4)
-    T_camera_gripper[1, 3] = 0.056
-    frame = Frame(
-        np.zeros((240, 320, 3), np.uint8), np.ones((240, 320), np.float32), intrinsics(314.0, 320, 240), np.eye(4), 0.0
-    )
-    opened, closed = (
-        np.isnan(without_hand(frame, T_camera_gripper, gripper, opening).depth) for opening in (0.085, 0.0)
-    )
-    assert opened.any()
-    assert closed.any()
-    assert not opened[200:, 160].any()
-    assert closed[235:, 160].all()
 
 
 def test_a_viewpoint_from_which_the_place_is_hidden_comes_after_those_that_see_it() -> None:

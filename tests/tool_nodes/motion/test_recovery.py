@@ -10,6 +10,8 @@ from sim.station import Station
 from tests.gen3 import NAMED_STATES, pad_depth
 from tool_nodes.geometry import pose
 from tool_nodes.motion.manipulation import Manipulator
+from tool_nodes.motion.placing import blocked
+from tool_nodes.motion.trajectory_checks import beside
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import (
     CollisionScene,
@@ -93,19 +95,108 @@ def test_after_an_arm_that_did_not_obey_neither_arm_nor_jaws_are_commanded(leg: 
     assert (station.manipulator.held is not None) == (leg > 2)
 
 
+def missing(station: Station, leg: int, held_up: bool) -> list[str]:
+    """Let a leg of the arm, counted from 1, end short of its goal; returns what is commanded, while it is."""
+    follow, move, commands = station.arm.follow, station.arm.move_gripper, list[str]()
+
+    def meet(trajectory: Trajectory) -> MotionOutcome:
+        commands.append("arm")
+        outcome = follow(trajectory)
+        missed = MotionOutcome(MotionStatus.FAILED, "the goal was missed by 0.057 rad", held_up=held_up)
+        return missed if commands.count("arm") == leg else outcome
+
+    def grip(opening_m: float) -> GripperOutcome:
+        commands.append("jaws")
+        return move(opening_m)
+
+    station.arm.follow, station.arm.move_gripper = meet, grip  # type: ignore[method-assign]
+    return commands
+
+
+def is_parked(station: Station) -> bool:
+    return bool(np.abs(station.arm.state().q - NAMED_STATES["Park"]).max() < 0.01)
+
+
+BLOCK = "objects:\n  - {name: toy block, position: [0.45, 0.0]}\n"
+ON_BLOCK = pose(np.diag([1.0, -1.0, -1.0]), (0.45, 0.0, 0.025 + pad_depth(0.046)))
+
+
+@pytest.mark.parametrize("leg", [1, 2])
+def test_an_arm_that_was_held_up_beside_its_path_backs_out_and_parks_and_says_so(leg: int) -> None:
+    station = Station(parse_scene(BLOCK))
+    missing(station, leg, held_up=True)
+    with pytest.raises(ToolError, match=r"missed by 0.057 rad\. It has backed out and is parked") as caught:
+        station.manipulator.grasp(ON_BLOCK, station.camera.capture())
+    assert caught.value.code is ErrorCode.EXECUTION_FAILED
+    assert is_parked(station)
+    assert station.arm.state().opening_m > 0.08
+    assert station.manipulator.held is None
+    station.manipulator.grasp(ON_BLOCK, station.camera.capture())
+
+
+@pytest.mark.parametrize("leg", [1, 2, 3, 4])
+def test_an_arm_that_strayed_from_its_path_gets_no_further_command(leg: int) -> None:
+    station = Station(parse_scene(BLOCK))
+    commands = missing(station, leg, held_up=False)
+    with pytest.raises(ToolError, match=r"missed by 0\.057 rad") as caught:
+        station.manipulator.grasp(ON_BLOCK, station.camera.capture())
+    assert caught.value.code is ErrorCode.EXECUTION_FAILED
+    assert "robot.return_to_park" in caught.value.hint
+    assert commands.count("arm") == leg
+    assert commands[-1] == "arm", "nothing follows it"
+
+
+def test_what_is_held_is_kept_where_a_placement_is_held_up_and_can_be_placed_elsewhere() -> None:
+    station = Station(parse_scene(BLOCK))
+    station.manipulator.grasp(ON_BLOCK, station.camera.capture())
+    missing(station, 2, held_up=True)
+    with pytest.raises(ToolError, match=r"the descent: .* backed out and is parked"):
+        station.manipulator.place(np.array([0.45, 0.2, 0.0]), station.camera.capture())
+    assert is_parked(station)
+    assert station.manipulator.held is not None
+    station.manipulator.place(np.array([0.45, -0.2, 0.0]), station.camera.capture())
+
+
+def test_a_latched_stop_is_followed_by_nothing() -> None:
+    station = Station(parse_scene(BLOCK))
+    follow, commands = station.arm.follow, list[str]()
+
+    def stop_in_the_second(trajectory: Trajectory) -> MotionOutcome:
+        commands.append("arm")
+        if len(commands) == 2:
+            station.arm.stop()
+        return follow(trajectory)
+
+    station.arm.follow = stop_in_the_second  # type: ignore[method-assign]
+    with pytest.raises(ToolError) as caught:
+        station.manipulator.grasp(ON_BLOCK, station.camera.capture())
+    assert caught.value.code is ErrorCode.STOPPED
+    assert len(commands) == 2
+
+
+def test_an_arm_rests_beside_its_path_within_5_hundredths_whatever_whole_turns_it_has_made(station: Station) -> None:
+    park, joint = NAMED_STATES["Park"], np.eye(7)
+    path = station.planner.plan(park, JointGoal(park + 0.1 * joint[0]), CollisionScene())
+    assert station.arm.follow(path).held_up is False, "it has arrived"
+    assert beside(path, park + 0.04 * joint[0], station.robot)
+    assert beside(path, park + 0.14 * joint[0] + 2.0 * np.pi * joint[6], station.robot)
+    assert not beside(path, park + 0.06 * joint[1], station.robot)
+
+
 @pytest.mark.parametrize("xy", [(0.42, 0.08), (0.50, -0.10), (0.35, 0.25)])
-def test_an_arm_that_a_picture_shows_as_an_obstacle_is_told_to_park_and_soon(xy: tuple[float, float]) -> None:
+def test_a_start_within_an_obstacle_is_refused_soon_with_what_to_do_also_for_a_place(xy: tuple[float, float]) -> None:
     station = Station(parse_scene("objects:\n  - {name: toy block, position: [0.45, -0.25]}\n"))
     low = PoseGoal(pose(np.diag([1.0, -1.0, -1.0]), (*xy, 0.17))[None])
     station.arm.follow(station.planner.plan(NAMED_STATES["Park"], low, CollisionScene()))
     T = pose(np.diag([1.0, -1.0, -1.0]), (0.45, -0.25, 0.025 + pad_depth(0.046)))
-    frame = station.camera.capture()
+    unfiltered = station._alive_cameras()[0].capture()  # as of a camera that knows no joints
     with pytest.raises(
         ToolError, match=r"The arm stands within an obstacle: the robot's .* with the obstacle near"
     ) as caught:
-        station.manipulator.grasp(T, frame)
+        station.manipulator.grasp(T, unfiltered)
     assert caught.value.code is ErrorCode.PLAN_FAILED
-    assert "park position" in (caught.value.hint or "")
+    assert "robot.return_to_park" in caught.value.hint
     assert station.planner.stats.collision_checks == 0, "a search in vain takes 200,000, for each of eight ways"
-    station.manipulator.return_to_park()
+    assert "robot.return_to_park" in blocked(np.zeros(3), 1, caught.value).hint, "not: choose another place"
     station.manipulator.grasp(T, station.camera.capture())
+    assert station.manipulator.held is not None, "a picture that knows the robot is planned by as it is"

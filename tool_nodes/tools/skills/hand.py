@@ -9,7 +9,7 @@ from typing import Annotated
 
 from tool_nodes.motion.limits import LEAST_SPEED
 from tool_nodes.motion.targets import ray_to_base
-from tool_nodes.results import ToolResult
+from tool_nodes.results import ToolError, ToolResult
 from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.toolbox.arguments import ImageIndex, NumberArgument, Point2D
 from tool_nodes.toolbox.example import Example
@@ -29,8 +29,8 @@ _GRASP = (
 )
 
 
-class HandTools:
-    """Opens, closes, lifts, points, hands over and stands things up.
+class ParkTools:
+    """Brings the arm home: whoever moves it may have left it before the camera.
 
     Each result leaves the fact `skill`: `name`, and `opening_m`, the jaws at the end.
 
@@ -39,6 +39,7 @@ class HandTools:
     """
 
     suite = "skills"
+    printed = False
 
     def __init__(self, robot: CameraTools) -> None:
         self._robot = robot
@@ -46,7 +47,10 @@ class HandTools:
         self.job: Callable[[], AbstractContextManager[StopWatch]] = getattr(robot, "job", StopLatch().job)
 
     def _done(self, asked: SkillRequest, session: Session) -> ToolResult:
-        outcome = self._robot.skill(asked, session)
+        try:
+            outcome = self._robot.skill(asked, session)
+        except ToolError as error:
+            return self._robot.seen_after(error, session)
         after = session.seen
         assert after is not None  # the robot looks after every skill
         return ToolResult(
@@ -57,6 +61,21 @@ class HandTools:
             facts={"skill": {"name": asked.name, "opening_m": round(outcome.opening_m, 4)}},
         )
 
+    @tool("robot.return_to_park", motion=True, timeout_s=None, repeatable=True, example=Example({}))
+    def return_to_park(self, session: InSession, speed: Speed = 1.0) -> ToolResult:
+        """Move the arm to its park position, with what it holds.
+
+        Args:
+            speed: Share of the allowed speed, from 0.01 to 1.
+        """
+        return self._done(SkillRequest("park", speed=speed), session)
+
+
+class HandTools(ParkTools):
+    """Opens, closes, lifts, points, hands over and stands things up; see `ParkTools`."""
+
+    printed = True
+
     @tool("robot.open_gripper", motion=True, timeout_s=None, repeatable=True, example=Example({}))
     def open_gripper(self, session: InSession) -> ToolResult:
         """Open the gripper; it lets go of what it holds only low over the table or held out to a person."""
@@ -66,15 +85,6 @@ class HandTools:
     def close_gripper(self, session: InSession) -> ToolResult:
         """Close the gripper where it is."""
         return self._done(SkillRequest("close_gripper"), session)
-
-    @tool("robot.return_to_park", motion=True, timeout_s=None, repeatable=True, example=Example({}))
-    def return_to_park(self, session: InSession, speed: Speed = 1.0) -> ToolResult:
-        """Move the arm to its park position, with what it holds.
-
-        Args:
-            speed: Share of the allowed speed, from 0.01 to 1.
-        """
-        return self._done(SkillRequest("park", speed=speed), session)
 
     @tool("robot.lift", motion=True, timeout_s=None, repeatable=True, example=Example({"distance_m": 0.05}))
     def lift(self, distance_m: Distance, session: InSession, speed: Speed = 1.0) -> ToolResult:

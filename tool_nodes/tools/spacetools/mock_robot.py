@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from tool_nodes.ports import Camera
 from tool_nodes.results import ToolResult
 from tool_nodes.toolbox.arguments import Point2D, Point3D, Pose
-from tool_nodes.toolbox.toolbox import InSession, tool
+from tool_nodes.toolbox.toolbox import InSession, Session, tool
 from tool_nodes.tools.spacetools.robot import CameraTools, require_rigid
-from tool_nodes.types import Frame
+from tool_nodes.types import Frame, SkillOutcome, SkillRequest
 
 EXECUTION_TIME_S = 0.0
 """What a motion of no robot takes [s]."""
@@ -112,6 +112,11 @@ class MockRobot(MockCamera):
             f"Object placed successfully at ({x:.3f}, {y:.3f}, {z:.3f}) m",
             {"place_point_3d": [float(x), float(y), float(z)]},
         )
+
+    def skill(self, asked: SkillRequest, session: Session) -> SkillOutcome:
+        """See `CameraTools`: it always succeeds and moves nothing."""
+        self._look(session)
+        return SkillOutcome("Done (simulated: no robot moved).", 0.0, EXECUTION_TIME_S)
 
     def _succeeded(self, what: str, facts: Mapping[str, Any]) -> ToolResult:
         return ToolResult(

@@ -82,6 +82,10 @@ class CameraTools:
         """
         raise unavailable("These tools move no hand.", "Use those of an operator.")
 
+    def seen_after(self, error: ToolError, session: Session) -> ToolResult:
+        """What a failed motion answers: a picture of now, too, where it has moved something. Raises the error."""
+        raise error
+
     def _hand(self) -> str:
         """What is held, in a sentence and a blank; empty where nothing is, or where it is unknown."""
         return ""
@@ -197,6 +201,16 @@ class RobotTools(CameraTools):
         self._look(session)
         return outcome
 
+    def seen_after(self, error: ToolError, session: Session) -> ToolResult:
+        """See `CameraTools`."""
+        if error.code is not ErrorCode.EXECUTION_FAILED:
+            raise error
+        try:
+            after = self._look(session)
+        except ToolError:  # how the motion ended says more
+            raise error from None
+        return ToolResult(error=error, image=after.rgb, variables={"captured_image": SessionImage(after.rgb, after)})
+
     def _hand(self) -> str:
         try:
             called = self._manipulator.holds()
@@ -235,7 +249,10 @@ class RobotTools(CameraTools):
         T = carried(frame.T_base_camera @ T_frame_gripper)
         started = self._clock()
         target = None if known is None else known.target
-        grasped = self._manipulator.grasp(T, frame, target, session.speed)
+        try:
+            grasped = self._manipulator.grasp(T, frame, target, session.speed)
+        except ToolError as error:
+            return self.seen_after(error, session)
         elapsed, session.grasps.held = self._clock() - started, known
         after = self._look(session)
         w, h = after.size
@@ -313,7 +330,7 @@ class RobotTools(CameraTools):
             self._manipulator.place(point_base, frame, session.speed)
         except ToolError as error:
             session.grasps.held = None if error.code in _LOST else session.grasps.held
-            raise
+            return self.seen_after(error, session)
         session.grasps.held = None
         elapsed = self._clock() - started
         after = self._look(session)

@@ -1,0 +1,154 @@
+"""The ways back: to the park position from where the arm was left, and out of what a motion has run into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from tool_nodes.motion.approval import MotionStep
+from tool_nodes.motion.grasp_scenes import APPROACH
+from tool_nodes.motion.guard import LIFT_M, Mode
+from tool_nodes.motion.moves import NOBODY_MOVES, GuardedMoves, HeldUp, may_go_on
+from tool_nodes.motion.plans import ParkPlan
+from tool_nodes.motion.scene_change import changed
+from tool_nodes.motion.targets import HeldObject
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import CollisionScene, FloatArray, Frame, JointGoal, LinearGoal, Trajectory
+
+CARRY_SPEED = 0.7
+"""Share of the full speed on the way home, with or without something in the hand [-]; a round figure."""
+
+AT_PARK = 0.05
+"""The arm is parked when no joint is further away than this [rad]."""
+
+
+class GuardedReturns(GuardedMoves):
+    """Ways back to the park position; arguments and errors as of `Manipulator`."""
+
+    held: HeldObject | None
+    _last_scene: CollisionScene
+    _has_lost: Callable[[], bool]
+    _carrying: Callable[[CollisionScene, HeldObject], CollisionScene]
+
+    @property
+    def _parked(self) -> bool:
+        q = self._arm.state().q
+        return bool(np.abs(self.robot.nearest_turn(self.robot.park, q) - q).max() < AT_PARK)
+
+    def _retreat(self, keep: bool = False) -> ToolError | None:
+        """Open, back out and park after a failure; a second failure, which is returned, leaves the arm where it is.
+
+        Args:
+            keep: Whether what is held stays in the hand, which is not opened then.
+        """
+        try:
+            scene = self._last_scene
+            if keep and self.held is not None:
+                scene = self._carrying(scene, self.held)
+            else:
+                self._jaws(self._gripper.max_opening, "the retreat")
+                self.held = None
+            # Whatever stands around the hand, straight up leads away from it.
+            self._linear_up(replace(scene, boxes=()), "the retreat", (APPROACH, 0.05), CARRY_SPEED)
+            self._park(scene, CARRY_SPEED)
+        except ToolError as error:
+            if error.code in NOBODY_MOVES:
+                raise
+            return error.with_traceback(None)
+        return None
+
+    def _backed_out(self, error: HeldUp) -> ToolError:
+        failure = self._retreat(keep=True)
+        if failure is None:
+            return ToolError(error.code, f"{error.message} It has backed out and is parked.", "Look again.")
+        return ToolError(error.code, f"{error.message} It could not back out: {failure.message}", error.hint)
+
+    def _uncovered(self, frame: Frame) -> Frame:
+        """A picture of the table without the arm: one that shows it is completed by another, once the arm is parked.
+
+        What the arm hides is unknown, and might be run into. Raises ToolError as `return_to_park`, or SCENE_CHANGED.
+        """
+        hidden = frame.robot
+        if self._parked or not hidden.any():
+            return frame
+        self._return_to_park(1.0)
+        now = self._camera.capture()
+        if changed(frame, now):
+            raise ToolError(
+                ErrorCode.SCENE_CHANGED,
+                "The arm hid a part of the picture; it is parked now, and the scene looks otherwise.",
+                "Look again.",
+            )
+        return replace(frame, depth=np.where(hidden, now.depth, frame.depth))
+
+    def _require_uncovered(self, frame: Frame) -> None:
+        """Raises ToolError PLAN_FAILED where the arm hides a part of a picture that is planned by."""
+        if frame.robot.any() and not self._parked:
+            raise ToolError(
+                ErrorCode.PLAN_FAILED,
+                "The arm hides a part of the picture, and what stands there is not known.",
+                "Bring it back with robot.return_to_park, and look again.",
+            )
+
+    def return_to_park(self, speed: float = 1.0) -> None:
+        """Bring the arm back from wherever a stop or a fault has left it; nothing happens if it is parked.
+
+        It keeps what it holds. Obstacles are those of the last motion: a picture that shows the arm as well would show
+        it as one of them. It is a motion like others: planned first, and approved where others are.
+
+        Args:
+            speed: Share of the usual speed [-].
+
+        Raises:
+            ToolError: PLAN_FAILED, NOT_APPROVED; EXECUTION_FAILED, CONTROLLER_FAULT; STOPPED; OBJECT_DROPPED once it is
+                parked, where it has lost what it held.
+        """
+        with self.job():
+            self._return_to_park(speed)
+            if self._has_lost():
+                raise ToolError(
+                    ErrorCode.OBJECT_DROPPED, "The arm is parked, but the object slipped out.", "Look again."
+                )
+
+    def _return_to_park(self, speed: float) -> None:
+        q = self._arm.state().q
+        if self._parked:
+            return
+        plan = self._plan_park(q, speed)
+        stage = "the return from where the arm was left"
+        with self._permit(plan):
+            for step in plan.steps:
+                if not isinstance(step, Trajectory):
+                    self._jaws(step, stage)
+                    continue
+                try:
+                    self._follow(step, stage)
+                except ToolError as error:
+                    if not may_go_on(error) or step is plan.steps[-1]:
+                        raise
+                    self._move(JointGoal(self.robot.park), plan.scene, stage, CARRY_SPEED * speed)
+                    return
+
+    def _plan_park(self, q: FloatArray, speed: float) -> ParkPlan:
+        self._on_stage("the return from where the arm was left")
+        steps: list[MotionStep] = [] if self.held is not None else [self._gripper.max_opening]
+        scene = self._last_scene if self.held is None else self._carrying(self._last_scene, self.held)
+        T = self._kinematics.fk(q)
+        # Whatever stands around the hand, straight up leads away from it.
+        for height in (LIFT_M, 0.06, 0.03):
+            raised = T.copy()
+            raised[2, 3] += height
+            try:
+                steps.append(self._plan(q, LinearGoal(raised), replace(scene, boxes=(), attached=()), speed))
+            except ToolError as error:
+                if error.code in NOBODY_MOVES:
+                    raise
+                continue
+            break
+        last = steps[-1] if steps else None
+        start = last.q[-1] if isinstance(last, Trajectory) else q
+        steps.append(self._plan(start, JointGoal(self.robot.park), scene, CARRY_SPEED * speed))
+        frame = self._camera.capture() if self.guard.in_force is Mode.ASK else None
+        return ParkPlan(tuple(steps), scene, self._kinematics.fk(self.robot.park), frame)
