@@ -62,9 +62,8 @@ class Memory:
             if kept == self.variables or (kept and size > self.variable_bytes):
                 break
             kept += 1
-        for name in list(session.variables)[: len(session.variables) - kept]:
-            del session.variables[name]
-            session.forgotten[name] = None
+        oldest = list(session.variables)[: len(session.variables) - kept]
+        session.forget(oldest, f"only the newest {kept} variables are kept")
         for name in list(session.forgotten)[:-_NAMES]:
             del session.forgotten[name]
 

@@ -140,7 +140,7 @@ def test_a_dropped_variable_is_named_as_such_and_the_newest_stay() -> None:
     episode, _ = run(*lines, memory=Memory(variables=3))
     words = [m.words for m in episode.messages if m.role == "tool"][-2:]
     assert words[0].startswith("48")
-    assert "$depth_1, which was dropped: only the newest 3 variables are kept; make it anew" in words[1]
+    assert "$depth_1, which is gone: only the newest 3 variables are kept; make it anew" in words[1]
 
 
 def test_a_variable_that_was_set_again_is_new_again() -> None:

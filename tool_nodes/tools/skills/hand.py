@@ -19,6 +19,7 @@ from tool_nodes.types import FloatArray, SkillRequest
 
 Speed = Annotated[float, NumberArgument(0.0, 1.0, exclusive_low=True)]
 Distance = Annotated[float, NumberArgument(0.0, 0.12, exclusive_low=True)]
+_MAKES = ("captured_image",)
 _LOOK = ("robot.capture_image",)
 _GRASP = (
     "depth_estimator.estimate_depth_with_pointcloud",
@@ -56,17 +57,17 @@ class HandTools:
             facts={"skill": {"name": asked.name, "opening_m": round(outcome.opening_m, 4)}},
         )
 
-    @tool("robot.open_gripper", motion=True, timeout_s=None, repeatable=True, example=Example({}))
+    @tool("robot.open_gripper", motion=True, timeout_s=None, makes=_MAKES, repeatable=True, example=Example({}))
     def open_gripper(self, session: InSession) -> ToolResult:
         """Open the gripper; it lets go of what it holds only low over the table or held out to a person."""
         return self._done(SkillRequest("open_gripper"), session)
 
-    @tool("robot.close_gripper", motion=True, timeout_s=None, repeatable=True, example=Example({}))
+    @tool("robot.close_gripper", motion=True, timeout_s=None, makes=_MAKES, repeatable=True, example=Example({}))
     def close_gripper(self, session: InSession) -> ToolResult:
         """Close the gripper where it is."""
         return self._done(SkillRequest("close_gripper"), session)
 
-    @tool("robot.return_to_park", motion=True, timeout_s=None, repeatable=True, example=Example({}))
+    @tool("robot.return_to_park", motion=True, timeout_s=None, makes=_MAKES, repeatable=True, example=Example({}))
     def return_to_park(self, session: InSession, speed: Speed = 1.0) -> ToolResult:
         """Move the arm to its park position, with what it holds.
 
@@ -75,7 +76,9 @@ class HandTools:
         """
         return self._done(SkillRequest("park", speed=speed), session)
 
-    @tool("robot.lift", motion=True, timeout_s=None, repeatable=True, example=Example({"distance_m": 0.05}))
+    @tool(
+        "robot.lift", motion=True, timeout_s=None, makes=_MAKES, repeatable=True, example=Example({"distance_m": 0.05})
+    )
     def lift(self, distance_m: Distance, session: InSession, speed: Speed = 1.0) -> ToolResult:
         """Move the gripper straight up, with what it holds, and stay there.
 
@@ -89,6 +92,7 @@ class HandTools:
         "robot.point_at",
         motion=True,
         timeout_s=None,
+        makes=_MAKES,
         repeatable=True,
         example=Example({"point": [0.48, 0.62], "image_index": 0}, before=_LOOK),
     )
@@ -102,7 +106,7 @@ class HandTools:
         """
         return self._done(SkillRequest("point_at", _place(point, image_index), speed=speed), session)
 
-    @tool("robot.hand_over", motion=True, timeout_s=None, example=Example({}, before=_GRASP))
+    @tool("robot.hand_over", motion=True, timeout_s=None, makes=_MAKES, example=Example({}, before=_GRASP))
     def hand_over(self, session: InSession, speed: Speed = 1.0) -> ToolResult:
         """Hold the held object out towards the camera's side of the table and let go of it once somebody pulls at it.
 
@@ -115,6 +119,7 @@ class HandTools:
         "robot.stand_upright",
         motion=True,
         timeout_s=None,
+        makes=_MAKES,
         example=Example({"point": [0.48, 0.62], "image_index": 0}, before=_GRASP),
     )
     def stand_upright(self, point: Point2D, image_index: ImageIndex, session: InSession) -> ToolResult:
