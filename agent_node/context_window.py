@@ -49,6 +49,7 @@ class Memory:
         for index in range(1, len(images) - self.pictures):
             if not isinstance(images[index], PackedPicture):
                 images[index] = PackedPicture(images[index])
+                session.origins.update({name: origin.without(index) for name, origin in session.origins.items()})
         shown = [k for k, message in enumerate(messages) if message.picture is not None]
         for k in shown[1 : -self.shown]:
             messages[k] = replace(messages[k], picture=None)

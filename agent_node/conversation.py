@@ -334,8 +334,9 @@ class Conversation:
                 error = exchange.record.result.error
                 if error is not None and ends_the_command(exchange.record):
                     return error
-            failed = failed or exchange.record is None or exchange.error_code is not None
-            motion_failed = motion_failed or (failed and moves)
+            this_failed = exchange.record is None or exchange.error_code is not None
+            motion_failed = motion_failed or (this_failed and moves and not earlier)
+            failed = failed or this_failed
         if turn.exchanges:
             turn.exchanges[-1] = self._noted(turn.exchanges[-1], ignored_calls_note(parsed.ignored))
         return None

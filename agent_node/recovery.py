@@ -29,8 +29,8 @@ from typing import Any
 
 from agent_node.calls import ToolCall
 from agent_node.protocol import NOT_RUN
-from tool_nodes.motion.scene_change import changed
 from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.scene_change import changed
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Tools
 
 logger = logging.getLogger("toolhand.agent")

@@ -330,12 +330,14 @@ Points2D = Annotated[
     FloatArray, ArrayArgument("list of [x, y] points", (None, 2), literal=True, finite=True, low=0.0, high=1.0)
 ]
 _POINT = ArrayArgument("point [x, y]", (2,), literal=True, finite=True, low=0.0, high=1.0)
+"""Normalized point of a picture: 0 and 1 are its edges [-]."""
 Point2D = Annotated[FloatArray, _POINT]
 NewestPoint2D = Annotated[FloatArray, replace(_POINT, newest=True)]
 FARTHEST_M = 100.0
 """Farthest coordinate of a point or pose that the arm is sent to [m]: far beyond any arm and far below
 what overflows in a point cloud's float32."""
 _PLACE = ArrayArgument("point [x, y, z]", (3,), literal=True, finite=True, low=-FARTHEST_M, high=FARTHEST_M)
+"""Point in space, of which no coordinate is beyond FARTHEST_M [m]."""
 Point3D = Annotated[FloatArray, _PLACE]
 NewestPoint3D = Annotated[FloatArray, replace(_PLACE, newest=True)]
 Pose = Annotated[

@@ -12,9 +12,8 @@ or two frames of a camera between which nothing has moved (a live camera gives a
 from __future__ import annotations
 
 import re
-import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,16 +29,17 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """The part of a view that a picture shows; it keeps no picture alive.
+class SeenPart:
+    """The part of a view that a picture shows.
 
     Attributes:
         index: Where the picture stands in the conversation; None where it does not.
         image_origin: `SessionImage.origin`.
-        size, window: As of `SessionImage`.
+        size, window: Size and window of the picture, see `SessionImage`.
         camera: "scene" or "wrist"; "" of a foreign picture.
         T_base_camera: (4, 4) of its frame; None of a foreign picture.
-        frame: Its frame, for as long as somebody else keeps it; pickled with it.
+        frame: Its frame; a look may leave it in no picture of the conversation. None of a foreign picture, and of one
+            that is too old to be used.
     """
 
     index: int | None
@@ -48,31 +48,24 @@ class Seen:
     window: FrameWindow | None
     camera: str = ""
     T_base_camera: FloatArray | None = None
-    frame: weakref.ref[Frame] | None = None
+    frame: Frame | None = None
 
     @classmethod
-    def of(cls, image: SessionImage, index: int | None) -> Seen:
+    def of(cls, image: SessionImage, index: int | None) -> SeenPart:
         """What a picture shows, which stands at an index or nowhere."""
         frame = image.frame
         if frame is None:
             return cls(index, image.origin, image.size, None)
         window = None if image.window == (0, 0, *frame.size) else image.window
         pose = np.array(frame.T_base_camera)
-        return cls(index, image.origin, image.size, window, frame.camera, pose, weakref.ref(frame))
+        return cls(index, image.origin, image.size, window, frame.camera, pose, frame)
 
     def __str__(self) -> str:
         if self.index is not None:
             return f"image {self.index}"
         return f"another picture of the {self.camera} camera" if self.camera else "another picture"
 
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"frame": None if self.frame is None else self.frame()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        frame = state["frame"]
-        vars(self).update(state, frame=None if frame is None else weakref.ref(frame))
-
-    def same_part(self, other: Seen) -> bool:
+    def same_part(self, other: SeenPart) -> bool:
         """True where a point means the same direction from the same place in both, whatever has moved between them."""
         if self.T_base_camera is None or other.T_base_camera is None:
             return self.image_origin is other.image_origin and self.size == other.size
@@ -80,31 +73,31 @@ class Seen:
             self.T_base_camera, other.T_base_camera, atol=_SAME_POSE
         )
 
-    def same_view(self, other: Seen) -> bool:
+    def same_view(self, other: SeenPart) -> bool:
         """True where both show the same part of the same scene."""
         if not self.same_part(other):
             return False
-        if self.T_base_camera is None:
+        before, after = self.frame, other.frame
+        if self.T_base_camera is None or before is after is not None:
             return True
-        before, after = (None if seen.frame is None else seen.frame() for seen in (self, other))
-        if before is after or before is None or after is None:
-            return before is after is not None
+        if before is None or after is None:
+            return False
         if not (np.isfinite(before.depth).any() and np.isfinite(after.depth).any()):
             return np.array_equal(before.rgb, after.rgb)
-        from tool_nodes.motion.scene_change import changed  # scipy: nobody else here needs it
+        from tool_nodes.scene_change import changed  # scipy: nobody else here needs it
 
         return not changed(before, after)
 
 
 @dataclass(frozen=True, eq=False)
-class Origin:
+class VariableOrigin:
     """Where one variable comes from.
 
     Attributes:
         value: The variable's value: what was set past the toolbox has another one, and no origin.
         tool: Name of the tool that made it.
         call: Number of that call in the conversation, from 1; None where the agent looked for itself.
-        of: What it is of, as that call or one before it was told: words, a point, a box; or "".
+        of: Words, point or box that it is of, as that call or one before it was given them; or "".
         pictures: The pictures that it belongs to.
     """
 
@@ -112,7 +105,14 @@ class Origin:
     tool: str
     call: int | None
     of: str
-    pictures: tuple[Seen, ...]
+    pictures: tuple[SeenPart, ...]
+
+    def without(self, index: int) -> VariableOrigin:
+        """The same where the picture of an index has become too old to be used, so that its frame is let go."""
+        if all(seen.index != index for seen in self.pictures):
+            return self
+        pictures = (replace(seen, frame=None) if seen.index == index else seen for seen in self.pictures)
+        return replace(self, pictures=tuple(pictures))
 
     def __str__(self) -> str:
         number = "" if self.call is None else f" in call {self.call}"
@@ -134,7 +134,7 @@ class Known(Protocol):
     def calls(self) -> int | None:
         """Number of the call."""
 
-    def origin(self, name: str) -> Origin | None:
+    def origin(self, name: str) -> VariableOrigin | None:
         """Where a variable comes from; None where that is not known."""
 
 
@@ -166,12 +166,12 @@ class Used:
         pictures: By argument.
         origins: Where the variables come from, by argument; names in a program are none.
         inside: Where those come from that a program names.
-        told: What else it was told: words, points, numbers.
+        told: Other arguments in a text: words, points, numbers.
     """
 
-    pictures: Mapping[str, Seen]
-    origins: Mapping[str, Origin]
-    inside: Sequence[Origin]
+    pictures: Mapping[str, SeenPart]
+    origins: Mapping[str, VariableOrigin]
+    inside: Sequence[VariableOrigin]
     told: str
 
     @classmethod
@@ -186,7 +186,7 @@ class Used:
             kinds: Their types; one with a true `program` names variables without a dollar sign.
             session: The conversation.
         """
-        pictures = {key: Seen.of(v, _index(given[key], v, session)) for key, v in values.items() if _is_picture(v)}
+        pictures = {key: SeenPart.of(v, _index(given[key], v, session)) for key, v in values.items() if _is_picture(v)}
         named = {key: value[1:] for key, value in given.items() if isinstance(value, str) and VARIABLE.match(value)}
         origins = {
             key: origin
@@ -220,7 +220,7 @@ class Used:
         """
         if session.seen is None:
             return
-        newest = Seen.of(SessionImage(session.seen.rgb, session.seen), None)
+        newest = SeenPart.of(SessionImage(session.seen.rgb, session.seen), None)
         for key, origin in self.origins.items():
             for seen in origin.pictures if getattr(kinds[key], "newest", False) else ():
                 if not seen.same_part(newest):
@@ -230,7 +230,7 @@ class Used:
                         "Find the place in that picture.",
                     )
 
-    def origin_of(self, tool: str, value: Any, result: ToolResult, index: int | None, session: Known) -> Origin:
+    def origin_of(self, tool: str, value: Any, result: ToolResult, index: int | None, session: Known) -> VariableOrigin:
         """Where a variable comes from that a call has made.
 
         Args:
@@ -243,21 +243,21 @@ class Used:
         origins = [*self.origins.values(), *self.inside]
         given = [*self.pictures.values(), *(seen for origin in origins for seen in origin.pictures)]
         of = next((origin.of for origin in origins if origin.of), self.told)
-        return Origin(value, tool, session.calls, of, self._pictures(value, given, result, index, session))
+        return VariableOrigin(value, tool, session.calls, of, self._pictures(value, given, result, index, session))
 
     def _pictures(
-        self, value: Any, given: Sequence[Seen], result: ToolResult, index: int | None, session: Known
-    ) -> tuple[Seen, ...]:
+        self, value: Any, given: Sequence[SeenPart], result: ToolResult, index: int | None, session: Known
+    ) -> tuple[SeenPart, ...]:
         if _is_picture(value):
-            return (Seen.of(value, index),)
-        frames = [None if seen.frame is None else seen.frame() for seen in given]
+            return (SeenPart.of(value, index),)
+        frames = [seen.frame for seen in given]
         for made in result.variables.values():
             if _is_picture(made) and made.frame is not None and not any(made.frame is frame for frame in frames):
-                return (Seen.of(made, index),)  # a look: the rest was measured in what it took
+                return (SeenPart.of(made, index),)  # a look: the rest was measured in what it took
         view, seen = result.view, session.seen
         if given or view is None or seen is None or (view.camera, view.stamp) != (seen.camera, seen.stamp):
             return tuple(given)
-        return (Seen.of(SessionImage(seen.rgb, seen), index),)
+        return (SeenPart.of(SessionImage(seen.rgb, seen), index),)
 
 
 NOTHING_USED = Used({}, {}, (), "")
@@ -272,8 +272,12 @@ def _index(given: Any, image: SessionImage, session: Known) -> int | None:
     """The index of a picture that was given by index or by a variable; the first that shows the same part."""
     if isinstance(given, (int, float)) and not isinstance(given, bool):
         return int(given)
-    mine = Seen.of(image, None)
+    mine = SeenPart.of(image, None)
     for index, other in enumerate(session.images):
-        if not isinstance(other, PackedPicture) and other.frame is image.frame and Seen.of(other, None).same_part(mine):
+        if (
+            not isinstance(other, PackedPicture)
+            and other.frame is image.frame
+            and SeenPart.of(other, None).same_part(mine)
+        ):
             return index
     return None

@@ -10,7 +10,7 @@ from tool_nodes.toolbox.arguments import SessionArgument
 from tool_nodes.toolbox.grasp_memory import GraspMemory
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.limits import CallHistory
-from tool_nodes.toolbox.provenance import Origin
+from tool_nodes.toolbox.provenance import VariableOrigin
 from tool_nodes.types import Frame
 
 
@@ -35,7 +35,7 @@ class Session:
     images: list[SessionImage] = field(default_factory=list)
     history: CallHistory = field(default_factory=CallHistory, repr=False)
     forgotten: dict[str, str] = field(default_factory=dict, repr=False)
-    origins: dict[str, Origin] = field(default_factory=dict, repr=False)
+    origins: dict[str, VariableOrigin] = field(default_factory=dict, repr=False)
     seen: Frame | None = field(default=None, repr=False)
     grasps_given: dict[str, int] = field(default_factory=dict, repr=False)
     grasps: GraspMemory = field(default_factory=GraspMemory, repr=False)
@@ -57,12 +57,12 @@ class Session:
             self.speed,
         )
 
-    def origin(self, name: str) -> Origin | None:
+    def origin(self, name: str) -> VariableOrigin | None:
         """Where a variable comes from; None where that is not known."""
         origin = self.origins.get(name)
         return origin if origin is not None and origin.value is self.variables.get(name) else None
 
-    def keep(self, name: str, origin: Origin) -> None:
+    def keep(self, name: str, origin: VariableOrigin) -> None:
         """Set a variable."""
         self.forget((name,), "")
         self.forgotten.pop(name, None)

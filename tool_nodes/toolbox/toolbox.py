@@ -160,7 +160,7 @@ class ToolSpec:
         Args:
             arguments: Arguments of the call, as they were written.
             session: The conversation.
-            why: What became of the call, in a few words.
+            why: End of the call, in a few words.
             made: The variables that it made all the same.
         """
         if self.makes:

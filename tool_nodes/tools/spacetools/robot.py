@@ -14,7 +14,6 @@ from tool_nodes import workspace
 from tool_nodes.drawing import colourize_depth
 from tool_nodes.geometry import backproject, carried, invert, project, transform
 from tool_nodes.motion.placing import STEP_TOLERANCE
-from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.targets import ray_to_base
 from tool_nodes.perception.carrying import carried_target
 from tool_nodes.perception.containers import is_cavity, seen_inside
@@ -23,6 +22,7 @@ from tool_nodes.perception.placed import standing_at
 from tool_nodes.perception.pushed import pushed
 from tool_nodes.ports import Camera, GraspAndPlace
 from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid, unavailable
+from tool_nodes.scene_change import changed
 from tool_nodes.stop_latch import StopWatch
 from tool_nodes.toolbox.arguments import NewestPoint2D, NewestPoint3D, Pose
 from tool_nodes.toolbox.example import Example
