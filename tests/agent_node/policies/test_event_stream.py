@@ -108,7 +108,7 @@ def test_an_answer_that_is_compressed_unasked_is_unfolded_or_refused_by_name(
     server.will(server.raw(gzip.compress(WHOLE), kind="text/event-stream", Content_Encoding="gzip"))
     assert _calls(server, quick, schemas, conversation) == ["robot.capture_image"]
     server.will(server.raw(b"x" * 40, kind="text/event-stream", Content_Encoding="br"))
-    with pytest.raises(ToolError, match="compressed its answer .*: br"):
+    with pytest.raises(ToolError, match=r"compressed its answer .*: br"):
         _calls(server, quick, schemas, conversation)
 
 
