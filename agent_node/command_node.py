@@ -105,7 +105,7 @@ def _park(node: Node, deadlines: Deadlines) -> None:
 class CommandNode(Node):
     """Serves RunCommand, one goal at a time; a second one is answered "busy" at once, unless it says "stop" or "wait".
 
-    Parameters: `policy`, `protocol`, `suites`, `role`, `runs_dir`, `turns`, `answer_deadline_s`,
+    Parameters: `policy`, `protocol`, `suites`, `role`, `runs_dir`, `keep_runs`, `turns`, `answer_deadline_s`,
     `availability_deadline_s`, `response_deadline_s`, `motion_deadline_s`.
 
     Args:
@@ -132,6 +132,7 @@ class CommandNode(Node):
         named = parameters.text(self, "protocol", OWN, "How the policy writes; own: as it was taught")
         protocol = registry.protocol_of(self._policy, named)
         runs_dir = Path(parameters.text(self, "runs_dir", "runs", "Folder that reports are written to"))
+        keep_runs = parameters.count(self, "keep_runs", 0, "Newest runs that are kept there; 0 keeps all")
         turns = parameters.count(self, "turns", TURN_BUDGET, "Turns before a command fails; 1 or more")
         if turns < 1:
             raise invalid("Parameter turns must be 1 or more, got 0.")
@@ -156,6 +157,7 @@ class CommandNode(Node):
             turns,
             deadlines,
             runs_dir,
+            keep_runs,
             about,
             GraphRecord(self),
             AnswerDesk(self, waits_s),
@@ -239,6 +241,7 @@ class CommandNode(Node):
             if spoken.asks
             else dialogue.say(request.text, pointed)
         )
+        spoken.end(turn)
         self._end(goal, turn.success)
         code = "" if turn.error_code is None else str(turn.error_code)
         answer = f"{turn.answer} {spoken.told}".rstrip()

@@ -49,6 +49,7 @@ class Memory:
         for index in range(1, len(images) - self.pictures):
             if not isinstance(images[index], PackedPicture):
                 images[index] = PackedPicture(images[index])
+                session.origins.update({name: origin.without(index) for name, origin in session.origins.items()})
         shown = [k for k, message in enumerate(messages) if message.picture is not None]
         for k in shown[1 : -self.shown]:
             messages[k] = replace(messages[k], picture=None)
@@ -62,9 +63,8 @@ class Memory:
             if kept == self.variables or (kept and size > self.variable_bytes):
                 break
             kept += 1
-        for name in list(session.variables)[: len(session.variables) - kept]:
-            del session.variables[name]
-            session.forgotten[name] = None
+        oldest = list(session.variables)[: len(session.variables) - kept]
+        session.forget(oldest, f"only the newest {kept} variables are kept")
         for name in list(session.forgotten)[:-_NAMES]:
             del session.forgotten[name]
 

@@ -323,34 +323,45 @@ class Conversation:
             turn.exchanges.append(self._refused(None, invalid(f"{parsed.problem}.")))
         elif not parsed.calls and self._recovery.go_on:
             turn.exchanges.append(self._noted(Exchange(None, ""), "Go on: call a tool or answer."))
-        motion_failed = False
+        failed = motion_failed = False
         for call in parsed.calls:
             if self._job.halted or self._stopped():
                 stopped = ToolError(ErrorCode.STOPPED, f"{NOT_RUN} stopped by the operator.")
                 turn.exchanges.append(self._refused(call, stopped))
                 continue
-            exchange = self._exchange(call, motion_failed)
+            moves = self._toolbox.is_motion(call.name)
+            earlier = "an earlier motion in" if motion_failed else "an earlier call of" if failed and moves else ""
+            exchange = self._skipped(call, earlier) if earlier else self._exchange(call)
             turn.exchanges.append(exchange)
             if exchange.record is not None:
                 error = exchange.record.result.error
                 if error is not None and ends_the_command(exchange.record):
                     return error
-            failed = exchange.record is None or exchange.error_code is not None
-            motion_failed = motion_failed or (failed and self._toolbox.is_motion(call.name))
+            this_failed = exchange.record is None or exchange.error_code is not None
+            motion_failed = motion_failed or (this_failed and moves and not earlier)
+            failed = failed or this_failed
         if turn.exchanges:
             turn.exchanges[-1] = self._noted(turn.exchanges[-1], ignored_calls_note(parsed.ignored))
         return None
 
-    def _exchange(self, call: ToolCall, motion_failed: bool) -> Exchange:
-        if motion_failed:
-            skipped = Exchange(call, f"{NOT_RUN} an earlier motion in this turn failed.")
-            self._listener(CallRefused(call, None, skipped.words))
-            return skipped
+    def _skipped(self, call: ToolCall, earlier: str) -> Exchange:
+        skipped = Exchange(call, f"{NOT_RUN} {earlier} this turn failed.")
+        self._listener(CallRefused(call, None, skipped.words))
+        if not self._toolbox.is_motion(call.name):  # the picture of before is still true
+            self._leave_undone(call, "not run")
+        return skipped
+
+    def _leave_undone(self, call: ToolCall, why: str) -> None:
+        with contextlib.suppress(ToolError):  # a tool that there is not makes nothing
+            self._toolbox.find(call.name).left_undone(call.arguments, self._watch.session, why)
+
+    def _exchange(self, call: ToolCall) -> Exchange:
         watch = self._watch
         refusal = invalid(f"{call.problem}.") if call.problem else watch.refusal(call)
         if refusal is not None:
             refused = self._refused(call, refusal)
             watch.refused(call, refused.words)
+            self._leave_undone(call, str(refusal.code))
             return refused
         self._listener(ToolCalled(call))
         record = self._toolbox.call(call.name, call.arguments, watch.session)

@@ -2,7 +2,8 @@
 
 | what happens | note to the policy | what else |
 |---|---|---|
-| a tool fails | the error, its code and its hint | the rest of the turn is run |
+| a call fails, or cannot be read | the error, its code and its hint | no motion of the turn is run; what it was to \
+make is gone |
 | a motion fails | as above, and what to do first | the rest of the turn is not run |
 | a motion is stopped or cancelled, or the arm was stopped meanwhile | nothing | the command ends |
 | the same motion call after it failed, without a look | that it must look first | it is not run |
@@ -28,8 +29,8 @@ from typing import Any
 
 from agent_node.calls import ToolCall
 from agent_node.protocol import NOT_RUN
-from tool_nodes.motion.scene_change import changed
 from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.scene_change import changed
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Tools
 
 logger = logging.getLogger("toolhand.agent")

@@ -8,6 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from agent_node.runs.report import with_pictures
 from console.history.benches import gallery_picture
 from console.history.curves import training_folder
 from console.history.folders import file_in
@@ -43,6 +44,15 @@ def add_history_routes(app: RouteTable, history: SharedHistory) -> None:
             content = read_file(file_in(folder, REPORT_FILE, "report"), _LONGEST_REPORT, folder)
         except OSError as error:
             raise invalid(f"The report cannot be read: {error.strerror}.") from error
+        room = _LONGEST_REPORT
+
+        def picture(path: str) -> bytes:
+            nonlocal room
+            data = read_file(folder / path, room, folder)
+            room -= len(data)
+            return data
+
+        content = with_pictures(content, picture)
         return _answer(content, "text/html; charset=utf-8", REPORT_POLICY)
 
     def run_picture(request: Request) -> Response:

@@ -40,6 +40,7 @@ class ConsoleSettings:
         stop_port: Port of the stop server, another one.
         names: Names and addresses, beside `host`, by which browsers reach it; no other is answered.
         runs_dir: Folder of runs.
+        keep_runs: How many of the newest stay there when one is run again; 0 keeps all.
         bench_dir: Folder of benchmark results.
         training_dir: Folder of training runs.
         approval_token: The operator's token of the motion node; empty where motions need no approval here. It is kept
@@ -56,6 +57,7 @@ class ConsoleSettings:
     stop_port: int = 8081
     names: tuple[str, ...] = ()
     runs_dir: Path = Path("runs")
+    keep_runs: int = 0
     bench_dir: Path = Path("runs/bench")
     training_dir: Path = Path("runs/training")
     approval_token: str = field(default="", repr=False)

@@ -41,40 +41,6 @@ def draw_numbers(rgb: RGB, points: Sequence[tuple[float, float]]) -> RGB:
     return np.asarray(image)
 
 
-def draw_placement(rgb: RGB, wanted: tuple[float, float], found: tuple[float, float] | None, radius: int = 7) -> RGB:
-    """A blue cross where a thing should stand and a green ring where it stands, at normalized (x, y) points."""
-    image = Image.fromarray(rgb)
-    draw = ImageDraw.Draw(image)
-    u, v = wanted[0] * rgb.shape[1], wanted[1] * rgb.shape[0]
-    for colour, width in ((WHITE, 6), (BLUE, 3)):
-        draw.line((u - radius, v - radius, u + radius, v + radius), fill=colour, width=width)
-        draw.line((u - radius, v + radius, u + radius, v - radius), fill=colour, width=width)
-    if found is not None:
-        u, v = found[0] * rgb.shape[1], found[1] * rgb.shape[0]
-        for colour, more, width in ((WHITE, 7, 5), (GREEN, 6, 3)):
-            reach = radius + more
-            draw.ellipse((u - reach, v - reach, u + reach, v + reach), outline=colour, width=width)
-    return np.asarray(image)
-
-
-def draw_area(rgb: RGB, outlines: Sequence[Sequence[tuple[float, float]]], point: tuple[float, float]) -> RGB:
-    """What an odd number of closed lines surrounds, shaded, and a blue cross at a point; all normalized (x, y)."""
-    height, width = rgb.shape[:2]
-    inside = np.zeros((height, width), dtype=bool)
-    lines = [[(x * width, y * height) for x, y in outline] for outline in outlines if len(outline) > 2]
-    for line in lines:
-        surrounded = Image.new("1", (width, height))
-        ImageDraw.Draw(surrounded).polygon(line, fill=1)
-        inside ^= np.asarray(surrounded)
-    shaded = rgb.copy()
-    shaded[inside] = (0.6 * shaded[inside] + 0.4 * np.array(GREEN)).astype(np.uint8)
-    image = Image.fromarray(shaded)
-    draw = ImageDraw.Draw(image)
-    for line in lines:
-        draw.line([*line, line[0]], fill=WHITE, width=2)
-    return draw_placement(np.asarray(image), point, None)
-
-
 def draw_boxes(rgb: RGB, boxes: Sequence[tuple[int, int, int, int]]) -> RGB:
     """Red frames around (left, top, right, bottom) [px], right and bottom exclusive."""
     image = Image.fromarray(rgb)

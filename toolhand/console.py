@@ -25,6 +25,7 @@ def console(
     stop_port: int = 8081,
     names: tuple[str, ...] = (),
     runs_dir: Path = Path("runs"),
+    keep_runs: int = 0,
     bench_dir: Path = Path("runs/bench"),
     training_dir: Path = Path("runs/training"),
     token_file: Path | None = None,
@@ -45,6 +46,7 @@ def console(
         stop_port: Port of the stop server.
         names: Further names and addresses by which browsers reach it; every other is refused.
         runs_dir: Folder of runs.
+        keep_runs: Keep so many of the newest runs there when one is run again, and delete older ones; 0 keeps all.
         bench_dir: Folder of results of benchmarks.
         training_dir: Folder of training runs.
         token_file: The file that the motion node's parameter approval_token_file names, for motions that need approval;
@@ -65,6 +67,8 @@ def console(
     from console.keeper import ConsoleKeeper
     from tool_nodes.ros.proofs import read_token
 
+    if keep_runs < 0:
+        raise invalid(f"keep-runs must be 0 or more, got {keep_runs}.")
     for name, file in (("--certificate", certificate), ("--key", key)):
         if file is not None and not file.is_file():
             raise invalid(f"{name} names {str(file)!r}, which is no file.")
@@ -74,6 +78,7 @@ def console(
         stop_port=stop_port,
         names=names,
         runs_dir=runs_dir.absolute(),
+        keep_runs=keep_runs,
         bench_dir=bench_dir.absolute(),
         training_dir=training_dir.absolute(),
         approval_token=os.environ.get(TOKEN_VARIABLE, "").strip() if token_file is None else read_token(token_file),

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
-from toolhand.run_command import RunCommand, TalkCommand
+from toolhand.run_command import RunCommand
 
 RECORDED_AS = {"text": "task", "turns": "turn_budget", "runs_dir": "run_dir", "truth": "truth_source"}
 """Options that have another name in `result.json`, where `turns` counts those that were taken, and `truth` is what the
@@ -34,9 +34,14 @@ def recorded(command: RunCommand) -> dict[str, Any]:
     }
 
 
-def command_line(command: RunCommand) -> str:
-    """The command line, for a shell, that gives these options again without those that have their default value."""
-    words = ["toolhand", "talk"] if isinstance(command, TalkCommand) else ["toolhand", "run", command.text]
+def command_line(command: RunCommand, text: str = "") -> str:
+    """The command line, for a shell, that carries out a sentence with these options.
+
+    Args:
+        command: The options; those that have their default value are left out.
+        text: The sentence; the command's own where empty.
+    """
+    words = ["toolhand", "run", text or command.text]
     for option in fields(command):
         name, default, value = option.name, option.default, getattr(command, option.name)
         if name in ("text", "as_json") or value == default:

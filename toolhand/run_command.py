@@ -57,6 +57,7 @@ class RunCommand:
         text: Sentence for the robot, e.g. "pick up the far coconut water".
         turns: Assistant turns before the command fails with TURN_BUDGET; 1 or more.
         runs_dir: Where the folder of the run is made.
+        keep_runs: Keep so many of the newest runs there and delete older ones; 0 keeps all.
         animation: Render the motion for the report.
         record_depth: Keep the depth of camera pictures in run.mcap; in process.
         transport: "process" has the tools in this process; "ros" sends the sentence to the agent's node, of the graph
@@ -82,6 +83,7 @@ class RunCommand:
     approval: Approval = "auto"
     turns: int = DefaultNumber(24)
     runs_dir: Path = RUNS_DIR
+    keep_runs: int = 0
     animation: bool = True
     record_depth: bool = False
     transport: Transport = "process"
@@ -111,6 +113,8 @@ class RunCommand:
                 raise invalid(f"--{name.replace('_', '-')} is for --transport {transport}.")
         if self.simulator != "toolhand" and self.own_graph:
             raise invalid(f"A graph with {self.simulator} is never started from here: leave out --own-graph.")
+        if self.keep_runs < 0:
+            raise invalid(f"keep-runs must be 0 or more, got {self.keep_runs}.")
         if self.turns < 1:
             raise invalid(f"turns must be 1 or more, got {self.turns}.")
         if self.policy == "scripted" and "spacetools" not in parse_suites(self.suite):

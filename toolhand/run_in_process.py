@@ -17,6 +17,7 @@ from agent_node.console.narration import Narrator, say_missing
 from agent_node.console.terminal import Interrupt, chosen_by_the_user
 from agent_node.conversation_settings import ConversationSettings
 from agent_node.dialogue.acts import Refused
+from agent_node.dialogue.fixed_calls import is_on_the_way
 from agent_node.dialogue.refusing import RefusingPolicy
 from agent_node.dialogue.skills import SUITES
 from agent_node.episode import Episode
@@ -25,9 +26,10 @@ from agent_node.events import Listener, ignore, nobody
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.registry import make_policy, protocol_of
 from agent_node.policy import Policy
-from agent_node.runs.folder import SAFETY_FILE, Unwritten, new_run_dir, write_json, write_trajectory
+from agent_node.runs.folder import SAFETY_FILE, Unwritten, clear_empty, write_json, write_trajectory
 from agent_node.runs.mcap.recorder import Recorder
 from agent_node.runs.report import write_report
+from agent_node.runs.sentence import SentenceFolder, with_words
 from sim.animation import animate
 from tool_nodes.motion.guard import LOG, Mode, MotionGuard
 from tool_nodes.motion.limits import MotionLimits
@@ -94,8 +96,13 @@ class ProcessSession:
         return self.interrupt.is_hit()
 
     def carry_out(
-        self, text: str, about: Mapping[str, Any], policy: Policy | None = None, memory: str = ""
-    ) -> tuple[Episode, dict[str, Any]]:
+        self,
+        text: str,
+        about: Mapping[str, Any],
+        policy: Policy | None = None,
+        memory: str = "",
+        sentence: SentenceFolder | None = None,
+    ) -> tuple[Episode, dict[str, Any] | None]:
         """Carry out one sentence within `interrupt`, and write the folder of its run; the record and the result.
 
         Args:
@@ -103,19 +110,41 @@ class ProcessSession:
             about: Further entries of the result.
             policy: Policy that does it; the session's own where None, whose deed is then judged.
             memory: Account of the commands before, for a policy that reads.
+            sentence: Folder of the words that it is a part of; one of its own where None.
         """
         command, station = self._command, self.station
+        on_the_way, sentence = is_on_the_way(policy), sentence or self.sentence(text)
         with chosen_by_the_user():
-            run_dir = new_run_dir(command.runs_dir)
+            run_dir = sentence.begin(on_the_way)
         if self._began:
             station.world.clear_log()
         self._began = True
-        recorder = Recorder(text, lambda: station.world.time, self._listener, depth=command.record_depth)
+        listener = ignore if on_the_way else self._listener
+        recorder = Recorder(text, lambda: station.world.time, listener, depth=command.record_depth)
         settings = ConversationSettings(command.turns, self.protocol)
         # A skill has tools of its own, which no model is offered.
         toolbox = station.toolbox if policy is None else station.new_toolbox(SUITES)
         agent = Agent(policy or self._policy, toolbox, settings, self._is_hit, recorder.hear, self._ask)
-        result, missing = None, Unwritten()
+        missing, results = Unwritten(), list[dict[str, Any]]()
+
+        def write(folder: Path, episode: Episode, known: Mapping[str, Any]) -> None:
+            result = dict(known) | with_words(about, sentence.said, text) | {"run_dir": str(folder)}
+            results.append(result)
+            if self._summarizes and not on_the_way:
+                self._narrator.summary(result)
+            # The outcome first, and each file by itself: what is left of a disk may hold one and not the other.
+            with missing.noted():
+                write_json(folder / "result.json", result)
+            with missing.noted():
+                write_trajectory(folder, episode, toolbox.schemas())
+            frames, times = animate(station, cancelled=self._is_hit) if command.animation else ([], [])
+            with missing.noted():
+                write_report(folder / "report.html", episode, result, frames, times)
+                self._narrator.line(f"  report: {folder / 'report.html'}")
+            with missing.noted():
+                recorder.write(folder, motion_log(station), result, truth=truth_log(station))
+
+        ended = False
         try:
             with _attempts_logged(run_dir / SAFETY_FILE, missing):
                 self.interrupt.bind(station.arm.stop)
@@ -128,26 +157,20 @@ class ProcessSession:
                 else:
                     episode = agent.run(text, memory=memory)
                     known = summarize_episode(episode)
-                result = known | dict(about) | {"run_dir": str(run_dir)}
-                if self._summarizes:
-                    self._narrator.summary(result)
-                # The outcome first, and each file by itself: what is left of a disk may hold one and not the other.
-                with missing.noted():
-                    write_json(run_dir / "result.json", result)
-                with missing.noted():
-                    write_trajectory(run_dir, episode, toolbox.schemas())
-                frames, times = animate(station, cancelled=self._is_hit) if command.animation else ([], [])
-                with missing.noted():
-                    write_report(run_dir / "report.html", episode, result, frames, times)
-                    self._narrator.line(f"  report: {run_dir / 'report.html'}")
+                ended = True
+                still = not any(record.motion for record in episode.records)
+                sentence.keep(run_dir, lambda folder: write(folder, episode, known), on_the_way and still)
         finally:
-            if recorder.heard:  # also of a run that a second Ctrl-C has ended
+            if recorder.heard and not ended:  # a second Ctrl-C has ended it
                 with missing.noted():
-                    recorder.write(run_dir, motion_log(station), result, truth=truth_log(station))
+                    recorder.write(run_dir, motion_log(station), None, truth=truth_log(station))
             say_missing(missing.reasons)
-            with contextlib.suppress(OSError):
-                run_dir.rmdir()  # which only an empty folder allows: nothing is left of a run that never began
-        return episode, missing.beside(result)
+            clear_empty(run_dir)  # nothing is left of a run that never began
+        return episode, missing.beside(results[-1]) if results else None
+
+    def sentence(self, said: str) -> SentenceFolder:
+        """The folder of the next words."""
+        return SentenceFolder(self._command.runs_dir, said, self._command.keep_runs)
 
 
 def run_in_process(
@@ -169,7 +192,7 @@ def run_in_process(
     session = ProcessSession(command, narrator, interrupt, narrator.hear, asks=True, refused=refused)
     with interrupt:
         narrator.header(command.text, about)
-        return session.carry_out(command.text, about)[1]
+        return session.carry_out(command.text, about)[1] or {}
 
 
 class _LinesOfAttempts(logging.FileHandler):

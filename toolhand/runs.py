@@ -8,10 +8,13 @@ from typing import Annotated
 import tyro
 
 from agent_node.console.terminal import AsJson, emit
+from agent_node.runs.again import FROM_THE_BEGINNING
 from agent_node.runs.index import RunEntry, RunFilter, list_runs, parse_since
 from tool_nodes.results import ErrorCode, invalid
 
 _TASK_CHARACTERS = 60
+_COMMAND_CHARACTERS = 8000
+"""Longest command line that is shown [characters]."""
 
 
 def runs(
@@ -22,7 +25,7 @@ def runs(
     since: str | None = None,
     as_json: AsJson = False,
 ) -> int:
-    """List the runs of a folder, oldest first; every option narrows the list.
+    """List the runs of a folder, oldest first; every option narrows the list. Of a single one it says how to repeat it.
 
     Args:
         folder: Where `toolhand run` and the agent's node write their runs.
@@ -39,6 +42,8 @@ def runs(
     print(f"{'run':20}{'began (UTC)':18}{'result':20}{'turns':>6}{'wall':>9}  task")
     for entry in found:
         print(_line(entry))
+    if len(found) == 1 and found[0].command:
+        print(f"\nTo run it again, {FROM_THE_BEGINNING}:\n{_shown(found[0].command, _COMMAND_CHARACTERS)}")
     return 0
 
 
@@ -56,7 +61,7 @@ def _line(entry: RunEntry) -> str:
     if entry.success is None:
         result = "?"
     wall = "" if entry.wall_s is None else f"{entry.wall_s:.1f} s"
-    described = entry.problem if entry.task is None else entry.task
+    described = entry.problem if entry.words is None else entry.words
     turns = "" if entry.turns is None else entry.turns
     began = entry.began[:16].replace("T", " ")
     task = _shown(described or "", _TASK_CHARACTERS)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from agent_node.console.narration import Narrator
+from agent_node.console.narration import Narrator, say_missing
 from agent_node.console.options import Unprefixed
 from agent_node.console.terminal import Interrupt, plain, tell
 from agent_node.dialogue.acts import Deed, FollowUp, Refused
@@ -22,6 +22,7 @@ from agent_node.episode import Episode
 from agent_node.events import ignore
 from agent_node.policies.scripted.unable import nothing_to_stop
 from agent_node.policy import Policy
+from agent_node.runs.folder import Unwritten, time_now
 from tool_nodes.language.stopping import is_stop
 from tool_nodes.results import ToolError
 from tool_nodes.version import version
@@ -37,7 +38,8 @@ def talk(command: Unprefixed[TalkCommand]) -> int:
     """Speak with the simulated robot at a prompt that stays, until "exit", the end of the input, or Ctrl-C twice.
 
     It remembers what it asked, holds and did, so that "the left one", "put it back" and "undo" mean something. Each
-    command that moves the arm has a folder and a report as with `toolhand run`. Ctrl-C stops the arm.
+    sentence has a folder and a report as with `toolhand run`, questions too; --keep-runs N deletes older ones. Ctrl-C
+    stops the arm.
     """
     from tool_nodes.motion.packages import use_packages
 
@@ -135,6 +137,7 @@ class _Talk:
             kept=kept,
             protocol=self._session.protocol,
         )
+        self._sentence = self._session.sentence("")
         self.results: list[dict[str, Any]] = []
 
     def hear(self, words: str) -> DialogueTurn:
@@ -146,9 +149,19 @@ class _Talk:
         arm = self._session.station.arm
         if self._interrupt is None:
             arm.reset_stop()  # of the utterance before: the person who stopped it speaks again
-        with interrupt:
-            interrupt.bind(arm.stop)
-            return self._dialogue.say(words)
+        self._sentence = self._session.sentence(words)
+        missing = Unwritten()
+        try:
+            with interrupt:
+                interrupt.bind(arm.stop)
+                turn = self._dialogue.say(words)
+            again = command_line(self._command, words)
+            with missing.noted():
+                self._sentence.end(turn.answer, turn.success, turn.error_code, again)
+        finally:
+            self._sentence.close()
+            say_missing(missing.reasons)
+        return turn
 
     def is_hit(self) -> bool:
         """Ctrl-C was typed while the last words were carried out."""
@@ -178,10 +191,9 @@ class _Talk:
             tell(f"\n{closed}")
 
     def _carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
-        from agent_node.runs.folder import time_now
-
-        own = {"began": time_now(), "version": version(), "command": command_line(self._command)}
-        about = self._about if self._about is not None else recorded(self._command) | own
-        episode, result = self._session.carry_out(sentence, about, policy, memory)
-        self.results.append(result)
+        own = {"began": time_now(), "version": version()}
+        about = dict(self._about if self._about is not None else recorded(self._command) | own)
+        about["command"] = command_line(self._command, sentence)
+        episode, result = self._session.carry_out(sentence, about, policy, memory, self._sentence)
+        self.results += [result] if result is not None else []
         return episode

@@ -384,7 +384,8 @@ class Doer:
         return all(len(points.get(name, ())) == 1 for name in named)
 
     def _go_home(self, turn: TurnSoFar) -> bool:
-        turn.episodes.append(self._run("go home", skill_policy(SkillAct("park"), self._robot, self._protocol), ""))
+        policy = skill_policy(SkillAct("park"), self._robot, self._protocol, on_the_way=True)
+        turn.episodes.append(self._run("go home", policy, ""))
         learn(self._robot, "go home", turn.episodes[-1], self._clock())
         return turn.episodes[-1].error_code is None
 

@@ -8,8 +8,13 @@ from collections.abc import Sequence
 from agent_node.policies.scripted.steps import Done, Script, next_calls
 from agent_node.policies.scripted.transcript import read_episode
 from agent_node.policies.scripted.wording import untagged
-from agent_node.policy import Message, Reply
+from agent_node.policy import Message, Policy, Reply
 from agent_node.protocol import Protocol
+
+
+def is_on_the_way(policy: Policy | None) -> bool:
+    """Whether what a policy does is no command of its own; see `FixedCalls.on_the_way`."""
+    return bool(getattr(policy, "on_the_way", False))
 
 
 class FixedCalls(ABC):
@@ -21,6 +26,8 @@ class FixedCalls(ABC):
 
     name = "fixed calls"
     takes_answers = False
+    on_the_way = False
+    """It is no command of its own, but done on the way to one: a look, or to get out of the camera's view."""
 
     def __init__(self, protocol: Protocol) -> None:
         self._protocol = protocol

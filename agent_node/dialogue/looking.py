@@ -46,6 +46,7 @@ class LookPolicy(FixedCalls):
     """
 
     name = "look"
+    on_the_way = True
 
     def __init__(self, phrases: Sequence[str], protocol: Protocol) -> None:
         super().__init__(protocol)
@@ -56,7 +57,7 @@ class LookPolicy(FixedCalls):
         image = yield from _look("I need to see what stands there: a picture with depth.")
         for k in range(0, len(self.phrases), _AT_ONCE):
             asked = self.phrases[k : k + _AT_ONCE]
-            yield ScriptStep(f"Where are {' and '.join(asked)}?", tuple(_detect(each, image) for each in asked))
+            yield ScriptStep("I look for what I need to know of.", tuple(_detect(each, image) for each in asked))
         raise Done("I have seen what I need for a plan.", "I have looked at the table.")
 
 
@@ -69,6 +70,7 @@ class MeasurePolicy(FixedCalls):
     """
 
     name = "measure"
+    on_the_way = True
 
     def __init__(self, points: Sequence[PicturePoint], protocol: Protocol) -> None:
         super().__init__(protocol)

@@ -24,15 +24,16 @@ A_LITTLE_M = 0.05
 """How far a little lift goes [m]; a round figure, easily seen."""
 
 
-def skill_policy(act: SkillAct, memory: RobotMemory, protocol: Protocol) -> Policy:
+def skill_policy(act: SkillAct, memory: RobotMemory, protocol: Protocol, on_the_way: bool = False) -> Policy:
     """The policy that does one skill, with the tools of `SUITES`.
 
     Args:
         act: The skill.
         memory: Memory of the robot.
         protocol: Protocol that the policy writes.
+        on_the_way: It is no command of its own, but what has to be done before one.
     """
-    return SkillPolicy(act, memory, protocol)
+    return SkillPolicy(act, memory, protocol, on_the_way)
 
 
 class SkillPolicy(FixedCalls):
@@ -44,9 +45,9 @@ class SkillPolicy(FixedCalls):
 
     name = "skills"
 
-    def __init__(self, act: SkillAct, memory: RobotMemory, protocol: Protocol) -> None:
+    def __init__(self, act: SkillAct, memory: RobotMemory, protocol: Protocol, on_the_way: bool = False) -> None:
         super().__init__(protocol)
-        self._act, self._memory = act, memory
+        self._act, self._memory, self.on_the_way = act, memory, on_the_way
         self.only_answers = act.name in ("hold_still", "look_again")
 
     def script(self) -> Script:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agent_node.policies.call_pieces import same_call
 from agent_node.policies.chat import Completion, ContentPart, NativeTurn, picture_words
 from agent_node.policies.chat_server import ChatServer, failure, require_length
 from agent_node.policies.options import PolicyOptions
@@ -112,7 +113,7 @@ class AnthropicMessages(ChatServer):
 
     def _read(self, events: Iterator[str]) -> Completion:
         """Either a whole message or the events of one. Raises Fault for what is neither."""
-        self._first_s = None
+        self._first_s = self._odd = None
         found, blocks, finished = Completion(), list[dict[str, Any]](), False
         for event in events:
             document = self._document(event)
@@ -144,10 +145,10 @@ class AnthropicMessages(ChatServer):
                 finished = True
                 break
             elif not isinstance(kind, str):
-                raise self._unexpected(document)
+                self._carries_nothing(document)
             require_length(sum(_length(block) for block in blocks))
         if not finished:
-            raise Fault("broke off in the middle of its answer", passing=True)
+            raise self._unfinished()
         _sort(blocks, found)
         require_length(found.size)
         return found
@@ -155,6 +156,7 @@ class AnthropicMessages(ChatServer):
     def _begin(self, document: Mapping[str, Any], blocks: list[dict[str, Any]]) -> None:
         """A block begins, whatever its index: servers give several the same. One that is begun twice is one."""
         begun = _block(document.get("content_block"))
+        self._odd = ""
         identity = {"index": document.get("index"), "id": begun.get("id"), "name": begun.get("name")}
         if begun.get("id") and any(block.items() >= identity.items() and not block.get("ended") for block in blocks):
             return
@@ -167,6 +169,8 @@ class AnthropicMessages(ChatServer):
 
     def _add(self, document: Mapping[str, Any], blocks: list[dict[str, Any]]) -> None:
         delta, block = document.get("delta"), _open(document, blocks)
+        if not delta:
+            return  # a gateway keeps the stream alive
         if not isinstance(delta, Mapping) or block is None:
             raise self._unexpected(document)
         if self._first_s is None:
@@ -208,6 +212,8 @@ def _sort(blocks: Any, found: Completion) -> None:
     """Words, reasoning and calls of the blocks, in order; each block of words begins a line."""
     words: list[str] = []
     thoughts: list[str] = []
+    known: dict[str, list[tuple[Any, tuple[str, str]]]] = {}
+    mixed = False
     for block in blocks:
         if block.get("type") == "text":
             words.append(_part(block, "text"))
@@ -216,12 +222,23 @@ def _sort(blocks: Any, found: Completion) -> None:
         elif block.get("type") == "tool_use":
             name, given = block.get("name"), block.get("input")
             arguments = _part(block, "input") if isinstance(given, str) or given is None else json.dumps(given)
-            found.calls.append((name if isinstance(name, str) else "", arguments))
+            call = (name if isinstance(name, str) else "", arguments)
+            of_id = known.setdefault(str(block["id"]), []) if block.get("id") else []
+            if any(same_call(other, call) for _, other in of_id):
+                continue  # said again
+            # A block that is begun anew with another input: which of the two is meant is not guessed at.
+            mixed = mixed or any((index, other[0]) == (block.get("index"), call[0]) for index, other in of_id)
+            of_id.append((block.get("index"), call))
+            found.calls.append(call)
+    if mixed:
+        found.calls = [("", "{}")]
     found.words, found.thought = "\n".join(filter(None, words)), "\n".join(filter(None, thoughts))
 
 
 def _end(document: Mapping[str, Any], found: Completion) -> None:
     ending, stop = document.get("stop_reason"), document.get("stop_sequence")
+    if ending == "refusal":
+        raise Fault("withheld the turn (refusal)")
     if isinstance(ending, str):
         found.ending, found.cut = ending, ending == "max_tokens"
         found.stopped_at = stop if isinstance(stop, str) else ""

@@ -11,11 +11,14 @@ others repeat id or name in each piece, give all calls one id, or no index. So n
 | with a new id alone | the last call of its index (of all, without an index), unless that is whole |
 | with another name than the call has that index or id would give it | a new call |
 | with the same name again | that call, or a new one where the call is whole and the piece has arguments |
+| of a call that has an id and is whole, with the same arguments again | that call, once |
+| the same with other arguments | neither: one id is one call |
+| without a function | nothing |
 | with neither id nor name | the last call of its index; without an index, the last call |
 
 A call is whole once its arguments are a JSON object: of no such text is another one the beginning. Ambiguous pieces
-are never guessed at: arguments without a name, or a name for pieces that were taken for another call's, make the
-turn one malformed call, and nothing of it is run.
+are never guessed at: arguments without a name, a name for pieces that were taken for another call's, or other arguments
+for a call that was whole make the turn one malformed call, and nothing of it is run.
 """
 
 from __future__ import annotations
@@ -40,10 +43,7 @@ class _Call:
 
     @property
     def whole(self) -> bool:
-        try:
-            return isinstance(json.loads(self.text), dict)
-        except (ValueError, RecursionError):
-            return False
+        return _object(self.text) is not None
 
 
 class CallPieces:
@@ -62,6 +62,8 @@ class CallPieces:
         """Pieces of calls, as a delta's `tool_calls`; nothing for null. Raises Fault for what is no list of them."""
         for index, id_, name, arguments in _read(requested):
             call = self._home(index, id_, name, arguments)
+            if call is not None and self._says_again(call, arguments):
+                continue
             if call is None:
                 call = _Call(index, name)
                 self._calls.append(call)
@@ -70,11 +72,12 @@ class CallPieces:
             call.text += arguments
 
     def replace(self, requested: Any) -> None:
-        """All calls at once, as a whole message's `tool_calls`: each entry is one. Raises Fault as `add`."""
+        """All calls at once, as a whole message's `tool_calls`: each entry is one, once. Raises Fault as `add`."""
         read = _read(requested)
         if read:
             self._whole = True
-            self._calls = [_Call(None, name, text=arguments) for _, _, name, arguments in read]
+            once = dict.fromkeys((*piece, None if piece[1] else n) for n, piece in enumerate(read))
+            self._calls = [_Call(None, name, text=arguments) for _, _, name, arguments, _ in once]
 
     def joined(self) -> list[tuple[str, str]]:
         """(name, arguments as text) of each call, in the order in which they began."""
@@ -102,20 +105,48 @@ class CallPieces:
             return call
         if name and id_ in call.borrowed and (name != call.name or call.ids > call.borrowed):
             self._mixed = True
-        if name and call.name and (name != call.name or (call.whole and arguments.strip())):
+        if name and call.name and name != call.name:
+            return None
+        if name and call.whole and arguments.strip() and not (known or (call.ids and call.index == index is not None)):
             return None
         return call
+
+    def _says_again(self, call: _Call, arguments: str) -> bool:
+        """Whether a piece repeats what its call has; other arguments for a whole one are marked as wrong."""
+        if not (call.whole and arguments.strip()):
+            return False
+        if _object(arguments) != _object(call.text):
+            self._mixed = self._mixed or bool(call.ids)
+            return False
+        return True
+
+
+def same_call(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Whether two calls, each (name, arguments as text), ask for the same."""
+    arguments = _object(one[1])
+    return one == other or (one[0] == other[0] and arguments is not None and arguments == _object(other[1]))
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """The JSON object that a text is; None for any other."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _read(requested: Any) -> list[tuple[int | None, str, str, str]]:
     """(index, id, name, arguments) of each piece, the last three empty where they are not there."""
-    if requested is None:
+    if not requested:
         return []
+    if isinstance(requested, Mapping):
+        requested = [requested]
     if not isinstance(requested, list):
         raise Fault("sent tool calls that are no list")
     pieces = []
     for piece in requested:
-        function = piece.get("function") if isinstance(piece, Mapping) else None
+        function = piece.get("function") or {} if isinstance(piece, Mapping) else None
         if not isinstance(function, Mapping):
             raise Fault("sent a tool call without a function")
         index, id_, name, arguments = (

@@ -75,6 +75,8 @@ class ChatServer(ABC):
         self._client = Client(endpoint, options)
         self._began = 0.0
         self._first_s: float | None = None
+        self._odd: Any = None
+        """What was heard first and carried nothing; "" once something has carried a part of the turn."""
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """The next assistant turn.
@@ -142,14 +144,32 @@ class ChatServer(ABC):
         return bool(dropped)
 
     def _document(self, text: str) -> Mapping[str, Any]:
-        """The JSON object of an event or of a whole answer."""
+        """The JSON object of an event or of a whole answer; an empty one for what is none, such as a keep-alive.
+
+        Raises:
+            Fault: An object that is broken: a part of the turn would be lost.
+        """
         try:
             document = json.loads(text)
         except (ValueError, RecursionError):
-            raise Fault("answered with something that is no JSON", said=text, shown=60) from None
-        if not isinstance(document, Mapping):
-            raise self._unexpected(document)
-        return document
+            if text.startswith("{"):
+                raise Fault("answered with something that is no JSON", said=text, shown=60) from None
+            document = None
+        if isinstance(document, Mapping):
+            return document
+        self._carries_nothing(text)
+        return {}
+
+    def _carries_nothing(self, heard: Any) -> None:
+        """Note what was heard and is no part of a turn, for the sentence about an answer that is none at all."""
+        if self._odd is None and heard not in ("", "null"):
+            self._odd = heard
+
+    def _unfinished(self) -> Fault:
+        """What to raise for an answer without an end."""
+        if self._odd:
+            return self._unexpected(self._odd)
+        return Fault("broke off in the middle of its answer", passing=True)
 
     def _unexpected(self, document: Any) -> Fault:
         return Fault(f"answered with something that is no {self.ANSWER}", said=str(document), shown=60)

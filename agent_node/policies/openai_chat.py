@@ -18,6 +18,10 @@ from agent_node.policy import Message, Policy
 from agent_node.protocol import Protocol
 from tool_nodes.results import invalid
 
+_FAILED = frozenset({"error", "abort", "aborted", "cancelled", "failed", "malformed_function_call"})
+"""Endings (`finish_reason`) of turns that failed on their way: nothing of one is run, however whole a call in it looks.
+OpenRouter says "error", SGLang "abort", gateways to Gemini "malformed_function_call"."""
+
 
 class OpenAIChat(ChatServer):
     """A model behind an OpenAI-compatible server.
@@ -130,7 +134,7 @@ class OpenAIChat(ChatServer):
 
     def _read(self, events: Iterator[str]) -> Completion:
         """Either a whole completion or its pieces. Raises Fault for what is neither."""
-        self._first_s = None
+        self._first_s = self._odd = None
         found, calls, finished = Completion(), CallPieces(), False
         for event in events:
             if event == "[DONE]":
@@ -145,7 +149,7 @@ class OpenAIChat(ChatServer):
                 finished = True  # it does not heed stop strings: what follows is of no use
                 break
         if not finished:
-            raise Fault("broke off in the middle of its answer", passing=True)
+            raise self._unfinished()
         found.calls = calls.joined()
         ids, logprobs = len(found.token_ids), len(found.logprobs)
         if ids and logprobs and ids != logprobs:
@@ -153,22 +157,30 @@ class OpenAIChat(ChatServer):
         return found
 
     def _take(self, document: Mapping[str, Any], found: Completion, calls: CallPieces) -> bool:
-        """Add one piece, or a whole answer, to what was found; True where it says why the turn ended."""
+        """Add one piece, or a whole answer, to what was found; True where it says why the turn ended.
+
+        What has no choices, or a choice without a piece, carries nothing of the turn: gateways keep a stream alive so.
+        """
         usage = document.get("usage")
         if isinstance(usage, Mapping):
             found.prompt_tokens = _count(usage.get("prompt_tokens")) or found.prompt_tokens
             found.completion_tokens = _count(usage.get("completion_tokens")) or found.completion_tokens
         choices = document.get("choices")
-        if not isinstance(choices, list) or not all(isinstance(choice, Mapping) for choice in choices):
-            raise self._unexpected(document)
-        if not choices:
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(choice, Mapping):
+            self._carries_nothing(document)
             return False
-        choice = choices[0]
-        message = choice.get("delta", choice.get("message"))
+        message, whole = choice.get("delta"), isinstance(choice.get("message"), Mapping)
         if not isinstance(message, Mapping):
-            raise self._unexpected(document)
+            message = choice["message"] if whole else {}
+        else:
+            whole = False
+        if message or choice.get("finish_reason"):
+            self._odd = ""
+        else:
+            self._carries_nothing(document)
         # Parts of a whole message stand below each other; those of a piece are pieces themselves.
-        between = "\n" if "message" in choice else ""
+        between = "\n" if whole else ""
         words = _words(message.get("content"), between) + _words(message.get("refusal"), between)
         thought = _words(message.get("reasoning_content") or message.get("reasoning"), between)
         requested = message.get("tool_calls")
@@ -178,7 +190,7 @@ class OpenAIChat(ChatServer):
         found.thought += thought
         if self._options.streams:
             self._client.say(thought + words)
-        if "message" in choice:
+        if whole:
             calls.replace(requested)
         else:
             calls.add(requested)
@@ -186,9 +198,11 @@ class OpenAIChat(ChatServer):
             _take_tokens(choice, found)
         ending = choice.get("finish_reason")
         if not isinstance(ending, str) or not ending:
-            return "message" in choice  # a whole answer is complete, whatever it forgets to say
+            return whole  # a whole answer is complete, whatever it forgets to say
         if ending == "content_filter":
             raise Fault("withheld the turn (content_filter)")
+        if ending in _FAILED:
+            raise failure(choice.get("error") or f"finish_reason {ending}")
         found.ending, found.cut = ending, ending == "length"
         # vLLM says stop_reason, SGLang matched_stop: a string; a token's number or null where the model ended itself.
         for key in ("stop_reason", "matched_stop"):

@@ -8,6 +8,7 @@ read that cannot be interrupted: thread, queue and deadline would stay, only the
 
 from __future__ import annotations
 
+import codecs
 import email.utils
 import http.client
 import itertools
@@ -20,11 +21,14 @@ import ssl
 import threading
 import time
 import urllib.request
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
+from agent_node.policies.event_stream import LONGEST_FIELD, is_stream, stream_data
+from agent_node.policies.event_stream import Fault as Fault
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.redaction import RUN, PieceRedactor, Redactor
 from tool_nodes.results import ErrorCode, ToolError, invalid
@@ -33,6 +37,8 @@ MAX_BYTES = 32 * 2**20
 """Longest answer, with the protocol overhead of every streamed token [bytes]."""
 MAX_LINE = 4 * 2**20
 """Longest event of a stream [bytes]."""
+_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
+"""zlib's `wbits` that reads both, by their headers [-]."""
 _POLL_S = 0.1
 """Longest wait in which an interrupt is not noticed [s]."""
 _BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -52,37 +58,6 @@ class Said(Protocol):
 
 
 ServerAnswer = TypeVar("ServerAnswer", bound=Said)
-
-
-class Fault(Exception):
-    """Why an attempt failed.
-
-    Attributes:
-        code: Error code if no further attempt is made.
-        passing: Another attempt may work.
-        pause_s: Pause that the server asks for [s], or None.
-        refused: Names that may be those of parameters that the server refuses.
-        said: The server's own words, whole: they are shown behind the message without the key, and then shortened.
-        shown: Longest part of them that is shown [characters].
-    """
-
-    def __init__(
-        self,
-        message: str,
-        code: ErrorCode = ErrorCode.UNAVAILABLE,
-        passing: bool = False,
-        pause_s: float | None = None,
-        refused: frozenset[str] = frozenset(),
-        said: str = "",
-        shown: int = 200,
-    ) -> None:
-        super().__init__(message)
-        self.code = code
-        self.passing = passing
-        self.pause_s = pause_s
-        self.refused = refused
-        self.said = said
-        self.shown = shown
 
 
 def plain_line(text: str, length: int = 200) -> str:
@@ -272,23 +247,18 @@ class _Wire:
         first = began + (options.first_token_s if options.streams else options.deadline_s)
         silent = f"did not begin to answer within {first - began:g} s"
         status, headers = self._next(first, silent)
-        if status != 200 or "text/event-stream" not in headers.get("content-type", "").lower():
-            text = b"".join(self._chunks(first, silent)).decode("utf-8", errors="replace")
-            if status != 200:
-                raise self._refusal(status, headers, text)
-            yield text
+        chunks, start = self._chunks(first, silent), b""
+        while len(start) < LONGEST_FIELD and (chunk := next(chunks, b"")):
+            start = (start + chunk).removeprefix(codecs.BOM_UTF8).lstrip()
+        chunks = itertools.chain((start,), chunks)
+        # By its beginning, not by its label: gateways call a stream JSON or plain text, and a whole answer a stream.
+        if status == 200 and is_stream(start):
+            yield from stream_data(chunks, MAX_LINE)
             return
-        pending = b""
-        for chunk in self._chunks(first, silent):
-            *lines, pending = (pending + chunk).split(b"\n")
-            if len(pending) > MAX_LINE:
-                raise Fault(f"sent an event of more than {MAX_LINE // 2**20} MiB")
-            for line in lines:
-                if line.startswith(b"data:"):
-                    try:
-                        yield line[5:].strip().decode("utf-8")
-                    except UnicodeDecodeError:
-                        raise Fault("sent text that is not UTF-8") from None
+        text = b"".join(chunks).decode("utf-8", errors="replace")
+        if status != 200:
+            raise self._refusal(status, headers, text)
+        yield text
 
     def _chunks(self, first: float, silent: str) -> Iterator[bytes]:
         while (chunk := self._next(first, silent)) is not None:
@@ -356,14 +326,21 @@ class _Wire:
             headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "toolhand"}
             connection.request("POST", target, self._body, headers | dict(self._endpoint.headers))
             response = connection.getresponse()
-            self._heard.put((response.status, {name.lower(): value for name, value in response.getheaders()}))
-            self._listen(response)
+            headers = {name.lower(): value for name, value in response.getheaders()}
+            self._heard.put((response.status, headers))
+            self._listen(response, headers.get("content-encoding", "identity").lower())
         finally:
             connection.close()
 
-    def _listen(self, response: http.client.HTTPResponse) -> None:
+    def _listen(self, response: http.client.HTTPResponse, encoding: str) -> None:
+        if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
+            self._heard.put(Fault("compressed its answer in a way that nobody asked for", said=encoding, shown=60))
+            return
+        unfold = None if encoding == "identity" else zlib.decompressobj(wbits=_GZIP_OR_ZLIB)
         size = 0
         while chunk := response.read1(65536):
+            if unfold is not None:
+                chunk = unfold.decompress(chunk, MAX_BYTES + 1)
             size += len(chunk)
             if size > MAX_BYTES:
                 self._heard.put(Fault(f"sent an answer of more than {MAX_BYTES // 2**20} MiB"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rcl_interfaces.srv import GetParameters
@@ -30,19 +30,18 @@ _THERE_S = 0.2
 """A node that is not there at once is not asked: a record may lack an entry, but must not delay a command [s]."""
 
 
-_ARGUMENTS: dict[str, tuple[str, Any]] = {
+_OPTIONS: dict[str, tuple[str, Any]] = {
     "scene": ("scene", "example"),
     "perception": ("perception", "sim"),
     "seed": ("seed", 0),
-    "lockstep": ("lockstep", False),
     "approval": ("approval", "auto"),
     "policy": ("policy", "scripted"),
     "protocol": ("protocol", OWN),
     "role": ("role", "operator"),
-    "suite": ("suites", "spacetools"),
+    "suite": ("suite", "spacetools"),
     "turn_budget": ("turns", 24),
 }
-"""Entry of the result to the argument of launch/sim.launch.yaml and its default, which is left out."""
+"""Entry of the result to the option of `toolhand run` and its default, which is left out."""
 
 
 class GraphRecord:
@@ -106,20 +105,19 @@ def as_text(attempts: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(attempt) + "\n" for attempt in attempts)
 
 
-def up_command(task: str, settings: dict[str, Any]) -> str:
-    """The two commands, for a shell each, that start such a graph and send the sentence to it.
+def again_command(task: str, settings: Mapping[str, Any]) -> str:
+    """The one command line, for a shell, that carries a sentence out again: in a simulated scene as that of the graph
+    was at the beginning, or with the graph of a real arm.
 
     Args:
-        task: The operator's sentence.
+        task: The sentence.
         settings: Settings of the agent and of the graph, as in `result.json`.
     """
-    run = shlex.join(["toolhand", "run", task, "--transport", "ros"])
+    words = ["toolhand", "run", task]
     if "scene" not in settings:  # a real arm's drivers are started on their own
-        return run
+        return shlex.join([*words, "--transport", "ros"])
     own = {"protocol": protocol_of(str(settings.get("policy", "scripted"))).name}
-    given = [
-        f"{argument}:={str(settings[name]).lower() if isinstance(settings[name], bool) else settings[name]}"
-        for name, (argument, default) in _ARGUMENTS.items()
-        if name in settings and settings[name] not in (default, own.get(name))
-    ]
-    return f"{shlex.join(['toolhand', 'up', 'sim', *given])}\n{run}"
+    for name, (option, default) in _OPTIONS.items():
+        if name in settings and settings[name] not in (default, own.get(name)):
+            words += [f"--{option}", str(settings[name])]
+    return shlex.join(words)

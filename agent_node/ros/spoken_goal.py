@@ -25,6 +25,8 @@ from toolhand_interfaces.msg import CommandStep
 from agent_node.agent import Agent
 from agent_node.conversation_settings import ConversationSettings
 from agent_node.dialogue.answering import choices_in
+from agent_node.dialogue.dialogue import DialogueTurn
+from agent_node.dialogue.fixed_calls import is_on_the_way
 from agent_node.dialogue.memory import OpenQuestion
 from agent_node.dialogue.pointed_picture import pointed_picture
 from agent_node.episode import Episode
@@ -36,9 +38,18 @@ from agent_node.ros.answers import AnswerDesk
 from agent_node.ros.joint_log import JointLog
 from agent_node.ros.pointing import candidate_messages, points_of
 from agent_node.ros.progress import TurnProgress
-from agent_node.ros.record import GraphRecord, as_text, safety_lines, up_command
-from agent_node.runs.folder import SAFETY_FILE, encode, new_run_dir, time_now, write_atomically
-from agent_node.runs.mcap.recorder import Recorder, jpeg_bytes
+from agent_node.ros.record import GraphRecord, again_command, as_text, safety_lines
+from agent_node.runs.folder import (
+    SAFETY_FILE,
+    Unwritten,
+    clear_empty,
+    encode,
+    jpeg_bytes,
+    time_now,
+    write_atomically,
+)
+from agent_node.runs.mcap.recorder import Recorder
+from agent_node.runs.sentence import SentenceFolder, with_words
 from agent_node.runs.write import write_run
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.results import ErrorCode, ToolError
@@ -70,6 +81,7 @@ class CommandSetup:
         turns: Turns before a command fails.
         deadlines: How long other nodes are waited for.
         runs_dir: Folder of the reports.
+        keep_runs: How many of the newest runs stay there; 0 keeps all.
         about: Entries of every `result.json`.
         others: Facts of the other nodes.
         answers: Where answers of operators come in.
@@ -85,6 +97,7 @@ class CommandSetup:
     turns: int
     deadlines: Deadlines
     runs_dir: Path
+    keep_runs: int
     about: Mapping[str, Any]
     others: GraphRecord
     answers: AnswerDesk
@@ -156,6 +169,8 @@ class SpokenGoal:
         self.mode, self.running = mode, running
         self._setup, self._watch = setup, watch
         self._request = running.goal.request
+        self._sentence = SentenceFolder(setup.runs_dir, self._request.text, setup.keep_runs)
+        self._about: dict[str, Any] = {}
 
     def carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
         """One command, reported; see `agent_node.dialogue.dialogue.CarryOut`.
@@ -163,8 +178,8 @@ class SpokenGoal:
         Raises:
             ToolError: What keeps it from beginning, and UNAVAILABLE where no folder can be made for its report.
         """
-        setup = self._setup
-        run_dir = new_run_dir(setup.runs_dir)
+        setup, on_the_way = self._setup, is_on_the_way(policy)
+        run_dir = self._sentence.begin(on_the_way)
         about = {
             **setup.about,
             **self._pointed(),
@@ -180,33 +195,51 @@ class SpokenGoal:
                 options = PolicyOptions(turns=setup.turns, stopped=self.stopped)
                 chosen = policy or setup.make_policy(self.mode, setup.protocol, toolbox.schemas(), options)
                 number = len(self.episodes) + 1
-                progress = TurnProgress(chosen, self._publish, number, len(self.steps))
+                tell = _tell_nobody if on_the_way else self._publish
+                progress = TurnProgress(chosen, tell, number, len(self.steps))
                 if number > 1 or sentence != self._request.text:
                     progress.begin(sentence)
                 recorder = Recorder(sentence, setup.now, progress.hear)
                 pictures, caption = self._pointed_picture(sentence, node) if sees_pictures(chosen) else ([], "")
                 episode = self._agent(progress, toolbox, recorder).run(sentence, pictures, memory, caption)
         except ToolError as error:  # nothing is left of a command that could not begin
-            with contextlib.suppress(OSError):
-                run_dir.rmdir()
+            clear_empty(run_dir)
             if error.code is not ErrorCode.STOPPED:
                 raise
             return Episode(sentence, [], [], Session(), answer=str(error), error_code=error.code)
         _tell_why_it_stopped(episode, self.running.stop_reason())
-        self.episodes.append(episode)
-        self.run_dirs.append(run_dir)
         lines = safety_lines(attempted, setup.others.attempts())
         about |= setup.others.settings()
-        about["command"] = up_command(sentence, about)
-        missing = write_run(run_dir, episode, toolbox, about, recorder, joints.motion())
-        with missing.noted():
-            if lines:
-                write_atomically(run_dir / SAFETY_FILE, encode(as_text(lines)))
-        for reason in missing.reasons:
-            setup.node.get_logger().warning(reason)
-            self._send(CommandStep(note=f"The report is not whole: {reason}"))
+        about["command"] = again_command(sentence, about)
+        self._about = about
+
+        def write(folder: Path) -> None:
+            self.episodes.append(episode)
+            self.run_dirs.append(folder)
+            entries = with_words(about, self._request.text, sentence)
+            missing = write_run(folder, episode, toolbox, entries, recorder, joints.motion())
+            with missing.noted():
+                if lines:
+                    write_atomically(folder / SAFETY_FILE, encode(as_text(lines)))
+            self._warn(missing)
+
+        still = not any(record.motion for record in episode.records)
+        self._sentence.keep(run_dir, write, on_the_way and still)
         setup.node.get_logger().info(f"Ends: {episode.error_code or 'done'}: {episode.answer[:200]}")
         return episode
+
+    def end(self, turn: DialogueTurn) -> None:
+        """Have the folder say what came of all that was said."""
+        missing = Unwritten()
+        with missing.noted():
+            again = again_command(self._request.text, self._about)
+            self._sentence.end(turn.answer, turn.success, turn.error_code, again)
+        self._warn(missing)
+
+    def _warn(self, missing: Unwritten) -> None:
+        for reason in missing.reasons:
+            self._setup.node.get_logger().warning(reason)
+            self._send(CommandStep(note=f"The report is not whole: {reason}"))
 
     def complete(self, result: Any) -> None:
         """Fill in what the RunCommand.Result of the goal says of its commands, however it ended."""
@@ -214,7 +247,8 @@ class SpokenGoal:
         result.turns = sum(len(episode.turns) for episode in self.episodes)
         result.tool_calls = sum(episode.tool_calls for episode in self.episodes)
         result.run_dirs = [str(folder.absolute()) for folder in self.run_dirs]
-        result.run_dir = result.run_dirs[-1] if self.run_dirs else ""
+        self._sentence.close()
+        result.run_dir = "" if self._sentence.path is None or not self.run_dirs else str(self._sentence.path.absolute())
 
     def _pointed(self) -> dict[str, Any]:
         """What was pointed at, as an entry of the result of a command; none where nothing was."""
@@ -306,6 +340,10 @@ class SpokenGoal:
             data = array.array("B", jpeg_bytes(picture))
             pictures.publish(CompressedImage(header=header, format="jpeg", data=data))
         self.running.goal.publish_feedback(RunCommand.Feedback(step=step))
+
+
+def _tell_nobody(step: CommandStep, picture: NDArray[np.uint8] | None) -> None:
+    """The steps of what is done on the way to a command are none of the operator's."""
 
 
 def _tell_why_it_stopped(episode: Episode, reason: str) -> None:

@@ -6,12 +6,15 @@ import contextlib
 import io
 import itertools
 import json
+import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from agent_node.episode import Episode
@@ -19,8 +22,21 @@ from agent_node.policy import Message, Reply
 from tool_nodes.files import write_whole
 from tool_nodes.results import ErrorCode, ToolError, unavailable
 
+JPEG_QUALITY = 85
+"""Quality of the pictures of a run, of 100: that of `run.mcap`. A PNG of a camera's noise is ten times as long."""
 SAFETY_FILE = "safety.jsonl"
 """Every attempt to move of a run, a line of JSON each, in its folder; absent where there was none."""
+
+
+RUN_NAME = re.compile(r"(\d{8}-\d{6})-\d{1,9}")
+"""Name of a run's folder: the UTC time, and a counter."""
+_PICTURE = re.compile(r"\d{3,9}\.(?:jpg|png)")
+"""Name of a picture of a run; earlier versions have written PNG."""
+_FILES = frozenset({"result.json", "trajectory.jsonl", "report.html", "run.mcap", "metadata.yaml"})
+_FILES |= {"foxglove_layout.json", SAFETY_FILE}
+"""Files of a run."""
+_UNFINISHED = re.compile(r"\.[\w.-]+\.[0-9a-f]{32}\.part")
+"""Files that were being written when the process was killed."""
 
 
 def time_now() -> str:
@@ -39,7 +55,13 @@ def new_run_dir(root: Path) -> Path:
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     try:
         root.mkdir(parents=True, exist_ok=True)
-        for counter in itertools.count():
+        # After those of this second, also where older ones have been deleted: names say which run is the newest.
+        taken = [
+            int(path.name.rpartition("-")[2])
+            for path in root.iterdir()
+            if RUN_NAME.fullmatch(path.name) and path.name.startswith(stamp)
+        ]
+        for counter in itertools.count(max(taken, default=-1) + 1):
             path = root / f"{stamp}-{counter}"
             try:
                 path.mkdir()
@@ -49,6 +71,47 @@ def new_run_dir(root: Path) -> Path:
     except OSError as error:
         raise _cannot_write(root, error) from error
     raise AssertionError("the counter has no end")
+
+
+def clear_empty(folder: Path) -> None:
+    """Remove a folder in which nothing was written; leave any other."""
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
+def keep_newest(root: Path, number: int) -> None:
+    """Delete all but the newest run folders of a folder, and nothing that is none.
+
+    A folder is a run's by its name and by what lies in it: files and folders of a run alone. Links are never followed.
+
+    Args:
+        root: The folder.
+        number: How many stay, unfinished ones included; 0 keeps all.
+    """
+    if number < 1:
+        return
+    named = [path for path in root.iterdir() if RUN_NAME.fullmatch(path.name) and not path.is_symlink()]
+    for path in sorted((path for path in named if path.is_dir()), key=_age)[:-number]:
+        if _holds_only_a_run(path):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _age(path: Path) -> tuple[str, int]:
+    stamp, _, counter = path.name.rpartition("-")
+    return stamp, int(counter)
+
+
+def _holds_only_a_run(folder: Path) -> bool:
+    for path in folder.iterdir():
+        if path.is_symlink():
+            return False
+        if path.is_dir():
+            pictures = path.name == "images" and all(_PICTURE.fullmatch(file.name) for file in path.iterdir())
+            if not pictures and not (path.name.isdecimal() and _holds_only_a_run(path)):
+                return False
+        elif path.name not in _FILES and not _UNFINISHED.fullmatch(path.name):
+            return False
+    return True
 
 
 def write_atomically(path: Path, content: bytes, durable: bool = False) -> None:
@@ -131,7 +194,14 @@ def _plain(value: Any) -> Any:
 
 def image_path(index: int) -> str:
     """Where a picture of the conversation lies in the run folder."""
-    return f"images/{index:03d}.png"
+    return f"images/{index:03d}.jpg"
+
+
+def jpeg_bytes(rgb: NDArray[np.uint8]) -> bytes:
+    """A picture (H, W, 3) as JPEG of JPEG_QUALITY."""
+    buffer = io.BytesIO()
+    Image.fromarray(rgb).save(buffer, format="JPEG", quality=JPEG_QUALITY)
+    return buffer.getvalue()
 
 
 def write_trajectory(run_dir: Path, episode: Episode, schemas: Sequence[Mapping[str, Any]]) -> None:
@@ -151,9 +221,7 @@ def write_trajectory(run_dir: Path, episode: Episode, schemas: Sequence[Mapping[
         ToolError: UNAVAILABLE when a file cannot be written.
     """
     for index, picture in enumerate(episode.session.images):
-        buffer = io.BytesIO()
-        Image.fromarray(picture.rgb).save(buffer, format="PNG", compress_level=1)
-        write_atomically(run_dir / image_path(index), buffer.getvalue())
+        write_atomically(run_dir / image_path(index), jpeg_bytes(picture.rgb))
     replies = iter(turn.reply for turn in episode.turns)
     messages: list[dict[str, Any]] = [
         {"role": message.role, "content": _content(message)}

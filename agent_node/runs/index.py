@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from agent_node.runs.folder import RUN_NAME
 from agent_node.runs.mcap import RUN_FILE
 from tool_nodes import plain_json
 from tool_nodes.files import read_file
@@ -20,7 +21,6 @@ RESULT_FILE = "result.json"
 MAX_RESULT_BYTES = 2**20
 """A longer result.json is not read [bytes]."""
 
-_NAME = re.compile(r"(\d{8}-\d{6})-\d{1,9}")
 _AGO = re.compile(r"(\d{1,6})\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -37,6 +37,8 @@ class RunEntry:
         error_code: The stage that failed.
         problem: Fault of the folder: an unfinished run, or a damaged result; None if there is none.
         recorded: A run.mcap is there.
+        said: The operator's words, where the command that came of it is another sentence.
+        command: Command line that carries the run out again, from the scene's beginning.
     """
 
     id: str
@@ -52,6 +54,13 @@ class RunEntry:
     policy: str | None = None
     problem: str | None = None
     recorded: bool = False
+    said: str | None = None
+    command: str | None = None
+
+    @property
+    def words(self) -> str | None:
+        """What the operator said."""
+        return self.said or self.task
 
     def document(self) -> dict[str, Any]:
         """The entry as JSON has it."""
@@ -76,7 +85,7 @@ class RunFilter:
 
     def wants(self, entry: RunEntry) -> bool:
         """True if the run is wanted."""
-        said = f"{entry.task or ''} {entry.answer or ''}".casefold()
+        said = f"{entry.said or ''} {entry.task or ''} {entry.answer or ''}".casefold()
         return (
             not (self.failed and entry.success)
             and (self.code is None or entry.error_code == self.code)
@@ -155,7 +164,7 @@ def _entries(folders: list[Path]) -> Iterator[RunEntry]:
 def read_entry(folder: Path) -> RunEntry | None:
     """The run of a folder; None where it has neither a result.json nor the name of a run. Raises OSError."""
     file = folder / RESULT_FILE
-    named = _NAME.fullmatch(folder.name)
+    named = RUN_NAME.fullmatch(folder.name)
     there = file.is_file()
     if not there and not named:
         return None
@@ -188,6 +197,8 @@ def read_entry(folder: Path) -> RunEntry | None:
         wall_s=_seconds(result.get("wall_s")),
         policy=_text(result.get("policy")),
         recorded=recorded,
+        said=_text(result.get("said")),
+        command=_text(result.get("command")),
     )
 
 
@@ -206,7 +217,7 @@ def in_order(entry: RunEntry) -> tuple[str, int, str]:
 
 
 def _counter(name: str) -> int:
-    return int(name.rpartition("-")[2]) if _NAME.fullmatch(name) else 0
+    return int(name.rpartition("-")[2]) if RUN_NAME.fullmatch(name) else 0
 
 
 def _text(value: Any) -> str | None:

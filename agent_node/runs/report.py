@@ -1,14 +1,17 @@
-"""The report of one run: a single HTML file that needs no network, no server and, to be read, no script.
+"""The report of one run: an HTML file beside its pictures that needs no network, no server and, to be read, no script.
 
 Everything that an operator, a model or a tool wrote is hostile until escaped. A content security policy
-stands behind the escaping: pictures come from the file itself, and only the film's own script may run.
+stands behind the escaping: pictures come from the run's folder and the file itself, and only the film's own script may
+run. The pictures of the conversation lie in `images/` alone; the film is in the file.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,7 @@ import numpy as np
 from agent_node.episode import Episode
 from agent_node.runs.folder import encode, write_atomically
 from agent_node.runs.places import place_card
-from agent_node.runs.report_head import about, details, judgement, outcome, understood
+from agent_node.runs.report_head import about, details, judgement, outcome, understood, whole
 from agent_node.runs.report_parts import clip, escaped
 from agent_node.runs.report_pictures import SCRIPT, candidates, film, placement, story
 from agent_node.runs.report_turns import conversation, timeline, turns
@@ -25,6 +28,7 @@ from tool_nodes.drawing import RGB
 from tool_nodes.files import MIB, read_file
 from tool_nodes.results import invalid, unavailable
 
+_PICTURE = re.compile(rb'src="(images/\d{3,9}\.jpg)"')
 _LONGEST_PAGE = 64 * MIB
 """Longest report that is completed [bytes]; one has less than four."""
 
@@ -32,7 +36,7 @@ _LONGEST_PAGE = 64 * MIB
 def write_report(
     path: Path, episode: Episode, summary: Mapping[str, Any], frames: Sequence[RGB], frame_times: Sequence[float]
 ) -> None:
-    """Write the report of one command as one HTML file of less than 4 MB, atomically.
+    """Write the report of one command as one HTML file of less than 4 MB, atomically; `images/` is written apart.
 
     Args:
         path: The file.
@@ -54,8 +58,9 @@ def write_report(
     slots = {name: _slot(name, html) for name, html in known_later.items()}
     body = f"""<header>
 <h1>Toolhand run</h1>
-<p class="bubble" dir="auto">{escaped(episode.task, 2000)}</p>
+<p class="bubble" dir="auto">{escaped(summary.get("said") or episode.task, 2000)}</p>
 <div class="verdicts">
+{_slot("whole", whole(summary))}
 {outcome(episode)}
 {slots["judgement"]}
 {slots["understood"]}
@@ -94,14 +99,36 @@ def complete_report(
     except (OSError, UnicodeDecodeError) as error:
         raise unavailable(f"Cannot read {path}: {error}.") from error
     known = _known_later(str(summary.get("task", "")), bool(summary.get("success")), summary, frames, frame_times)
-    for name, html in known.items():
+    page = _filled(page, known)
+    if len(frames):
+        page = page.replace(_digest(""), _digest(SCRIPT), 1)
+    write_atomically(path, encode(page))
+
+
+def refresh_head(path: Path, summary: Mapping[str, Any]) -> None:
+    """Have the head of a report say what came of the whole sentence; without a report nothing.
+
+    Args:
+        path: The file.
+        summary: Data of the run, as for `write_report`, and of the whole.
+
+    Raises:
+        ToolError: UNAVAILABLE when the file cannot be written.
+    """
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        page = read_file(path, _LONGEST_PAGE, path.parent).decode()
+        head = {"about": about(summary), "whole": whole(summary)}
+        write_atomically(path, encode(_filled(page, head)))
+
+
+def _filled(page: str, parts: Mapping[str, str]) -> str:
+    """A page with other content in some of its slots."""
+    for name, html in parts.items():
         before, begin, rest = page.partition(_slot(name, "").partition("-->")[0] + "-->")
         _, end, after = rest.partition(f"<!-- end of {name} -->")
         if begin and end:
             page = f"{before}{_slot(name, html)}{after}"
-    if len(frames):
-        page = page.replace(_digest(""), _digest(SCRIPT), 1)
-    write_atomically(path, encode(page))
+    return page
 
 
 def _known_later(
@@ -135,6 +162,24 @@ def _digest(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
+def with_pictures(report: bytes, picture: Callable[[str], bytes]) -> bytes:
+    """A report with the pictures of its folder inside, for where nothing may be loaded.
+
+    Args:
+        report: The report.
+        picture: Reads a picture by its path in the folder. Pictures that it has none of (OSError) stay as they are.
+    """
+
+    def inside(source: re.Match[bytes]) -> bytes:
+        try:
+            data = picture(source[1].decode())
+        except OSError:
+            return source[0]
+        return b'src="data:image/jpeg;base64,' + base64.b64encode(data) + b'"'
+
+    return _PICTURE.sub(inside, report)
+
+
 def page(title: str, script: str, body: str, more_style: str = "") -> str:
     """A page in the look of the reports that loads nothing and runs no script but this one.
 
@@ -145,7 +190,8 @@ def page(title: str, script: str, body: str, more_style: str = "") -> str:
         more_style: CSS after that of the reports.
     """
     digest = _digest(script)
-    policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    # A file that is opened from a disk has no origin that 'self' would be.
+    policy = f"default-src 'none'; img-src data: file: 'self'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     style = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
     return f"""<!DOCTYPE html>
 <html lang="en">

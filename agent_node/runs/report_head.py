@@ -10,6 +10,7 @@ import numpy as np
 from agent_node.episode import Episode, not_judged
 from agent_node.policies.scripted.commands import RELATION_WORDS, parse_command
 from agent_node.policies.scripted.points import the
+from agent_node.runs.again import FROM_THE_BEGINNING
 from agent_node.runs.report_parts import Room, badge_of, clip, duration, escaped, label_of, table_of, text_of, usage
 from tool_nodes.language.phrases import NounPhrase
 from tool_nodes.language.places import place_words
@@ -33,7 +34,7 @@ _ABOUT = {
     "version": "Toolhand",
 }
 """Entries of the result that say what a run was, in the order in which they are shown, and how they are called."""
-_ELSEWHERE = frozenset({*_ABOUT, "truth", "judged_against", "scene_seed", "command", "places"})
+_ELSEWHERE = frozenset({*_ABOUT, "truth", "judged_against", "scene_seed", "command", "places", "said", "steps"})
 _PICKS = {"near": "nearest to the camera", "far": "farthest from the camera", "middle": "in the middle"}
 
 
@@ -49,6 +50,23 @@ def outcome(episode: Episode) -> str:
     calls += f", protocol {escaped(episode.protocol.name, 60)}{usage([turn.reply for turn in episode.turns])}"
     return f"""<section class="card"><h2>As the tools reported it</h2>
 <p dir="auto">{badge} {escaped(episode.answer or "No answer.")}</p><p class="soft">{calls}</p></section>"""
+
+
+def whole(summary: Mapping[str, Any]) -> str:
+    """What came of a sentence of several commands, as a card with their reports; empty for one that is a command."""
+    if "steps" not in summary:
+        return ""
+    steps = [str(step) for step in summary["steps"]]
+    links = "".join(f'<li><a href="{escaped(step)}/report.html">Part {escaped(step)}</a></li>' for step in steps)
+    more = f"<p>The rest of it has reports of its own:</p><ul>{links}</ul>" if steps else ""
+    return f"""<section class="card"><h2>The whole sentence</h2>
+<p dir="auto">{_end_of(summary)} {escaped(summary.get("answer") or "No answer.")}</p>{more}</section>"""
+
+
+def _end_of(summary: Mapping[str, Any]) -> str:
+    if summary.get("success"):
+        return badge_of("success", "good")
+    return badge_of(str(summary.get("error_code") or "not done"), "bad")
 
 
 def judgement(success: bool, summary: Mapping[str, Any]) -> str:
@@ -145,7 +163,9 @@ def about(summary: Mapping[str, Any]) -> str:
     """When, where and with what the command was carried out, and the command line that repeats it, as a card."""
     rows = [(label, _about_value(name, summary)) for name, label in _ABOUT.items() if name in summary]
     command = summary.get("command")
-    again = f"<p>To repeat it:</p><pre>{escaped(command, 4000)}</pre>" if command else ""
+    again = ""
+    if command:
+        again = f"<p>To run it again, {FROM_THE_BEGINNING}:</p><pre>{escaped(command, 4000)}</pre>"
     if not rows and not again:
         return ""
     return f'<section class="card about"><h2>This run</h2>{table_of(rows)}{again}</section>'

@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image
 
 from agent_node.policy import Reply
-from agent_node.runs.folder import encode
+from agent_node.runs.folder import encode, image_path
 from tool_nodes.drawing import RGB
 
 # -- text ----------------------------------------------------------------------------------------
@@ -111,6 +111,23 @@ def jpegs_of(pictures: Sequence[RGB], room: int, sizes: Iterable[tuple[int, int]
         else:
             break
     return encoded
+
+
+def shown(index: int, rgb: RGB, alt: str, attributes: str = "", drawn: str = "") -> str:
+    """The element of a picture (H, W, 3) that lies in the run's folder.
+
+    Args:
+        index: Number of the picture in the conversation.
+        rgb: The picture, of which the size is written.
+        alt: Description of the picture.
+        attributes: Further ones of the element.
+        drawn: Elements of SVG over it, in the picture's pixels.
+    """
+    height, width = rgb.shape[:2]
+    image = f'<img src="{image_path(index)}" width="{width}" height="{height}" alt="{escaped(alt, 240)}"{attributes}>'
+    if not drawn:
+        return image
+    return f'<span class="over">{image}<svg viewBox="0 0 {width} {height}" aria-hidden="true">{drawn}</svg></span>'
 
 
 def img_of(rgb: RGB, jpeg: bytes, alt: str, attributes: str = "") -> str:

@@ -8,22 +8,19 @@ from typing import Any
 import numpy as np
 
 from agent_node.episode import Episode
-from agent_node.runs.report_parts import clip, escaped, img_of, jpegs_of
-from tool_nodes.drawing import RGB, draw_numbers, draw_placement
+from agent_node.runs.report_parts import clip, escaped, img_of, jpegs_of, shown
+from tool_nodes.drawing import RGB
 from tool_nodes.toolbox.toolbox import CallRecord
 
 MAX_FRAMES = 60
 """Frames of the film; longer recordings are thinned evenly."""
 
-# What each part may take of the 4 MB; base64 makes a third more of pictures.
-_FILM_BYTES, _STORY_BYTES, _FOUND_BYTES, _PLACED_BYTES = 1_000_000, 90_000, 200_000, 50_000
-"""Largest sums of pictures of one kind [bytes]; with the text a report stays below 4 MB."""
+_FILM_BYTES = 1_000_000
+"""Largest sum of the film's pictures [bytes]; base64 makes a third more of them."""
 _FILM_SIZES = ((480, 78), (400, 65), (320, 55), (240, 45), (160, 35), (100, 25))
 """(longer side [px], JPEG quality) to choose from; the first that fits the bytes is taken."""
-_STORY_SIZES = ((360, 78), (280, 60), (200, 45), (120, 35))
-"""The same for the pictures of the story."""
-_FOUND_SIZES = ((480, 78), (400, 65), (320, 55), (200, 40))
-"""The same for what was found and where it was placed."""
+_MARK_PX = 7.0
+"""Half the width of a cross [px of the picture]."""
 _MANY_FOUND, _MANY_POINTS = 9, 40
 """Most pictures of what was found that are shown, and most points of each [-]."""
 _SAME_POINT = 0.002
@@ -56,28 +53,47 @@ show(0);
 """
 
 
-def numbered(record: CallRecord, rgb: RGB) -> RGB:
-    """The picture of a call, with numbers beside the points that it found, if it found any."""
-    points = record.result.facts.get("points", ())
-    return draw_numbers(rgb, points[:_MANY_POINTS]) if points else rgb
+def numbers(points: Sequence[tuple[float, float]], rgb: RGB) -> str:
+    """The numbers 1, 2, ... beside normalized (x, y) points of a picture, as SVG."""
+    height, width = rgb.shape[:2]
+    size = max(10, min(height, width) // 18)
+    return "".join(
+        f'<text x="{min(x * width + 8, width - size):.1f}" y="{max(y * height - 8, size):.1f}" '
+        f'font-size="{size}">{number}</text>'
+        for number, (x, y) in enumerate(points[:_MANY_POINTS], 1)
+    )
+
+
+def cross(point: Sequence[float], rgb: RGB) -> str:
+    """A cross at a normalized (x, y) point of a picture, as SVG."""
+    u, v, r = point[0] * rgb.shape[1], point[1] * rgb.shape[0], _MARK_PX
+    line = f"M{u - r:.1f} {v - r:.1f}l{2 * r} {2 * r}M{u - r:.1f} {v + r:.1f}l{2 * r} {-2 * r}"
+    return f'<path class="cross" d="{line}"></path>'
+
+
+def _ring(point: Sequence[float] | None, rgb: RGB) -> str:
+    """A ring around a normalized (x, y) point of a picture, as SVG; empty without one."""
+    if point is None:
+        return ""
+    u, v = point[0] * rgb.shape[1], point[1] * rgb.shape[0]
+    return f'<circle class="ring" cx="{u:.1f}" cy="{v:.1f}" r="{2 * _MARK_PX}"></circle>'
 
 
 def story(episode: Episode) -> str:
     """First view, chosen grasp, after the grasp, after placing: those of the four that there are."""
-    shown = [r for r in episode.records if r.image_index is not None and r.result.ok]
-    grasps = [i for i, r in enumerate(shown) if r.name == "robot.execute_grasp"]
-    before = shown[: grasps[-1]] if grasps else shown
+    seen = [r for r in episode.records if r.image_index is not None and r.result.ok]
+    grasps = [i for i, r in enumerate(seen) if r.name == "robot.execute_grasp"]
+    before = seen[: grasps[-1]] if grasps else seen
     chapters = (
-        ("First view", ([r for r in shown if r.name == "robot.capture_image"] or shown)[:1]),
+        ("First view", ([r for r in seen if r.name == "robot.capture_image"] or seen)[:1]),
         ("Chosen grasp", [r for r in before if r.name.startswith("grasp_generator.")][-1:]),
-        ("After the grasp", [shown[i] for i in grasps][-1:]),
-        ("After placing", [r for r in shown if r.name.startswith("robot.place_")][-1:]),
+        ("After the grasp", [seen[i] for i in grasps][-1:]),
+        ("After placing", [r for r in seen if r.name.startswith("robot.place_")][-1:]),
     )
     found = [(title, r.image_index) for title, rs in chapters for r in rs if r.image_index is not None]
-    pictures = [episode.session.images[index].rgb for _, index in found]
     items = []
-    for (title, index), rgb, jpeg in zip(found, pictures, jpegs_of(pictures, _STORY_BYTES, _STORY_SIZES), strict=False):
-        link = f'<a href="#image-{index}">{img_of(rgb, jpeg, title)}</a>'
+    for title, index in found:
+        link = f'<a href="#image-{index}">{shown(index, episode.session.images[index].rgb, title)}</a>'
         items.append(f"<li><figure>{link}<figcaption>{title}</figcaption></figure></li>")
     return f'<ol class="story" aria-label="The run in pictures">{"".join(items)}</ol>' if items else ""
 
@@ -90,19 +106,18 @@ def candidates(episode: Episode) -> str:
         if record.image_index is not None and record.result.facts.get("points"):
             name = str(record.arguments.get("obj_name", ""))
             found.setdefault((name, str(record.result.facts["points"])), record)
-    shown = list(found.items())[:_MANY_FOUND]
-    pictures = [numbered(record, episode.session.images[record.image_index or 0].rgb) for _, record in shown]
     cards = []
-    for ((name, _), record), rgb, jpeg in zip(
-        shown, pictures, jpegs_of(pictures, _FOUND_BYTES, _FOUND_SIZES), strict=False
-    ):
+    for (name, _), record in list(found.items())[:_MANY_FOUND]:
+        index = record.image_index or 0
+        rgb = episode.session.images[index].rgb
         points = record.result.facts["points"]
         rows = "".join(
             f"<li>({x:.3f}, {y:.3f}){' <b>taken</b>' if _among((x, y), taken) else ''}</li>"
             for x, y in points[:_MANY_POINTS]
         )
         more = f'<p class="soft">and {len(points) - _MANY_POINTS} more</p>' if len(points) > _MANY_POINTS else ""
-        picture = img_of(rgb, jpeg, f"{len(points)} found for {clip(name, 80)}, numbered")
+        alt = f"{len(points)} found for {clip(name, 80)}, numbered"
+        picture = shown(index, rgb, alt, drawn=numbers(points, rgb))
         cards.append(
             f'<figure>{picture}<figcaption><b dir="auto">{escaped(name, 200)}</b>: {len(points)} found by '
             f"<code>{escaped(record.name, 120)}</code></figcaption><ol>{rows}</ol>{more}</figure>"
@@ -136,9 +151,10 @@ def placement(episode: Episode) -> str:
     if not placed:
         return ""
     record, fact = placed[-1], placed[-1].result.facts["placed"]
-    rgb = draw_placement(episode.session.images[record.image_index or 0].rgb, fact["wanted"], fact["found"])
-    jpegs = jpegs_of([rgb], _PLACED_BYTES, _FOUND_SIZES)
-    picture = img_of(rgb, jpegs[0], "Where it should stand (cross) and where it stands (ring)") if jpegs else ""
+    index = record.image_index or 0
+    rgb = episode.session.images[index].rgb
+    drawn = cross(fact["wanted"], rgb) + _ring(fact["found"], rgb)
+    picture = shown(index, rgb, "Where it should stand (cross) and where it stands (ring)", drawn=drawn)
     rows = f"<li>Cross: it should stand at {_metres(fact['wanted_m'])}.</li>"
     if fact["found_m"] is None:
         rows += "<li>The picture after placing shows nothing new within 12 cm of that.</li>"

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from agent_node.episode import Episode, Exchange, Turn
-from agent_node.runs.report_parts import Room, badge_of, duration, escaped, img_of, jpegs_of, usage
-from agent_node.runs.report_pictures import numbered
+from agent_node.runs.report_parts import Room, badge_of, duration, escaped, shown, usage
+from agent_node.runs.report_pictures import numbers
 from tool_nodes.drawing import RGB
 
-# What each part may take of the 4 MB; base64 makes a third more of pictures.
-_PICTURE_BYTES, _TURNS_BYTES, _CONVERSATION_BYTES = 950_000, 350_000, 350_000
+_TURNS_BYTES, _CONVERSATION_BYTES = 350_000, 350_000
 """Largest sums [bytes]; with everything else a report stays below 4 MB."""
-_FULL_SIZES = ((640, 80), (640, 60), (480, 60), (320, 50), (200, 40), (120, 30))
-"""(longer side [px], JPEG quality) to choose from; the first that fits the bytes is taken."""
 
 _LEFT_OUT = '<p class="soft">The rest is left out to keep this file small; trajectory.jsonl holds everything.</p>'
 
@@ -52,24 +48,19 @@ def timeline(episode: Episode) -> str:
 
 def turns(episode: Episode) -> str:
     """Every turn with its calls, and the picture that came with each."""
-    pictures = [image.rgb for image in episode.session.images]
-    for record in episode.records:
-        if record.image_index is not None:
-            pictures[record.image_index] = numbered(record, pictures[record.image_index])
-    jpegs = jpegs_of(pictures, _PICTURE_BYTES, _FULL_SIZES)
     room = Room(_TURNS_BYTES)
     cards = []
     for number, turn in enumerate(episode.turns, 1):
         parts = [_turn_head(number, turn)]
         complete = room.take(parts[0])
         for exchange in turn.exchanges if complete else ():
-            shown = _exchange(exchange)
-            complete = room.take(shown)
+            told = _exchange(exchange)
+            complete = room.take(told)
             if not complete:
                 break
             index = exchange.image_index
-            figure = "" if index is None else _figure(exchange, pictures[index], jpegs[index : index + 1])
-            parts.append(f'<div class="call">{shown}{figure}</div>')
+            figure = "" if index is None else _figure(exchange, index, episode.session.images[index].rgb)
+            parts.append(f'<div class="call">{told}{figure}</div>')
         cards.append(f'<article class="card">{"".join(parts)}{"" if complete else _LEFT_OUT}</article>')
         if not complete:
             break
@@ -110,16 +101,13 @@ def _pretty(arguments: Any) -> str:
         return "arguments that cannot be shown as JSON"
 
 
-def _figure(exchange: Exchange, rgb: RGB, jpeg: Sequence[bytes]) -> str:
-    """The picture, or a note in its place when it did not fit."""
-    index, record = exchange.image_index, exchange.record
+def _figure(exchange: Exchange, index: int, rgb: RGB) -> str:
+    record = exchange.record
     assert record is not None
-    size = f"{rgb.shape[1]} × {rgb.shape[0]}"
-    if not jpeg:
-        return f'<p class="soft" id="image-{index}">Image {index} ({size}) did not fit; it lies in images/.</p>'
     alt = f"Image {index} from {record.name}. {record.result.text}"
-    return f"""<figure id="image-{index}">{img_of(rgb, jpeg[0], alt, ' loading="lazy"')}
-<figcaption>Image {index}, {size}</figcaption></figure>"""
+    drawn = numbers(record.result.facts.get("points", ()), rgb)
+    return f"""<figure id="image-{index}">{shown(index, rgb, alt, ' loading="lazy"', drawn)}
+<figcaption>Image {index}, {rgb.shape[1]} × {rgb.shape[0]}</figcaption></figure>"""
 
 
 def conversation(episode: Episode) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -36,12 +37,13 @@ _LEADS_ELSEWHERE = ("objects", "package_path")
 """Recorded options that name folders."""
 
 
-def command_again(result: Mapping[str, Any], runs_dir: Path) -> list[str]:
+def command_again(result: Mapping[str, Any], runs_dir: Path, keep_runs: int = 0) -> list[str]:
     """The command line that carries out a run once more.
 
     Args:
         result: Its result.json.
         runs_dir: Where the new run is made.
+        keep_runs: How many of the newest runs stay there; 0 keeps all.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a record without a sentence, and for one that names what may lead anywhere.
@@ -73,6 +75,7 @@ def command_again(result: Mapping[str, Any], runs_dir: Path) -> list[str]:
             words += [f"--{name.replace('_', '-')}", _named(name, ports[name])]
     if elsewhere := [name for name in _LEADS_ELSEWHERE if result.get(name)]:
         raise _anywhere(elsewhere[0], result[elsewhere[0]])
+    words += ["--keep-runs", str(keep_runs)] if keep_runs else []
     return [*words, "--transport", "process", "--runs-dir", str(runs_dir)]
 
 
@@ -121,7 +124,7 @@ class Rerun:
                 )
             self.of = run
             self._lines.clear()
-            self._add(f"$ toolhand {' '.join(command[3:])}")
+            self._add(f"$ {shlex.join(['toolhand', *command[3:]])}")
             # Nothing of the graph that runs: neither its domain and router nor the operator's token.
             environment = {key: value for key, value in os.environ.items() if not key.startswith(_OF_THE_GRAPH)}
             try:

@@ -179,7 +179,7 @@ def _read(folder: str, stamp: _Stamp) -> _Known:
         entry = None
     if entry is None:
         return _Known(stamp, None, datetime.min, "")
-    said = f"{entry.id} {entry.task or ''} {entry.answer or ''} {entry.error_code or ''}".casefold()
+    said = f"{entry.id} {entry.said or ''} {entry.task or ''} {entry.answer or ''} {entry.error_code or ''}".casefold()
     return _Known(stamp, entry, datetime.fromisoformat(entry.began), said)
 
 

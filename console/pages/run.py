@@ -10,6 +10,7 @@ from typing import Any
 
 from nicegui import events, ui
 
+from agent_node.runs.again import FROM_THE_BEGINNING
 from agent_node.runs.index import RESULT_FILE, read_result
 from console.history.again import command_again
 from console.history.replay import RunReplay, ShownStep
@@ -26,10 +27,11 @@ _FOLLOW_S = 0.3
 """How often the output of a run that is carried out again is looked at [s]."""
 _SHOWN: tuple[str, ...] = (
     *("answer", "error_code", "truth", "began", "wall_s", "policy", "protocol", "scene", "seed", "perception"),
-    *("robot", "approval", "transport", "version", "command"),
+    *("robot", "approval", "transport", "version", "steps", "command"),
 )
 """Entries of result.json that are shown, in this order."""
 _NAMES = {"wall_s": "wall time [s]", "truth": "simulator's judgement", "error_code": "error"}
+_NAMES |= {"steps": "further parts, in folders of it", "command": f"to run it again, {FROM_THE_BEGINNING}"}
 
 
 def run_page(page: PageContext) -> None:
@@ -75,7 +77,7 @@ class _Run:
 
     def draw(self) -> None:
         """Draw the page."""
-        task = self._result.get("task")
+        task = self._result.get("said") or self._result.get("task")
         said = task if isinstance(task, str) else self._replay.command if self._replay else ""
         parts.words(said[:1000] or self._name, tag="h1", testid="task")
         success = self._result.get("success")
@@ -121,12 +123,15 @@ class _Run:
     def _again(self) -> None:
         try:
             self._page.seat.require_operator()
-            self._history.rerun.start(self._name, command_again(self._result, self._page.settings.runs_dir))
+            settings = self._page.settings
+            self._history.rerun.start(self._name, command_again(self._result, settings.runs_dir, settings.keep_runs))
         except ToolError as error:
             self._say(f"{error.message} {error.hint}".strip(), "bad")
             return
         self._shown_to = 0
-        self._say("It runs in a simulator of its own: the robot of the graph does not move.", "good")
+        self._say(
+            f"It runs in a simulator of its own, {FROM_THE_BEGINNING}: the robot of the graph does not move.", "good"
+        )
 
     def _cancel(self) -> None:
         try:

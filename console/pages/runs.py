@@ -69,7 +69,7 @@ def _row(entry: RunEntry) -> None:
         tick = ui.element("input").classes("tick")
         tick.props.update({"type": "checkbox", "name": "run", "value": entry.id, "aria-label": f"Compare {entry.id}"})
         parts.words(entry.error_code[:40] if end == "failed" and entry.error_code else end, _CHIPS[end])
-        said = entry.task if entry.task is not None else (entry.problem or "")
+        said = entry.words if entry.words is not None else (entry.problem or "")
         parts.link(said[:300] or entry.id, address("/runs", entry.id), "run-task", "run-link")
         parts.words(entry.began[:16].replace("T", " "), "muted mono")
         about = [f"{entry.turns} turns" if entry.turns is not None else "", entry.policy or ""]

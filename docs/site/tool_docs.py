@@ -72,7 +72,9 @@ closer look by the camera at the wrist, and `--suite spacetools,skills` what els
   drawings keep their link to the camera's picture, so depth and words work in them too. A picture without that link is
   seen by its colours.
 - **Variables** carry arrays: a result stores `$segmentation_mask`, the next call names it, the tool gets the array.
-- **Errors** are one sentence, `Error CODE: ...`, and change nothing in the conversation. Nothing is coerced.
+  Each knows its picture: with the `image_index` of another one, or beside a variable of another one, it is refused.
+- **Errors** are one sentence, `Error CODE: ...`. A call that fails leaves no variable that it was to make, not even an
+  older one of that name. Nothing is coerced.
 - **Backends** sign their results: `(backend: sim)` is the simulator's truth with noise, `pixels` colours and depth,
   `analytic` the grasp sampler, `sandbox` the locked-down Python process. Functions do not sign. With
   `--station mock` recorded frames answer as `mock` and nothing moves; the names `mock_robot.*` work there too.

@@ -119,10 +119,11 @@ def test_after_a_failed_motion_the_rest_of_the_turn_is_not_run() -> None:
     assert len(episode.turns[0].calls) == 2
 
 
-def test_after_a_failed_look_the_rest_of_the_turn_is_run() -> None:
+def test_after_a_failed_look_nothing_of_the_turn_moves_and_the_rest_of_it_is_run() -> None:
     tools = Tools()
-    run(call("robot.look", zoom=2) + MOVE, answer("Done."), tools=tools)
-    assert tools.log == ["a"]
+    episode = run(call("robot.look", zoom=2) + MOVE + LOOK, answer("Done."), tools=tools)
+    assert tools.log == ["look"]
+    assert "Not run: an earlier call of this turn failed." in episode.turns[0].responses[1]
 
 
 def test_a_motion_with_wrong_arguments_counts_as_a_failed_motion() -> None:
@@ -133,8 +134,8 @@ def test_a_motion_with_wrong_arguments_counts_as_a_failed_motion() -> None:
 
 def test_a_malformed_call_is_answered_and_not_run_while_its_neighbours_are() -> None:
     tools = Tools()
-    episode = run(LOOK + "<tool_call>{nonsense}</tool_call>" + MOVE, answer("Done."), tools=tools)
-    assert tools.log == ["look", "a"]
+    episode = run(MOVE + "<tool_call>{nonsense}</tool_call>" + LOOK + MOVE, answer("Done."), tools=tools)
+    assert tools.log == ["a", "look"]
     assert (
         episode.turns[0]
         .responses[1]

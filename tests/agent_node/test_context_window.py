@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from agent_node.agent import Agent
 from agent_node.context_window import Memory, held_bytes, without_arrays
@@ -19,7 +18,7 @@ from agent_node.conversation import Conversation
 from agent_node.conversation_settings import ConversationSettings
 from agent_node.episode import Episode
 from agent_node.policy import Message, Reply
-from agent_node.runs.folder import write_trajectory
+from agent_node.runs.folder import jpeg_bytes, write_trajectory
 from agent_node.runs.report import write_report
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import Data, ImageIndex
@@ -117,12 +116,13 @@ def test_the_text_of_an_old_message_keeps_the_index_of_its_picture() -> None:
     assert [f"<image {k}>" in text for k, text in enumerate(texts)] == [True] * 6
 
 
-def test_old_pictures_keep_every_pixel_for_the_recording_and_the_report(tmp_path: Path) -> None:
+def test_old_pictures_are_kept_for_the_recording_and_the_report(tmp_path: Path) -> None:
     episode, _ = run(*[LOOK] * 9, memory=Memory(pictures=2, shown=1))
     assert [isinstance(image, PackedPicture) for image in episode.session.images] == [False, *[True] * 6, False, False]
     write_trajectory(tmp_path, episode, [])
     for k in range(9):
-        assert np.array_equal(np.asarray(Image.open(tmp_path / f"images/{k:03d}.png")), frame(k).rgb)
+        assert np.array_equal(episode.session.images[k].rgb, frame(k).rgb)
+        assert (tmp_path / f"images/{k:03d}.jpg").read_bytes() == jpeg_bytes(frame(k).rgb)
     write_report(tmp_path / "report.html", episode, {}, [], [])
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert all(f'<figure id="image-{k}">' in page for k in range(9))
@@ -140,7 +140,7 @@ def test_a_dropped_variable_is_named_as_such_and_the_newest_stay() -> None:
     episode, _ = run(*lines, memory=Memory(variables=3))
     words = [m.words for m in episode.messages if m.role == "tool"][-2:]
     assert words[0].startswith("48")
-    assert "$depth_1, which was dropped: only the newest 3 variables are kept; make it anew" in words[1]
+    assert "$depth_1, which is gone: only the newest 3 variables are kept; make it anew" in words[1]
 
 
 def test_a_variable_that_was_set_again_is_new_again() -> None:

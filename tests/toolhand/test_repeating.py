@@ -33,6 +33,7 @@ OTHER: dict[str, Any] = {
     "approval": "dry-run",
     "turns": 5,
     "runs_dir": Path("other"),
+    "keep_runs": 9,
     "animation": False,
     "record_depth": True,
     "transport": "ros",

@@ -70,6 +70,8 @@ def test_runs_are_listed_oldest_first_with_what_their_results_say(root: Path) ->
         "began": "2026-11-20T10:00:00+00:00",
         "problem": None,
         "recorded": False,
+        "said": None,
+        "command": None,
         **RESULT,
     }
     assert entries[1].recorded

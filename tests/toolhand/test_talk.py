@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from agent_node.dialogue.memory import DoneDeed, OperatorMemory, RobotMemory, SeenThing, Spot
 from agent_node.dialogue.memory_file import FOLDER, MemoryFile
+from agent_node.runs.index import list_runs
 from tests.toolhand.test_cli import Cli
 from toolhand import prompt
 from toolhand import talk as talking
@@ -56,7 +58,9 @@ def test_a_prompt_asks_hears_the_answer_and_leaves(
     assert len(list(tmp_path.glob("*/report.html"))) == 2
     results = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("*/result.json"))]
     assert [result["error_code"] for result in results] == ["AMBIGUOUS", "NOT_APPROVED"]
-    assert results[0]["command"].startswith("toolhand talk --scene 3")
+    assert results[0]["command"].startswith("toolhand run 'pick up the box' --scene 3")
+    assert results[1]["said"] == "number 2"
+    assert shlex.split(results[1]["command"])[2] == results[1]["task"] != "number 2"
     assert not (tmp_path / FOLDER).exists()  # kept as long as the session
 
 
@@ -67,6 +71,42 @@ def test_ctrl_c_closes_the_question_before_it(
     _, shown = speak(["pick up the box", "number 2", "exit"], monkeypatch, capsys, tmp_path)
     assert "stopped after I had asked" in shown
     assert len(list(tmp_path.glob("*/report.html"))) == 1
+
+
+def test_a_sentence_is_one_run_whatever_has_to_be_looked_at_on_the_way(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ["pick up the blue one", "put all cans in the bowl", "where is the lemon?"]
+    _, shown = speak([*words, "exit"], monkeypatch, capsys, tmp_path)
+    assert "unicorn" not in shown
+    assert "Where are" not in shown
+    entries = list_runs(tmp_path)
+    assert [entry.words for entry in entries] == words
+    for entry in entries:
+        report = (Path(entry.path) / "report.html").read_text()
+        assert entry.words in report
+        assert "unicorn" not in report
+        assert entry.command is not None
+        assert "\n" not in entry.command
+        assert shlex.split(entry.command)[:2] == ["toolhand", "run"]
+        assert "not restored" in report
+
+
+def test_a_question_leaves_a_small_folder_and_only_the_newest_runs_are_kept(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "notes").mkdir()
+    types(["where is the lemon?"] * 3 + ["exit"], monkeypatch)
+    talking.talk(TalkCommand(scene="3", runs_dir=tmp_path, keep_runs=2))  # type: ignore[arg-type]
+    entries = list_runs(tmp_path)
+    assert len(entries) == 2
+    assert (tmp_path / "notes").is_dir()
+    for entry in entries:
+        files = [path for path in Path(entry.path).rglob("*") if path.is_file()]
+        pictures = [path for path in files if path.suffix == ".jpg"]
+        assert sum(path.stat().st_size for path in files) < 500_000
+        assert b"data:image" not in (Path(entry.path) / "report.html").read_bytes()
+        assert len(pictures) == (Path(entry.path) / "report.html").read_text().count("<figure id=")
 
 
 def test_ctrl_c_twice_leaves_and_the_end_of_the_input_does(

@@ -16,10 +16,10 @@ from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.limits import MotionLimits, require_share
 from tool_nodes.motion.plans import GraspPlan, Legs, LookPlan, ParkPlan, PlacePlan, SkillPlan, TrialPlan
 from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.scene_model import attached_opening
 from tool_nodes.ports import Arm, Camera, Planner
 from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.scene_change import changed
 from tool_nodes.stop_latch import StopWatch
 from tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, MotionStatus, PoseGoal, Trajectory
 

@@ -13,9 +13,9 @@ from tool_nodes import workspace
 from tool_nodes.motion.approval import MotionStep, PlannedMotion
 from tool_nodes.motion.placing import PlaceCandidate
 from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.targets import HeldObject
 from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.scene_change import changed
 from tool_nodes.types import CollisionScene, FloatArray, Frame, GraspTarget, Trajectory
 
 KEPT = 8

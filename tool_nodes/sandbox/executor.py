@@ -304,6 +304,7 @@ class CodeArgument:
     """Python source of limited length, by which indentation all of it may share is taken away."""
 
     max_length: int = ProgramLimits.code
+    program: bool = True
 
     def schema(self) -> dict[str, Any]:
         """JSON schema."""
@@ -332,6 +333,7 @@ class CodeTools:
     @tool(
         "code_executor.exec",
         timeout_s=None,
+        makes=("last_exec_result",),
         example=Example(
             {
                 "code": "near = depth_map[segmentation_mask]\n"
@@ -356,6 +358,7 @@ class CodeTools:
     @tool(
         "code_executor.eval",
         timeout_s=None,
+        makes=("last_eval_result",),
         example=Example(
             {"expression": "float(np.nanmax(depth_map))"}, before=("depth_estimator.estimate_depth_with_pointcloud",)
         ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Annotated, Any, Protocol
 
@@ -91,11 +91,8 @@ def resolve(value: Any, lookup: Lookup) -> Any:
     if not VARIABLE.fullmatch(value):
         raise InvalidValue(f"must be a variable such as $name, got {show(value)}")
     if value[1:] not in lookup.variables:
-        if value[1:] in getattr(lookup, "forgotten", ()):
-            raise InvalidValue(
-                f"refers to {shortened(value)}, which was dropped: only the newest {len(lookup.variables)} variables "
-                "are kept; make it anew"
-            )
+        if (why := getattr(lookup, "forgotten", {}).get(value[1:])) is not None:
+            raise InvalidValue(f"refers to {shortened(value)}, which is gone: {why}; make it anew")
         named = [f"${shortened(name)} ({describe(v)})" for name, v in lookup.variables.items()]
         newest = named[-_SHOWN_VARIABLES:]
         while len(", ".join(newest)) > _SHOWN_CHARACTERS:
@@ -257,6 +254,7 @@ class ArrayArgument:
         mixed: Numbers, booleans and pictures are all accepted.
         literal: Nested JSON lists are accepted.
         finite: NaN and infinities are refused.
+        newest: A point or place in the newest picture, whichever that is.
     """
 
     what: str
@@ -267,6 +265,7 @@ class ArrayArgument:
     finite: bool = False
     low: float = -math.inf
     high: float = math.inf
+    newest: bool = False
 
     def schema(self) -> dict[str, Any]:
         """JSON schema: a reference, or nested lists where they are allowed."""
@@ -330,13 +329,17 @@ PointCloud = Annotated[NDArray[np.float32], ArrayArgument("point cloud (N, 3)", 
 Points2D = Annotated[
     FloatArray, ArrayArgument("list of [x, y] points", (None, 2), literal=True, finite=True, low=0.0, high=1.0)
 ]
-Point2D = Annotated[FloatArray, ArrayArgument("point [x, y]", (2,), literal=True, finite=True, low=0.0, high=1.0)]
+_POINT = ArrayArgument("point [x, y]", (2,), literal=True, finite=True, low=0.0, high=1.0)
+"""Normalized point of a picture: 0 and 1 are its edges [-]."""
+Point2D = Annotated[FloatArray, _POINT]
+NewestPoint2D = Annotated[FloatArray, replace(_POINT, newest=True)]
 FARTHEST_M = 100.0
 """Farthest coordinate of a point or pose that the arm is sent to [m]: far beyond any arm and far below
 what overflows in a point cloud's float32."""
-Point3D = Annotated[
-    FloatArray, ArrayArgument("point [x, y, z]", (3,), literal=True, finite=True, low=-FARTHEST_M, high=FARTHEST_M)
-]
+_PLACE = ArrayArgument("point [x, y, z]", (3,), literal=True, finite=True, low=-FARTHEST_M, high=FARTHEST_M)
+"""Point in space, of which no coordinate is beyond FARTHEST_M [m]."""
+Point3D = Annotated[FloatArray, _PLACE]
+NewestPoint3D = Annotated[FloatArray, replace(_PLACE, newest=True)]
 Pose = Annotated[
     FloatArray, ArrayArgument("pose (4, 4)", (4, 4), literal=True, finite=True, low=-FARTHEST_M, high=FARTHEST_M)
 ]

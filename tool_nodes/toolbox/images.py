@@ -57,11 +57,17 @@ class SessionImage:
         rgb: uint8 (H, W, 3), as it is shown.
         frame: The camera frame behind it; None for a foreign picture.
         window: The part of the frame that it shows, as large as the picture or not; None shows all of it.
+        origin: The same for a picture and all that is drawn over it: by that a foreign picture is known again.
     """
 
     rgb: NDArray[np.uint8]
     frame: Frame | None = None
     window: FrameWindow | None = None
+    origin: object = None
+
+    def __post_init__(self) -> None:
+        if self.origin is None:
+            object.__setattr__(self, "origin", object())
 
     @property
     def size(self) -> tuple[int, int]:

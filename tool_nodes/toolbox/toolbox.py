@@ -12,10 +12,10 @@ import difflib
 import functools
 import inspect
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Protocol, TypeVar, get_type_hints
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar, get_type_hints
 
 import numpy as np
 from docstring_parser import DocstringStyle
@@ -26,11 +26,12 @@ from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
 from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, SessionArgument, show
 from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.grasp_memory import GraspMemory
 from tool_nodes.toolbox.hidden import hidden_by_arm
 from tool_nodes.toolbox.images import CameraView, SessionImage
 from tool_nodes.toolbox.limits import CallHistory, CallLimiter
-from tool_nodes.types import Frame
+from tool_nodes.toolbox.provenance import NOTHING_USED, Used, names_made
+from tool_nodes.toolbox.session import InSession as InSession
+from tool_nodes.toolbox.session import Session as Session
 
 F = TypeVar("F", bound=Callable[..., ToolResult])
 
@@ -57,6 +58,7 @@ class _Mark:
     timeout_s: float | None
     repeatable: bool
     example: Example | None
+    makes: tuple[str, ...]
 
 
 def tool(
@@ -69,6 +71,7 @@ def tool(
     timeout_s: float | None = TIMEOUT_S,
     repeatable: bool = False,
     example: Example | None = None,
+    makes: Iterable[str] = (),
 ) -> Callable[[F], F]:
     """Offer a method as a tool; the class attribute `suite` of its class says whose it is.
 
@@ -81,10 +84,14 @@ def tool(
         timeout_s: Longest time of a call [s]; None for a tool that keeps deadlines of its own.
         repeatable: True if the same call may give another result the next time.
         example: A call that shows what it does.
+        makes: Names of the `$variables` that a call sets; `{argument}` in one stands for that argument's words. A call
+            that was to set one and did not leaves none of that name. Of a tool that does not say, those are taken that
+            it has set in the conversation.
     """
 
     def mark(function: F) -> F:
-        marked = _Mark(name, tuple(aliases), dict(renamed or {}), motion, stepwise, timeout_s, repeatable, example)
+        renames = dict(renamed or {})
+        marked = _Mark(name, tuple(aliases), renames, motion, stepwise, timeout_s, repeatable, example, tuple(makes))
         function.__tool__ = marked  # type: ignore[attr-defined]
         return function
 
@@ -108,7 +115,7 @@ class ToolSpec:
         suite: Which paper's toolbox it belongs to.
         given: Arguments that receive the conversation.
         printed: False for a tool that is offered beside those of the chosen suites: no prompt of a paper lists it.
-        stepwise, timeout_s, repeatable, example: See `tool`.
+        stepwise, timeout_s, repeatable, example, makes: See `tool`.
     """
 
     name: str
@@ -127,6 +134,7 @@ class ToolSpec:
     repeatable: bool = False
     example: Example | None = None
     printed: bool = True
+    makes: tuple[str, ...] = ()
 
     def schema(self) -> dict[str, Any]:
         """The tool in the function-calling form that chat templates expect."""
@@ -148,6 +156,24 @@ class ToolSpec:
                 },
             },
         }
+
+    def left_undone(self, arguments: Any, session: Session, why: str, made: Collection[str] = ()) -> None:
+        """Drop the variables that a call was to make and did not: the old ones would be taken for the new ones.
+
+        Args:
+            arguments: Arguments of the call, as they were written.
+            session: The conversation.
+            why: End of the call, in a few words.
+            made: The variables that it made all the same.
+        """
+        if self.makes:
+            written = arguments if isinstance(arguments, Mapping) else {}
+            wanted = names_made(self.makes, {self.renamed.get(key, key): value for key, value in written.items()})
+        elif made:  # what else such a tool makes is not known
+            return
+        else:
+            wanted = {variable for variable, origin in session.origins.items() if origin.tool == self.name}
+        session.forget(wanted - set(made), f"{self.name} was called to make it anew and did not ({why})")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -181,6 +207,7 @@ def _described(function: Callable[..., Any]) -> ToolSpec:
         timeout_s=mark.timeout_s,
         repeatable=mark.repeatable or mark.motion,
         example=mark.example,
+        makes=mark.makes,
     )
 
 
@@ -191,55 +218,6 @@ def _specs_of(provider: object) -> Iterable[ToolSpec]:
     suite = getattr(provider, "suite", "")
     known: dict[str, Any] = {"suite": suite, "printed": getattr(provider, "printed", True)}
     return [replace(_described(getattr(member, "__func__", member)), function=member, **known) for member in members]
-
-
-@dataclass
-class Session:
-    """What one conversation has collected.
-
-    Attributes:
-        variables: `$variables`, the one that was set last at the end.
-        images: Pictures with stable indices.
-        history: The last call.
-        forgotten: Names of variables that were dropped to save memory, for the answer to who refers to one.
-        seen: The newest frame that a tool of the robot has captured; None before the first.
-        grasps_given: How many grasps it was given for each object, by a digest of cloud and mask.
-        grasps: Targets of the grasps it has computed, and the thing that is held.
-        calls: How many calls a policy has made so far; None where the agent looks for itself.
-        speed: Share of the allowed speed at which the robot grasps and places, in (0, 1].
-    """
-
-    variables: dict[str, Any] = field(default_factory=dict)
-    images: list[SessionImage] = field(default_factory=list)
-    history: CallHistory = field(default_factory=CallHistory, repr=False)
-    forgotten: dict[str, None] = field(default_factory=dict, repr=False)
-    seen: Frame | None = field(default=None, repr=False)
-    grasps_given: dict[str, int] = field(default_factory=dict, repr=False)
-    grasps: GraspMemory = field(default_factory=GraspMemory, repr=False)
-    calls: int | None = 0
-    speed: float = 1.0
-
-    def fork(self) -> Session:
-        """The same once more, to go on by itself; pictures and arrays, which are never written into, are shared."""
-        return Session(
-            dict(self.variables),
-            list(self.images),
-            replace(self.history),
-            dict(self.forgotten),
-            self.seen,
-            dict(self.grasps_given),
-            self.grasps.fork(),
-            self.calls,
-            self.speed,
-        )
-
-    def newest_frame(self) -> Frame | None:
-        """The frame of the newest camera picture."""
-        return next((i.frame for i in reversed(self.images) if i.frame is not None), None)
-
-
-InSession = Annotated[Session, SessionArgument()]
-"""A parameter of a tool that is given the conversation, by the toolbox: what a tool remembers of it is kept there."""
 
 
 @dataclass(frozen=True)
@@ -354,8 +332,11 @@ class Toolbox:
             raise ToolError(ErrorCode.UNKNOWN_TOOL, f"There is no tool {shown!r}.", hint)
         return self.specs[self._names[name]]
 
-    def check(self, name: str, arguments: Any, session: Session) -> tuple[ToolSpec, dict[str, Any]]:
+    def check(self, name: str, arguments: Any, session: Session) -> tuple[ToolSpec, dict[str, Any], Used]:
         """Resolve and check a call without running it.
+
+        Returns:
+            The tool, its arguments' values, and what they are of the conversation.
 
         Raises:
             ToolError: UNKNOWN_TOOL or INVALID_ARGUMENT; the sentence lists every wrong argument.
@@ -386,17 +367,21 @@ class Toolbox:
             first = min(level for level, _ in problems)
             reported = [text for level, text in problems if not spec.stepwise or level == first]
             raise invalid(f"{spec.name}: {self._guard.joined(reported)}.")
-        return spec, values
+        used = Used.by(given, values, spec.kinds, session)
+        used.require_one_picture(spec.name)
+        used.require_newest(spec.name, spec.kinds, session)
+        return spec, values, used
 
     def call(self, name: str, arguments: Any, session: Session) -> CallRecord:
         """Run one tool; every failure comes back as `result.error`, never as an exception."""
         started = time.monotonic()
         session.calls = None if session.calls is None else session.calls + 1
         image_index, view = None, None
+        used = NOTHING_USED
         values: dict[str, Any] = {}
         try:
             with self.job() if self.is_motion(name) else nullcontext():
-                spec, values = self.check(name, arguments, session)
+                spec, values, used = self.check(name, arguments, session)
                 result = self._run(spec, values, session)
         except ToolError as error:
             result = ToolResult(error=error)
@@ -413,16 +398,18 @@ class Toolbox:
             result = replace(result, error=known, text=text, outlined=None)
             if not self.is_motion(name):
                 result = replace(result, image=None, variables={})
+        why = "it gave none" if result.error is None else str(result.error.code)
+        if name in self._names:
+            self.find(name).left_undone(arguments, session, why, result.variables)
+        new_index = None if result.image is None else len(session.images)
         for variable, value in result.variables.items():
-            session.variables.pop(variable, None)
-            session.forgotten.pop(variable, None)
-            session.variables[variable] = value
+            session.keep(variable, used.origin_of(spec.name, value, result, new_index, session))
         if result.outlined is not None:
             session.grasps.note_outline(result.outlined)
         if result.named:
             session.grasps.note_names(result.named, result.facts.get("points", ()))
         if result.image is not None:
-            image_index = len(session.images)
+            image_index = new_index
             session.images.append(_as_session_image(result.image, result, values))
             view = result.view or session.images[-1].view
         recorded = dict(arguments) if isinstance(arguments, Mapping) else {"arguments": arguments}

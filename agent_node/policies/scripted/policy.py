@@ -376,8 +376,8 @@ class _Episode:
             raise Done("Something would fall.", self.failure(ErrorCode.NO_GRASP, wording.CARRIES.format(self._name)))
         if not responses[0].ok:
             raise unmet(f"segment {self._name}", responses[0])
-        if not any(r.ok for r in responses[1:]):
-            raise Setback(f"find a grasp for {self._name}", responses[1])
+        if not responses[-1].ok:  # what the ones before it gave is gone
+            raise Setback(f"find a grasp for {self._name}", responses[-1])
         self._segmented = True
 
     def _next_grasp(self) -> Script:

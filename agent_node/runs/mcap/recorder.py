@@ -6,7 +6,6 @@ costs what its pictures cost as JPEG. The file is written at the end, also at th
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
 
 from agent_node.calls import ToolCall
 from agent_node.events import (
@@ -32,7 +29,7 @@ from agent_node.events import (
     ToolCalled,
     ignore,
 )
-from agent_node.runs.folder import write_atomically
+from agent_node.runs.folder import jpeg_bytes, write_atomically
 from agent_node.runs.mcap import RUN_FILE
 from agent_node.runs.mcap import ros_messages as ros
 from agent_node.runs.mcap.bag import Compression, Entry, write_bag
@@ -46,8 +43,6 @@ from tool_nodes.toolbox.toolbox import CallRecord
 from tool_nodes.types import FloatArray, Frame
 
 LAYOUT_FILE = "foxglove_layout.json"
-JPEG_QUALITY = 85
-"""Quality of recorded pictures, of 100."""
 FORMAT = "2"
 """Version of what the `/toolhand` topics say. Version 1, which is read as well, has no refusals, notes, questions and
 answers of the operator, and the answer that ends the run without its code."""
@@ -332,13 +327,6 @@ class Recorder:
 
 def _called(call: ToolCall) -> dict[str, Any]:
     return {"name": call.name, "arguments": call.arguments}
-
-
-def jpeg_bytes(rgb: NDArray[np.uint8]) -> bytes:
-    """A picture (H, W, 3) as JPEG of JPEG_QUALITY."""
-    buffer = io.BytesIO()
-    Image.fromarray(rgb).save(buffer, format="JPEG", quality=JPEG_QUALITY)
-    return buffer.getvalue()
 
 
 def write_layout(path: Path) -> None:

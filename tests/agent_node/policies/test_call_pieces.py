@@ -130,6 +130,41 @@ TWO = [(CAPTURE, ""), (DETECT_ONE, CAN)]
             [(DETECT_ONE, '{"obj_name": "can"}')],
             id="arguments as an object, and an empty piece of no call",
         ),
+        pytest.param(
+            [
+                piece("", DETECT_ONE, index=0, id="a"),
+                piece(CAN, index=0),
+                piece('{"image_index": 0,  "obj_name": "can"}', DETECT_ONE, index=0, id="a"),
+                piece(CAN, DETECT_ONE, index=0, id="a"),
+            ],
+            [(DETECT_ONE, CAN)],
+            id="the whole call sent again at the end",
+        ),
+        pytest.param(
+            [piece("", DETECT_ONE, index=0, id="a"), piece(CAN, index=0), piece(CAN, DETECT_ONE, index=0)],
+            [(DETECT_ONE, CAN)],
+            id="the whole call sent again, without its id",
+        ),
+        pytest.param(
+            [
+                piece("{}", CAPTURE, index=0, id="a"),
+                piece(CAN, DETECT_ONE, index=1, id="b"),
+                piece("{}", CAPTURE, index=0, id="a"),
+                piece(CAN, DETECT_ONE, index=1, id="b"),
+            ],
+            [(CAPTURE, "{}"), (DETECT_ONE, CAN)],
+            id="both calls sent again",
+        ),
+        pytest.param(
+            [
+                {"index": 0, "id": "a"},
+                piece("", DETECT_ONE, index=0),
+                {"index": 0, "function": None},
+                piece(CAN, index=0),
+            ],
+            [(DETECT_ONE, CAN)],
+            id="pieces without a function",
+        ),
     ],
 )
 def test_the_ways_of_public_servers(pieces: list[dict[str, Any]], expected: list[tuple[str, str]]) -> None:
@@ -145,6 +180,14 @@ def test_the_ways_of_public_servers(pieces: list[dict[str, Any]], expected: list
             [piece("", CAPTURE, index=0, id="a"), piece(CAN, index=0, id="b"), piece("", DETECT_ONE, index=0, id="b")],
             id="a name that comes after the arguments, which were taken for another call's",
         ),
+        pytest.param(
+            [piece("{}", DETECT_ONE, index=0, id="a"), piece(CAN, DETECT_ONE, index=0, id="a")],
+            id="one id with two sets of arguments",
+        ),
+        pytest.param(
+            [piece("{}", DETECT_ONE, index=0, id="a"), piece(CAN, DETECT_ONE, index=0)],
+            id="other arguments for a call that is whole",
+        ),
     ],
 )
 def test_what_cannot_be_told_apart_is_one_malformed_call(pieces: list[dict[str, Any]]) -> None:
@@ -157,6 +200,13 @@ def test_each_entry_of_a_whole_message_is_a_call_whatever_its_index_and_id() -> 
     assert calls.joined() == [*TWO, ("", CAN)]
 
 
+def test_an_entry_that_is_twice_in_a_whole_message_is_one_call_where_it_has_an_id() -> None:
+    for id_, expected in (("a", 1), ("", 2), (None, 2)):
+        calls = CallPieces()
+        calls.replace([piece(CAN, DETECT_ONE, id=id_)] * 2)
+        assert len(calls.joined()) == expected, id_
+
+
 def test_a_whole_message_after_its_pieces_runs_nothing_twice() -> None:
     calls = CallPieces()
     calls.add([piece("", CAPTURE, index=0, id="a"), piece(CAN, DETECT_ONE, index=1, id="b")])
@@ -164,7 +214,7 @@ def test_a_whole_message_after_its_pieces_runs_nothing_twice() -> None:
     assert calls.joined() == TWO
 
 
-@pytest.mark.parametrize("requested", ["y", {"function": {}}, [1], [{}], [{"function": 1}]])
+@pytest.mark.parametrize("requested", ["y", {"function": "y"}, [1], [{"function": 1}]])
 def test_what_are_no_calls_is_a_fault_of_the_server(requested: Any) -> None:
     with pytest.raises(Fault):
         CallPieces().add(requested)

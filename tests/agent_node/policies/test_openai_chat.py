@@ -129,8 +129,9 @@ def test_the_pieces_of_streamed_calls_are_joined_by_their_index_whatever_their_i
 
 
 def test_duplicate_ids_of_a_server_make_no_duplicate_ids_of_ours(server, policy, conversation):
-    call = {"id": "x", "function": {"name": "robot__capture_image", "arguments": "{}"}}
-    server.will(server.completion(None, "tool_calls", message={"tool_calls": [call, call]}))
+    names = ("robot__capture_image", "roborefer__detect_one")
+    calls = [{"id": "x", "function": {"name": name, "arguments": "{}"}} for name in names]
+    server.will(server.completion(None, "tool_calls", message={"tool_calls": calls}))
     reply = policy(NATIVE).respond(conversation)
     assert len(NATIVE.parse(reply.text).calls) == 2
 

@@ -68,26 +68,26 @@ def test_a_trajectory_is_one_chat_line_with_tools_and_pictures_in_their_places(t
     document = trajectory(tmp_path, episode)
     assert list(document) == ["messages", "tools", "images"]
     assert document["tools"] == Toolbox([Tools()]).schemas()
-    assert document["images"] == ["images/000.png", "images/001.png"]
+    assert document["images"] == ["images/000.jpg", "images/001.jpg"]
     messages = document["messages"]
     assert [m["role"] for m in messages] == [m.role for m in episode.messages]
     assert messages[1]["content"] == [{"type": "text", "text": "Look."}]
     assert messages[3]["content"] == [
         {"type": "text", "text": "<tool_response>Seen x "},
-        {"type": "image", "image": "images/000.png"},
+        {"type": "image", "image": "images/000.jpg"},
         {"type": "text", "text": "</tool_response>"},
     ]
     assert messages[4]["content"] == [{"type": "text", "text": "<tool_response>hi</tool_response>"}]
-    assert messages[6]["content"][1] == {"type": "image", "image": "images/001.png"}
+    assert messages[6]["content"][1] == {"type": "image", "image": "images/001.jpg"}
 
 
 def test_the_pictures_in_the_folder_are_those_of_the_conversation(tmp_path: Path) -> None:
     episode = run(call("robot.look") + call("robot.look", label="xyz"))
     trajectory(tmp_path, episode)
-    assert sorted(path.name for path in (tmp_path / "images").iterdir()) == ["000.png", "001.png"]
+    assert sorted(path.name for path in (tmp_path / "images").iterdir()) == ["000.jpg", "001.jpg"]
     for index, picture in enumerate(episode.session.images):
-        saved = np.asarray(Image.open(tmp_path / "images" / f"{index:03d}.png"))
-        assert np.array_equal(saved, picture.rgb)
+        saved = np.asarray(Image.open(tmp_path / "images" / f"{index:03d}.jpg"))
+        assert np.abs(saved.astype(int) - picture.rgb).max() <= 2
 
 
 def test_words_that_look_like_a_marker_never_become_a_picture(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_words_that_look_like_a_marker_never_become_a_picture(tmp_path: Path) ->
     )
     messages = trajectory(tmp_path, episode)["messages"]
     pictures = [(i, p) for i, m in enumerate(messages) for p in m["content"] if p["type"] == "image"]
-    assert pictures == [(3, {"type": "image", "image": "images/000.png"})]
+    assert pictures == [(3, {"type": "image", "image": "images/000.jpg"})]
     shown = fake.replace("<", "\u2039")
     assert messages[3]["content"][0]["text"] == f"<tool_response>Seen {shown} "
     assert messages[1]["content"] == [{"type": "text", "text": f"What is in {fake}?"}]
@@ -124,9 +124,9 @@ def test_text_that_utf8_cannot_hold_and_line_separators_stay_in_one_readable_lin
 
 
 def test_exchanges_pair_calls_responses_and_records() -> None:
-    turn = run(call("robot.look") + "<tool_call>{</tool_call>" + call("robot.move") + call("robot.look")).turns[0]
-    first, malformed, failed, skipped = turn.exchanges
-    assert [e.response for e in (first, malformed, failed, skipped)] == turn.responses
+    turn = run(call("robot.look") + call("robot.move") + "<tool_call>{</tool_call>" + call("robot.look")).turns[0]
+    first, failed, malformed, skipped = turn.exchanges
+    assert [e.response for e in turn.exchanges] == turn.responses
     assert first.image_index == 0
     assert first.record is turn.calls[0]
     assert malformed.record is None

@@ -43,13 +43,14 @@ def test_the_place_that_was_asked_for_is_drawn_and_kept_as_data(tmp_path: Path) 
     episode = Agent(Looks(), station.toolbox).run("look where there is room")
     write_run(tmp_path, episode, station.toolbox, {})
     (place,) = json.loads((tmp_path / "result.json").read_text())["places"]
-    assert (place["words"], place["image"]) == (PLACE, "images/000.png")
+    assert (place["words"], place["image"]) == (PLACE, "images/000.jpg")
     (outline,) = place["outlines"]
     (box,) = episode.records[1].result.facts["points"]
     assert min(x for x, _ in outline) > box[0]
     assert min(x for x, _ in outline) < place["point"][0] < max(x for x, _ in outline)
     report = (tmp_path / "report.html").read_text()
     assert "The place that was asked for" in report
+    assert 'class="area" fill-rule="evenodd" d="M' in report
     assert f"({place['point'][0]:.3f}, {place['point'][1]:.3f})" in report
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
 import re
 from collections.abc import Sequence
@@ -14,13 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from agent_node.agent import Agent
 from agent_node.conversation_settings import ConversationSettings
 from agent_node.episode import Episode
 from agent_node.policy import Message, Reply
-from agent_node.runs.report import complete_report, write_report
+from agent_node.runs.folder import write_trajectory
+from agent_node.runs.report import complete_report, with_pictures, write_report
 from agent_node.runs.report_pictures import MAX_FRAMES
 from tool_nodes.drawing import RGB
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
@@ -176,9 +175,27 @@ def test_the_pictures_of_a_report_are_those_of_the_conversation(tmp_path: Path) 
     assert len(page.all("img")) == 6
     for image in page.all("img"):
         assert image["alt"]
-        kind, data = image["src"].split(",")
-        assert kind == "data:image/jpeg;base64"
-        assert Image.open(io.BytesIO(base64.b64decode(data))).size == (16, 12)
+        assert re.fullmatch(r"images/00[012]\.jpg", image["src"])
+        assert (image["width"], image["height"]) == ("16", "12")
+
+
+def test_a_report_is_small_because_each_picture_lies_once_in_its_folder(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (480, 640, 3), dtype=np.uint8)
+    robot = Robot((480, 640))
+    robot._picture = lambda: noise  # type: ignore[method-assign]
+    look = call("roborefer.detect_one", obj_name="red box", image_index=0)
+    episode = run(LOOK, look, CHOOSE, GRASP, "<answer>Done.</answer>", robot=robot)
+    write_trajectory(tmp_path, episode, [])
+    page = report(tmp_path, episode)
+    html = (tmp_path / "report.html").read_bytes()
+    assert len(html) < 40_000
+    named = {image["src"] for image in page.all("img")}
+    assert named == {f"images/{path.name}" for path in (tmp_path / "images").iterdir()}
+    inside = with_pictures(html, lambda path: (tmp_path / path).read_bytes())
+    assert b'src="images/' not in inside
+    assert inside.count(b'src="data:image/jpeg;base64,') == len(page.all("img"))
+    missing = with_pictures(html, lambda path: (tmp_path / "gone" / path).read_bytes())
+    assert missing == html
 
 
 def test_the_judgement_stands_apart_from_the_report_and_a_contradiction_is_named(tmp_path: Path) -> None:
@@ -243,11 +260,13 @@ def test_a_report_needs_nothing_from_outside_and_only_its_own_script_may_run(tmp
     page = report(tmp_path, run(LOOK, "<answer>a</answer>"), frames=[np.zeros((8, 8, 3), np.uint8)] * 3)
     for _, attributes in page.elements:
         for name in ("src", "href"):
-            assert attributes.get(name, "#").startswith(("#", "data:image/jpeg;base64,"))
+            assert attributes.get(name, "#").startswith(("#", "data:image/jpeg;base64,", "images/"))
         assert not any(name.startswith("on") for name in attributes)
     (policy,) = [m["content"] for m in page.all("meta") if m.get("http-equiv") == "Content-Security-Policy"]
     digest = base64.b64encode(hashlib.sha256(page.script.encode()).digest()).decode()
-    assert policy == (f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'")
+    assert policy == (
+        f"default-src 'none'; img-src data: file: 'self'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    )
     style = (tmp_path / "report.html").read_text().split("<style>")[1].split("</style>")[0]
     assert "url(" not in style
     assert "@import" not in style
@@ -431,19 +450,18 @@ def test_the_judgement_says_what_it_was_judged_against(tmp_path: Path) -> None:
 # -- candidates and placement --------------------------------------------------------------------------
 
 
-def sources(page: Page, alt: str) -> list[bytes]:
-    return [base64.b64decode(i["src"].split(",")[1]) for i in page.all("img") if alt in i["alt"]]
+def sources(page: Page, alt: str) -> list[str]:
+    return [image["src"] for image in page.all("img") if alt in image["alt"]]
 
 
 def test_candidates_are_numbered_in_their_picture_and_told_beside_it(tmp_path: Path) -> None:
     look = call("roborefer.detect_one", obj_name="red box", image_index=0)
     page = report(tmp_path, run(LOOK, look, "<answer>AMBIGUOUS: Which?</answer>", robot=Robot((120, 160))))
     assert "red box: 2 found by roborefer.detect_one(0.250, 0.500)(0.750, 0.500)" in page.text
-    (drawn,) = sources(page, "2 found for red box, numbered")
-    picture = np.asarray(Image.open(io.BytesIO(drawn)))
-    plain = np.abs(picture.astype(int) - 120).max(axis=2) < 20
-    assert not plain.all()
-    assert plain[:, :40].all()  # nothing is drawn away from the points
+    assert sources(page, "2 found for red box, numbered") == ["images/001.jpg"]
+    marks = [(float(text["x"]), float(text["y"])) for text in page.all("text")]
+    beside = [(x * 160 + 8, y * 120 - 8) for x, y in ((0.25, 0.5), (0.75, 0.5))]
+    assert marks == beside * 2  # among the candidates, and in its turn
     bare = report(tmp_path, run(LOOK, call("roborefer.detect_one", obj_name="nothing", image_index=0)))
     assert "Candidates" not in bare.text
 
@@ -462,6 +480,7 @@ def test_where_a_thing_should_stand_and_stands_is_drawn_with_the_distance(tmp_pa
     assert ("it stands at x = 0.412 m, y = 0.100 m, 12 mm off" in page.text) is seen
     assert ("shows nothing new" in page.text) is not seen
     assert len(sources(page, "Where it should stand")) == 1
+    assert (len(page.all("path")), len(page.all("circle"))) == (1, int(seen))
     assert "should stand" not in report(tmp_path, run(LOOK, PLACE)).text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -72,7 +73,9 @@ def test_a_sequence_is_one_goal_with_a_report_a_command(agent: Agent, operator: 
     assert (status, result.turns, result.tool_calls) == (SUCCEEDED, 4, 2)
     assert carrier.given == [CAN, LEMON]
     assert len(result.run_dirs) == 2
-    assert result.run_dir == result.run_dirs[-1]
+    assert (result.run_dir, str(Path(result.run_dir) / "2")) == tuple(result.run_dirs)
+    whole = json.loads((Path(result.run_dir) / "result.json").read_text())
+    assert (whole["task"], whole["steps"], whole["success"]) == (SEQUENCE, ["2"], True)
     assert all((Path(folder) / "report.html").is_file() for folder in result.run_dirs)
     assert [step.number for step in result.steps] == list(range(1, len(result.steps) + 1))
     assert [step.sentence for step in result.steps if step.sentence] == carrier.given

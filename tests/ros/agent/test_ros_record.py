@@ -12,7 +12,7 @@ from rclpy_zenoh.overlay import install
 
 install()
 
-from agent_node.ros.record import as_text, safety_lines, up_command
+from agent_node.ros.record import again_command, as_text, safety_lines
 from tool_nodes.ros.attempts import Attempts, read_attempts
 
 ONE, TWO, THREE = ({"outcome": "begun", "what": word} for word in ("one", "two", "three"))
@@ -46,7 +46,7 @@ def test_an_answer_that_is_none_is_a_value_error(message: str) -> None:
     assert read_attempts(json.dumps({"count": 1, "newest": [ONE]})) == Attempts(1, (ONE,))
 
 
-def test_the_commands_start_such_a_graph_and_send_the_sentence() -> None:
+def test_one_command_line_says_the_sentence_again_in_such_a_scene() -> None:
     settings: dict[str, Any] = {
         "scene": "my scene.yaml",
         "perception": "pixels",
@@ -59,42 +59,42 @@ def test_the_commands_start_such_a_graph_and_send_the_sentence() -> None:
         "suite": "spacetools,last",
         "turn_budget": 9,
     }
-    up, run = up_command("don't", settings).splitlines()
-    assert shlex.split(up) == [
+    assert shlex.split(again_command("don't", settings)) == [
         "toolhand",
-        "up",
-        "sim",
-        "scene:=my scene.yaml",
-        "perception:=pixels",
-        "lockstep:=true",
-        "policy:=openai:m",
-        "protocol:=native",
-        "role:=observer",
-        "suites:=spacetools,last",
-        "turns:=9",
+        "run",
+        "don't",
+        "--scene",
+        "my scene.yaml",
+        "--perception",
+        "pixels",
+        "--policy",
+        "openai:m",
+        "--protocol",
+        "native",
+        "--role",
+        "observer",
+        "--suite",
+        "spacetools,last",
+        "--turns",
+        "9",
     ]
-    assert shlex.split(run) == ["toolhand", "run", "don't", "--transport", "ros"]
 
 
 def test_the_commands_name_no_protocol_where_the_policy_wrote_its_own() -> None:
     for policy, protocol in (("scripted", "spacetools"), ("smollm2", "compact")):
-        command = up_command("stop", {"scene": "3", "policy": policy, "protocol": protocol})
+        command = again_command("stop", {"scene": "3", "policy": policy, "protocol": protocol})
         assert "protocol" not in command
-        assert "scene:=3" in command
+        assert "--scene 3" in command
 
 
 def test_a_graph_without_a_simulator_is_not_started_again() -> None:
-    assert up_command("stop", {"approval": "ask-motion"}) == "toolhand run stop --transport ros"
+    assert again_command("stop", {"approval": "ask-motion"}) == "toolhand run stop --transport ros"
 
 
-def test_the_defaults_that_are_left_out_are_those_of_the_launch_file() -> None:
-    from agent_node.ros.record import _ARGUMENTS
-    from rclpy_zenoh.launch.packages import share_folder
-    from rclpy_zenoh.launch.plan import declared_arguments
+def test_the_defaults_that_are_left_out_are_those_of_the_command() -> None:
+    from agent_node.ros.record import _OPTIONS
+    from toolhand.run_command import RunCommand
 
-    declared = {
-        argument.name: argument.default
-        for argument in declared_arguments(share_folder("toolhand_bringup") / "launch" / "sim.launch.yaml")
-    }
-    for argument, default in _ARGUMENTS.values():
-        assert declared[argument] == (str(default).lower() if isinstance(default, bool) else str(default))
+    declared = RunCommand("stop").options()
+    for option, default in _OPTIONS.values():
+        assert declared[option] == default

@@ -13,7 +13,7 @@ from simulation_interfaces.srv import SetEntityState
 
 from agent_node.events import OperatorAnswer, OperatorQuestion
 from agent_node.pointed import PointedPoint
-from agent_node.runs.mcap.recorder import jpeg_bytes
+from agent_node.runs.folder import jpeg_bytes
 from console.robot import SpokenWords
 from console.ros import GraphRobot
 from rclpy_zenoh.launch import LaunchedGraph

@@ -166,10 +166,10 @@ def test_a_graph_that_runs_is_used_as_it_is(
     told = json.loads((run_dir / "result.json").read_text())
     for result in (known, told):
         assert {key: result[key] for key in ABOUT} == ABOUT
-        assert result["command"] == ("toolhand up sim lockstep:=true\ntoolhand run 'a lovely day' --transport ros")
+        assert result["command"] == "toolhand run 'a lovely day'"
         assert result["judged_against"]["source"] == "the robot's own reading of the sentence, not independent"
     report = (run_dir / "report.html").read_text()
-    for words in ("To repeat it", "toolhand up sim", "What was understood", "not independent"):
+    for words in ("To run it again", "toolhand run", "What was understood", "not independent"):
         assert words in report
 
 

@@ -18,8 +18,8 @@ from tool_nodes.motion.approval import Decision, MotionRequest, motion_hash
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.plans import GraspPlan
-from tool_nodes.motion.scene_change import changed
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.scene_change import changed
 from tool_nodes.types import CollisionScene, FloatArray, Frame, JointGoal
 
 AT = (0.45, 0.0)

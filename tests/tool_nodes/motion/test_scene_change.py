@@ -11,7 +11,7 @@ from PIL import Image
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
 from tool_nodes.geometry import invert, project, transform
-from tool_nodes.motion.scene_change import changed_around, looks_otherwise_around
+from tool_nodes.scene_change import changed_around, looks_otherwise_around
 from tool_nodes.types import Frame
 
 MOVED = "cinnamon_1"

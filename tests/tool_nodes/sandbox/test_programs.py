@@ -279,8 +279,9 @@ def test_names_end_with_their_call_as_the_descriptions_say(call: Any, executor: 
     assert "$last_exec_result" in descriptions["code_executor.exec"]
     assert "no names of earlier code" in descriptions["code_executor.eval"]
     assert call("code_executor.exec", code="x = 5\nx")[0].ok
-    assert "NameError" in call("code_executor.exec", code="x + 1")[0].text
     assert call("code_executor.exec", code="last_exec_result + 1")[0].value[0] == 6
+    assert "NameError" in call("code_executor.exec", code="x + 1")[0].text
+    assert "NameError" in call("code_executor.exec", code="last_exec_result")[0].text
 
 
 def test_no_value_leaves_no_variable(call: Any) -> None:

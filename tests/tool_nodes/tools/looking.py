@@ -35,7 +35,7 @@ class Table:
         assert error is not None
         assert "\n" not in error.message
         assert len(str(error)) < 400
-        assert self.session.variables == variables
+        assert all(variables[name] is value for name, value in self.session.variables.items())
         assert len(self.session.images) == images
         return error
 

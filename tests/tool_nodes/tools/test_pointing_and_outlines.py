@@ -9,7 +9,7 @@ import pytest
 
 from tests.tool_nodes.tools.looking import Table
 from tool_nodes.results import ErrorCode
-from tool_nodes.tools.spacetools.pointing import variable_name
+from tool_nodes.toolbox.provenance import variable_name
 
 N = r"\d\.\d{3}"
 

@@ -20,6 +20,7 @@ from tool_nodes.types import FloatArray, SkillRequest
 
 Speed = Annotated[float, NumberArgument(LEAST_SPEED, 1.0)]
 Distance = Annotated[float, NumberArgument(0.0, 0.12, exclusive_low=True)]
+_MAKES = ("captured_image",)
 _LOOK = ("robot.capture_image",)
 _GRASP = (
     "depth_estimator.estimate_depth_with_pointcloud",
@@ -61,7 +62,7 @@ class ParkTools:
             facts={"skill": {"name": asked.name, "opening_m": round(outcome.opening_m, 4)}},
         )
 
-    @tool("robot.return_to_park", motion=True, timeout_s=None, repeatable=True, example=Example({}))
+    @tool("robot.return_to_park", motion=True, timeout_s=None, makes=_MAKES, repeatable=True, example=Example({}))
     def return_to_park(self, session: InSession, speed: Speed = 1.0) -> ToolResult:
         """Move the arm to its park position, with what it holds.
 
@@ -76,17 +77,19 @@ class HandTools(ParkTools):
 
     printed = True
 
-    @tool("robot.open_gripper", motion=True, timeout_s=None, repeatable=True, example=Example({}))
+    @tool("robot.open_gripper", motion=True, timeout_s=None, makes=_MAKES, repeatable=True, example=Example({}))
     def open_gripper(self, session: InSession) -> ToolResult:
         """Open the gripper; it lets go of what it holds only low over the table or held out to a person."""
         return self._done(SkillRequest("open_gripper"), session)
 
-    @tool("robot.close_gripper", motion=True, timeout_s=None, repeatable=True, example=Example({}))
+    @tool("robot.close_gripper", motion=True, timeout_s=None, makes=_MAKES, repeatable=True, example=Example({}))
     def close_gripper(self, session: InSession) -> ToolResult:
         """Close the gripper where it is."""
         return self._done(SkillRequest("close_gripper"), session)
 
-    @tool("robot.lift", motion=True, timeout_s=None, repeatable=True, example=Example({"distance_m": 0.05}))
+    @tool(
+        "robot.lift", motion=True, timeout_s=None, makes=_MAKES, repeatable=True, example=Example({"distance_m": 0.05})
+    )
     def lift(self, distance_m: Distance, session: InSession, speed: Speed = 1.0) -> ToolResult:
         """Move the gripper straight up, with what it holds, and stay there.
 
@@ -100,6 +103,7 @@ class HandTools(ParkTools):
         "robot.point_at",
         motion=True,
         timeout_s=None,
+        makes=_MAKES,
         repeatable=True,
         example=Example({"point": [0.48, 0.62], "image_index": 0}, before=_LOOK),
     )
@@ -113,7 +117,7 @@ class HandTools(ParkTools):
         """
         return self._done(SkillRequest("point_at", _place(point, image_index), speed=speed), session)
 
-    @tool("robot.hand_over", motion=True, timeout_s=None, example=Example({}, before=_GRASP))
+    @tool("robot.hand_over", motion=True, timeout_s=None, makes=_MAKES, example=Example({}, before=_GRASP))
     def hand_over(self, session: InSession, speed: Speed = 1.0) -> ToolResult:
         """Hold the held object out towards the camera's side of the table and let go of it once somebody pulls at it.
 
@@ -126,6 +130,7 @@ class HandTools(ParkTools):
         "robot.stand_upright",
         motion=True,
         timeout_s=None,
+        makes=_MAKES,
         example=Example({"point": [0.48, 0.62], "image_index": 0}, before=_GRASP),
     )
     def stand_upright(self, point: Point2D, image_index: ImageIndex, session: InSession) -> ToolResult:

@@ -227,6 +227,7 @@ class BoundingBoxTools:
     @tool(
         "bounding_box.compute_bbox",
         aliases=["3d_bbox.compute_bbox"],
+        makes=("obb_corners_3d", "obb_corners_2d", "extent", "edges"),
         example=Example(
             {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"},
             before=("depth_estimator.estimate_depth_with_pointcloud", "sam2.segment_from_point"),

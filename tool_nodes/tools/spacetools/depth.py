@@ -37,7 +37,12 @@ class DepthTools:
     def __init__(self, estimator: DepthEstimator) -> None:
         self._estimator = estimator
 
-    @tool("depth_estimator.estimate_depth", renamed={"image": "image_index"}, example=Example({"image_index": 0}))
+    @tool(
+        "depth_estimator.estimate_depth",
+        renamed={"image": "image_index"},
+        makes=("depth_map", "focal_length_px"),
+        example=Example({"image_index": 0}),
+    )
     def estimate_depth(self, image_index: ImageIndex) -> ToolResult:
         """Estimate metric depth of an image.
 
@@ -60,6 +65,7 @@ class DepthTools:
     @tool(
         "depth_estimator.estimate_depth_with_pointcloud",
         renamed={"image": "image_index"},
+        makes=("depth_map", "point_cloud", "focal_length_px"),
         example=Example({"image_index": 0}),
     )
     def estimate_depth_with_pointcloud(self, image_index: ImageIndex) -> ToolResult:

@@ -78,6 +78,7 @@ class GraspAlternatives:
     @tool(
         "grasp_generator.compute_grasp",
         renamed={"image": "image_index"},
+        makes=("grasp_pose",),
         repeatable=True,
         example=Example(
             {

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tool_nodes.ports import Camera
 from tool_nodes.results import ToolResult
-from tool_nodes.toolbox.arguments import Point2D, Point3D, Pose
+from tool_nodes.toolbox.arguments import NewestPoint2D, NewestPoint3D, Pose
 from tool_nodes.toolbox.toolbox import InSession, Session, tool
 from tool_nodes.tools.spacetools.robot import CameraTools, require_rigid
 from tool_nodes.types import Frame, SkillOutcome, SkillRequest
@@ -85,7 +85,7 @@ class MockRobot(MockCamera):
         aliases=["mock_robot.place_object_at_2d_location"],
         renamed={"point_2d": "placement_point_2d"},
     )
-    def place_object_at_2d_location(self, placement_point_2d: Point2D) -> ToolResult:
+    def place_object_at_2d_location(self, placement_point_2d: NewestPoint2D) -> ToolResult:
         """Simulate placing the held object at a point of the image: it always succeeds and moves nothing.
 
         Args:
@@ -101,7 +101,7 @@ class MockRobot(MockCamera):
         aliases=["mock_robot.place_object_at_3d_location"],
         renamed={"point_3d": "placement_point_3d"},
     )
-    def place_object_at_3d_location(self, placement_point_3d: Point3D) -> ToolResult:
+    def place_object_at_3d_location(self, placement_point_3d: NewestPoint3D) -> ToolResult:
         """Simulate placing the held object at a 3D point in the camera frame: it always succeeds and moves nothing.
 
         Args:

@@ -6,7 +6,6 @@ pixels first; everything else, and what is not found there, goes to the Pointer 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from weakref import WeakKeyDictionary
@@ -24,6 +23,7 @@ from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex, Text
 from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.provenance import variable_name
 from tool_nodes.toolbox.toolbox import tool
 
 Point = tuple[float, float]
@@ -31,11 +31,6 @@ Point = tuple[float, float]
 
 def _show(points: Sequence[Point]) -> str:
     return ", ".join(f"({x:.3f}, {y:.3f})" for x, y in points)
-
-
-def variable_name(obj_name: str) -> str:
-    """The name as a `$variable` can carry it: blanks, and whatever else no variable may have, become underscores."""
-    return re.sub(r"^(?=[^\WA-Za-z_])|\W", "_", obj_name)
 
 
 class PointingTools:
@@ -139,6 +134,7 @@ class RoboReferTools(PointingTools):
         "roborefer.detect_one",
         aliases=["point1.detect_one"],
         renamed={"image": "image_index"},
+        makes=("{obj_name}_detection",),
         example=Example({"obj_name": "the carton on the left", "image_index": 0}),
     )
     def detect_one(self, obj_name: Text, image_index: ImageIndex) -> ToolResult:
@@ -154,6 +150,7 @@ class RoboReferTools(PointingTools):
         "roborefer.detect_all",
         aliases=["point1.detect_all"],
         renamed={"image": "image_index"},
+        makes=("{obj_name}_detections",),
         example=Example({"obj_name": "coconut water", "image_index": 0}),
     )
     def detect_all(self, obj_name: Text, image_index: ImageIndex) -> ToolResult:
@@ -178,6 +175,7 @@ class VlmTools(PointingTools):
         "vlm.detect_one",
         aliases=["point2.detect_one"],
         renamed={"image": "image_index"},
+        makes=("{obj_name}_detection",),
         example=Example({"obj_name": "black bin", "image_index": 0}),
     )
     def detect_one(self, obj_name: Text, image_index: ImageIndex) -> ToolResult:
@@ -193,6 +191,7 @@ class VlmTools(PointingTools):
         "vlm.detect_all",
         aliases=["point2.detect_all"],
         renamed={"image": "image_index"},
+        makes=("{obj_name}_detections",),
         example=Example({"obj_name": "food", "image_index": 0}),
     )
     def detect_all(self, obj_name: Text, image_index: ImageIndex) -> ToolResult:

@@ -14,7 +14,6 @@ from tool_nodes import workspace
 from tool_nodes.drawing import colourize_depth
 from tool_nodes.geometry import backproject, carried, invert, project, transform
 from tool_nodes.motion.placing import STEP_TOLERANCE
-from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.targets import ray_to_base
 from tool_nodes.perception.carrying import carried_target
 from tool_nodes.perception.containers import is_cavity, seen_inside
@@ -23,8 +22,9 @@ from tool_nodes.perception.placed import standing_at
 from tool_nodes.perception.pushed import pushed
 from tool_nodes.ports import Camera, GraspAndPlace
 from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid, unavailable
+from tool_nodes.scene_change import changed
 from tool_nodes.stop_latch import StopWatch
-from tool_nodes.toolbox.arguments import Point2D, Point3D, Pose
+from tool_nodes.toolbox.arguments import NewestPoint2D, NewestPoint3D, Pose
 from tool_nodes.toolbox.example import Example
 from tool_nodes.toolbox.grasp_memory import GraspOf
 from tool_nodes.toolbox.images import SessionImage, view_of
@@ -93,7 +93,7 @@ class CameraTools:
     def _cloud(self, frame: Frame) -> NDArray[np.float32]:
         return backproject(frame.depth, frame.K)
 
-    @tool("robot.capture_image", timeout_s=None, repeatable=True, example=Example({}))
+    @tool("robot.capture_image", timeout_s=None, repeatable=True, example=Example({}), makes=("captured_image",))
     def capture_image(self, session: InSession) -> ToolResult:
         """Capture an RGB image from the robot's camera."""
         frame = self._look(session)
@@ -106,7 +106,14 @@ class CameraTools:
             variables={"captured_image": SessionImage(frame.rgb, frame)},
         )
 
-    @tool("robot.get_depth", aliases=["robot.capture_depth"], timeout_s=None, repeatable=True, example=Example({}))
+    @tool(
+        "robot.get_depth",
+        aliases=["robot.capture_depth"],
+        timeout_s=None,
+        repeatable=True,
+        makes=("depth_map", "focal_length_px"),
+        example=Example({}),
+    )
     def get_depth(self, session: InSession) -> ToolResult:
         """Get the depth map from the robot's depth sensor."""
         frame = self._look(session)
@@ -128,7 +135,13 @@ class CameraTools:
             variables={"depth_map": frame.depth, "focal_length_px": focal},
         )
 
-    @tool("robot.get_depth_with_pointcloud", timeout_s=None, repeatable=True, example=Example({}))
+    @tool(
+        "robot.get_depth_with_pointcloud",
+        timeout_s=None,
+        repeatable=True,
+        makes=("depth_map", "point_cloud", "focal_length_px"),
+        example=Example({}),
+    )
     def get_depth_with_pointcloud(self, session: InSession) -> ToolResult:
         """Get the depth map from the robot's depth sensor and the 3D point cloud in the camera frame."""
         frame = self._look(session)
@@ -225,6 +238,7 @@ class RobotTools(CameraTools):
         "robot.execute_grasp",
         motion=True,
         timeout_s=None,
+        makes=("captured_image",),
         example=Example(
             {"grasp_pose": "$grasp_pose"},
             before=(
@@ -279,6 +293,7 @@ class RobotTools(CameraTools):
         "robot.place_object_at_2d_location",
         motion=True,
         timeout_s=None,
+        makes=("captured_image",),
         renamed={"point_2d": "placement_point_2d"},
         example=Example(
             {"placement_point_2d": [0.48, 0.62]},
@@ -290,7 +305,7 @@ class RobotTools(CameraTools):
             ),
         ),
     )
-    def place_object_at_2d_location(self, placement_point_2d: Point2D, session: InSession) -> ToolResult:
+    def place_object_at_2d_location(self, placement_point_2d: NewestPoint2D, session: InSession) -> ToolResult:
         """Place the held object at a point of the newest image; the 3D location is found by shooting a ray.
 
         Args:
@@ -303,6 +318,7 @@ class RobotTools(CameraTools):
         "robot.place_object_at_3d_location",
         motion=True,
         timeout_s=None,
+        makes=("captured_image",),
         renamed={"point_3d": "placement_point_3d"},
         example=Example(
             {"placement_point_3d": [-0.02, 0.14, 0.93]},
@@ -314,7 +330,7 @@ class RobotTools(CameraTools):
             ),
         ),
     )
-    def place_object_at_3d_location(self, placement_point_3d: Point3D, session: InSession) -> ToolResult:
+    def place_object_at_3d_location(self, placement_point_3d: NewestPoint3D, session: InSession) -> ToolResult:
         """Place the held object at a 3D point in the camera frame and open the gripper.
 
         Args:

@@ -30,6 +30,7 @@ class Sam2Tools:
     @tool(
         "sam2.segment_from_point",
         renamed={"image": "image_index"},
+        makes=("segmentation_mask",),
         example=Example({"x": 0.349, "y": 0.545, "image_index": 0}),
     )
     def segment_from_point(self, x: Unit, y: Unit, image_index: ImageIndex) -> ToolResult:
@@ -56,6 +57,7 @@ class Sam2Tools:
     @tool(
         "sam2.segment_from_points",
         renamed={"image": "image_index"},
+        makes=("segmentation_mask",),
         example=Example({"points": [[0.349, 0.52], [0.349, 0.56]], "image_index": 0}),
     )
     def segment_from_points(self, points: Points2D, image_index: ImageIndex) -> ToolResult:

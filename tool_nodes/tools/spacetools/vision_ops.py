@@ -52,6 +52,7 @@ class VisionOps:
     @tool(
         "vision_ops.point_crop",
         aliases=["image_ops.point_crop"],
+        makes=("cropped_image",),
         renamed={"image": "image_index"},
         example=Example({"image_index": 0, "points": [[0.3, 0.45], [0.4, 0.66]]}),
     )
@@ -82,6 +83,7 @@ class VisionOps:
     @tool(
         "vision_ops.mask_crop",
         aliases=["image_ops.mask_crop"],
+        makes=("masked_crop",),
         renamed={"image": "image_index"},
         example=Example({"image_index": 0, "mask": "$segmentation_mask"}, before=("sam2.segment_from_point",)),
     )

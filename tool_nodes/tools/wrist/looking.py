@@ -44,6 +44,7 @@ class WristTools:
         motion=True,
         timeout_s=None,
         repeatable=True,
+        makes=("captured_image", "depth_map", "point_cloud", "focal_length_px"),
         example=Example({"point": [0.48, 0.62], "image_index": 0}, before=("robot.capture_image",)),
     )
     def look_closer(self, point: Point2D, image_index: ImageIndex, session: InSession) -> ToolResult:
