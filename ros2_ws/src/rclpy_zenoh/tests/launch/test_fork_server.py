@@ -54,6 +54,29 @@ if __name__ == "__main__":
     main()
 """
 
+STREAMS = """
+import sys
+import rclpy
+
+def outcome(work, *arguments):
+    try:
+        return work(*arguments)
+    except Exception as error:
+        return type(error).__name__
+
+def main(args=None):
+    for stream in (sys.stdout, sys.stderr):
+        asked = [outcome(stream.reconfigure), outcome(stream.tell), outcome(stream.seek, 0), stream.seekable()]
+        asked += [stream.isatty(), stream.fileno(), stream.encoding, stream.write_through]
+        stream.reconfigure(errors="replace")
+        print("streams", asked, stream.errors, flush=True)
+    rclpy.init(args=args)
+    rclpy.spin(rclpy.create_node("unnamed"))
+
+if __name__ == "__main__":
+    main()
+"""
+
 
 @pytest.fixture
 def nodes(package: Path) -> Path:
@@ -141,6 +164,24 @@ def test_a_node_with_an_environment_of_its_own_is_started_with_it(write: Write, 
     assert said(running.lines, "red", "place") == [f"True {os.getcwd()} red"]
     assert said(running.lines, "red", "module") == [f"__main__ False parent {os.getpid()}"]
     assert said(running.lines, "one", "place") == [f"True {os.getcwd()} None"]
+
+
+def test_the_streams_of_a_forked_node_are_those_of_a_program_of_its_own(
+    write: Write, nodes: Path, start: Start
+) -> None:
+    (nodes / "talker.py").write_text(STREAMS)
+    path = write(
+        """
+        - node: {pkg: launch_test, exec: talker, name: one, output: screen}
+        - node: {pkg: launch_test, exec: talker, name: two, output: screen}
+        - node: {pkg: launch_test, exec: talker, name: alone, output: screen, env: [{name: COLOUR, value: "red"}]}
+        """
+    )
+    running = start(path)
+    running.graph.wait_ready(PATIENCE_S)
+    wait_until(lambda: all(len(said(running.lines, label, "streams")) == 2 for label in ("one", "alone")))
+    assert said(running.lines, "one", "streams") == said(running.lines, "alone", "streams")
+    assert "UnsupportedOperation" in said(running.lines, "one", "streams")[0]
 
 
 def test_a_killed_node_comes_back_and_the_others_do_not_notice(write: Write, nodes: Path, start: Start) -> None:

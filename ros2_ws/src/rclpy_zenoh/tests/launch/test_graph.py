@@ -125,18 +125,53 @@ def test_lines_of_a_quiet_process_are_shown_when_it_fails(write: Write, tmp_path
     assert running.lines == ["[failing] reason", "[failing] ended with status 3"]
 
 
-def test_a_process_that_ends_before_the_graph_is_ready_is_named(write: Write, package: Path, start: Start) -> None:
-    running = start(write("- node: {pkg: launch_test, exec: talker, name: one, args: --ros-args --no-such-thing}"))
-    with pytest.raises(LaunchError, match=r"The graph did not start: one ended with status"):
-        running.graph.wait_ready(PATIENCE_S)
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [("", "one ended with status"), (", respawn: true", "one has ended 2 times: .*--no-such")],
+)
+def test_a_node_that_ends_before_the_graph_is_ready_ends_the_graph_and_is_named(
+    write: Write, package: Path, start: Start, more: str, sentence: str
+) -> None:
+    path = write(
+        f"- node: {{pkg: launch_test, exec: talker, name: one, args: --ros-args --no-such{more}}}\n"
+        "- node: {pkg: launch_test, exec: talker, name: two}"
+    )
+    graph = start(path).graph
+    with pytest.raises(LaunchError, match=f"The graph did not start: {sentence}"):
+        graph.wait_ready(PATIENCE_S)
+    end = graph.wait(0.0)
+    assert end.status == 1
+    assert re.match(f"the graph did not start: {sentence}", end.reason)
 
 
-def test_a_node_that_never_comes_up_is_named_although_it_is_started_again(
+def test_the_command_ends_where_a_node_ends_at_the_start_says_so_once_and_leaves_nothing(
+    write: Write, package: Path, tmp_path: Path
+) -> None:
+    text = (
+        f"import os, sys\nprint('launch', os.environ['{guard.VARIABLE}'], flush=True)\nsys.exit('no camera is there')\n"
+    )
+    failing = script(tmp_path, "fail.py", text)
+    path = write(
+        f"- executable: {{cmd: {failing}, name: failing}}\n"
+        f"- executable: {{cmd: {script(tmp_path, 'sleeper.py', SLEEPER)}, name: sleeper}}\n"
+        "- node: {pkg: launch_test, exec: talker, name: one, output: screen}"
+    )
+    process = command_line(str(path), "--router-port", "0")
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1
+    sentence = "The graph did not start: failing ended with status 1: no camera is there."
+    assert [line for line in errors.splitlines() if "did not start" in line] == [sentence]
+    (mark,) = re.findall(r"\[failing\] launch (\w+)", errors)
+    assert not guard.members(mark)
+
+
+def test_what_does_its_work_and_ends_well_keeps_no_graph_from_starting(
     write: Write, package: Path, start: Start
 ) -> None:
-    path = write("- node: {pkg: launch_test, exec: talker, name: one, args: --ros-args --no-such, respawn: true}")
-    with pytest.raises(LaunchError, match=r"The graph did not start: one has ended 2 times: .*--no-such"):
-        start(path).graph.wait_ready(PATIENCE_S)
+    path = write("- executable: {cmd: echo done, name: short}\n- node: {pkg: launch_test, exec: talker, name: one}")
+    running = start(path)
+    wait_until(lambda: "[short] ended with status 0" in running.lines)
+    assert running.graph.wait_ready(PATIENCE_S) > 0
 
 
 def test_a_program_that_does_not_exist_is_named(write: Write, start: Start) -> None:
