@@ -25,6 +25,7 @@ from rclpy_zenoh.launch.plan import Plan, ProcessPlan, read_plan
 from rclpy_zenoh.launch.process import Supervised, Usage, ended_how, environment_of, usage_of
 from rclpy_zenoh.wire import SessionError, SessionOptions, WireSession, open_session
 from rclpy_zenoh.wire.router_process import READY
+from rclpy_zenoh.wire.shared_memory import lacking_room
 
 ROUTER = "router"
 ROUTER_RESPAWN_S = 0.5
@@ -76,9 +77,7 @@ def launch(
     plan = read_plan(Path(path), arguments or {})
     try:
         options = SessionOptions.from_environment()
-        options = replace(
-            options, domain=options.domain if domain is None else domain, shared_memory=False, client=True
-        )
+        options = replace(options, domain=options.domain if domain is None else domain, client=True)
     except SessionError as error:
         raise LaunchError(str(error)) from None
     if router_port is not None:
@@ -140,6 +139,9 @@ class LaunchedGraph:
         else:
             self._refuse_a_second_graph()
         self.environment = {"ROS_DOMAIN_ID": str(self.domain), "RCLPY_ZENOH_ROUTER": self.endpoint}
+        if self._options.shared_memory and (lacking := lacking_room()):  # said once, not by every node
+            self._show(lacking)
+            self.environment["RCLPY_ZENOH_SHM"] = "0"
         extra = self.environment | {guard.VARIABLE: self._id}
         plans = self._plan.processes
         if self._forked:
@@ -384,7 +386,7 @@ def router_answers(endpoint: str) -> bool:
 
 def _session(options: SessionOptions) -> WireSession:
     try:
-        return open_session(options)
+        return open_session(replace(options, shared_memory=False))
     except SessionError as error:
         raise LaunchError(str(error)) from None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zenoh
+
 
 class WireError(Exception):
     """Something that was asked of the network cannot be done, or got no answer."""
@@ -28,3 +30,9 @@ class InvalidNameError(WireError, ValueError):
     def __init__(self, kind: str, name: str, message: str, index: int) -> None:
         super().__init__(f"Invalid {kind} name '{name}' at character {index}: {message}.")
         self.kind, self.name, self.message, self.index = kind, name, message, index
+
+
+def is_failure(error: BaseException) -> bool:
+    """True for what zenoh raises where it cannot do something: its error, or the panic of its Rust, which no
+    `except Exception` hears and which would end a thread without a word."""
+    return isinstance(error, zenoh.ZError) or type(error).__name__ == "PanicException"

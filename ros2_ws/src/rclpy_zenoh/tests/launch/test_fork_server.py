@@ -7,19 +7,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from launch_support import PATIENCE_S, Start, Write, alive, wait_until
 
 from rclpy_zenoh.launch import guard
 from rclpy_zenoh.launch.forking import LABEL, UNKNOWN_STATUS
 from rclpy_zenoh.launch.process import ended_how
-
-Write = Callable[..., Path]
-Start = Callable[..., Any]
-PATIENCE_S = 30.0
 
 SHARED = """
 import random
@@ -85,20 +81,6 @@ def nodes(package: Path) -> Path:
     (modules / "talker.py").write_text(NODE)
     (modules / "shared.py").write_text(SHARED)
     return modules
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def said(lines: list[str], label: str, word: str) -> list[str]:
