@@ -10,7 +10,7 @@ import zenoh
 from zenoh import handlers
 
 from rclpy_zenoh.interfaces import dds_name, type_hash
-from rclpy_zenoh.wire.errors import WireError, is_failure
+from rclpy_zenoh.wire.errors import WireError, reason_of
 from rclpy_zenoh.wire.gate import Gate
 from rclpy_zenoh.wire.keys import Entity
 from rclpy_zenoh.wire.log import DropLog, logger, shielded
@@ -105,9 +105,10 @@ class Endpoint:
             try:
                 yield
             except BaseException as error:
-                if not is_failure(error):
+                reason = reason_of(error)
+                if reason is None:
                     raise
-                raise WireError(f"{self._entity.name} cannot be {purpose}: {error}.") from None
+                raise WireError(f"{self._entity.name} cannot be {purpose}: {reason}.") from None
 
     def _declare(self, session: zenoh.Session, key: str) -> None:
         raise NotImplementedError

@@ -32,7 +32,16 @@ class InvalidNameError(WireError, ValueError):
         self.kind, self.name, self.message, self.index = kind, name, message, index
 
 
-def is_failure(error: BaseException) -> bool:
-    """True for what zenoh raises where it cannot do something: its error, or the panic of its Rust, which no
-    `except Exception` hears and which would end a thread without a word."""
-    return isinstance(error, zenoh.ZError) or type(error).__name__ == "PanicException"
+def reason_of(error: BaseException) -> str | None:
+    """Why zenoh cannot do something, None for what it has not raised.
+
+    A panic of its Rust is no Exception: uncaught, it would end a thread without a word.
+    """
+    if isinstance(error, zenoh.ZError):
+        return str(error)
+    if type(error).__name__ == "PanicException":
+        return (
+            "zenoh has broken down in this process, as where shared memory is full (RCLPY_ZENOH_SHM=0 does without "
+            "it); start the process again"
+        )
+    return None

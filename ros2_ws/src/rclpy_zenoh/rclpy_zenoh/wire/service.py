@@ -12,7 +12,7 @@ import zenoh
 from rclpy_zenoh.interfaces import InterfaceError, deserialize, serialize
 from rclpy_zenoh.wire.attachment import SIZE, Attachment, pack_attachment, unpack_attachment
 from rclpy_zenoh.wire.endpoint import Endpoint
-from rclpy_zenoh.wire.errors import WireError, is_failure
+from rclpy_zenoh.wire.errors import WireError, reason_of
 from rclpy_zenoh.wire.mailbox import Mailbox, capacity
 from rclpy_zenoh.wire.qos import Qos
 
@@ -135,9 +135,10 @@ class WireService(Endpoint):
                 if is_open:
                     query.reply(self._entity.key, packet, attachment=attachment)
         except BaseException as error:
-            if not is_failure(error):
+            reason = reason_of(error)
+            if reason is None:
                 raise
             if not isinstance(error, zenoh.ZError):  # else the client or the session is gone
-                self._drops.report(f"a reply: {error}")
+                self._drops.report(f"a reply: {reason}")
         finally:
             query.drop()

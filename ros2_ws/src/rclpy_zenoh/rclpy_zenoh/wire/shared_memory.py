@@ -1,8 +1,9 @@
 """Whether large messages may go through shared memory here. zenoh finds out only once it writes, which is too late.
 
 It reserves by promise: a pool for each process that sends, which is locked in memory, and by each receiver once more.
-A pool that cannot be had is done without; but what has no room for zenoh's own lists panics in the first large
-message, and a receiver that may not lock a pool loses what came through it. So both are asked before.
+A pool that cannot be had is done without; but zenoh's own lists, made in the first large message, panic where they
+have no room, and a receiver that may not lock a pool loses what came through it. So both are asked before. (Lists that
+are made before cost each process 30 wake-ups a second, of the threads that watch over them.)
 """
 
 from __future__ import annotations
@@ -11,9 +12,6 @@ import ctypes
 import mmap
 import os
 
-from zenoh import shm
-
-from rclpy_zenoh.wire.errors import is_failure
 from rclpy_zenoh.wire.log import logger
 
 FOLDER = "/dev/shm"
@@ -29,15 +27,12 @@ four that send pictures."""
 ADVISED_MB = 256
 """What is advised [MB]: two graphs."""
 
-_SMALLEST_PROVIDER_BYTES = 4096
-"""One page [bytes]: enough to have zenoh set up its lists, which are 1.3 MB whatever is sent."""
-
 _MLOCK_ONFAULT = 1
 """Flag of mlock2(2): pages count as locked, but are not taken yet."""
 
 
 def usable() -> bool:
-    """True where shared memory can be used; then this process has reserved what cannot be reserved later.
+    """True where shared memory can be used.
 
     Too little of it is a warning in the log; memory that may not be locked, as an ordinary user's, a note.
     """
@@ -46,13 +41,6 @@ def usable() -> bool:
         return False
     if not _may_lock(NEEDED_BYTES):
         logger.info("Shared memory is off: this user may not lock %d MB (ulimit -l).", NEEDED_BYTES >> 20)
-        return False
-    try:
-        shm.ShmProvider.default_backend(_SMALLEST_PROVIDER_BYTES).alloc(1)
-    except BaseException as error:
-        if not is_failure(error):
-            raise
-        logger.warning("%s", _sentence("zenoh cannot have any"))
         return False
     return True
 

@@ -16,7 +16,6 @@ from rclpy_zenoh.wire import SessionOptions, WireError, WireSession, shared_memo
 
 NewSession = Callable[[SessionOptions], WireSession]
 Filesystem = Callable[..., None]
-WARNS, NOTES = [logging.WARNING], [logging.INFO]
 
 
 class PanicException(BaseException):
@@ -69,42 +68,19 @@ def test_too_little_shared_memory_is_done_without_and_the_log_says_how_to_have_m
     assert "RCLPY_ZENOH_SHM=0" in said
 
 
-@pytest.mark.parametrize(("may_lock", "provider", "levels"), [(False, None, NOTES), (True, panic, WARNS)])
-def test_shared_memory_that_this_user_or_zenoh_cannot_have_is_done_without(
+@pytest.mark.parametrize("may_lock", [False, True])
+def test_shared_memory_is_used_where_there_is_room_and_this_user_may_lock_it(
     options: SessionOptions,
     new_session: NewSession,
     filesystem: Filesystem,
     monkeypatch: pytest.MonkeyPatch,
     wire_log: pytest.LogCaptureFixture,
     may_lock: bool,
-    provider: Any,
-    levels: list[int],
-) -> None:
-    filesystem()
-    monkeypatch.setattr(shared_memory, "_may_lock", lambda size: may_lock)
-    if provider is not None:
-        monkeypatch.setattr(shared_memory.shm, "ShmProvider", SimpleNamespace(default_backend=provider))
-    assert not new_session(replace(options, shared_memory=True)).options.shared_memory
-    assert [record.levelno for record in wire_log.records] == levels
-
-
-def test_enough_shared_memory_is_used_without_a_word(
-    options: SessionOptions,
-    new_session: NewSession,
-    filesystem: Filesystem,
-    monkeypatch: pytest.MonkeyPatch,
-    wire_log: pytest.LogCaptureFixture,
 ) -> None:
     filesystem(free=shared_memory.NEEDED_BYTES)
-    monkeypatch.setattr(shared_memory, "_may_lock", lambda size: True)
-    monkeypatch.setattr(shared_memory.shm, "ShmProvider", SimpleNamespace(default_backend=lambda size: _Provider()))
-    assert new_session(replace(options, shared_memory=True)).options.shared_memory
-    assert not wire_log.messages
-
-
-class _Provider:
-    def alloc(self, size: int) -> None:
-        """As ShmProvider.alloc."""
+    monkeypatch.setattr(shared_memory, "_may_lock", lambda size: may_lock)
+    assert new_session(replace(options, shared_memory=True)).options.shared_memory is may_lock
+    assert [record.levelno for record in wire_log.records] == ([] if may_lock else [logging.INFO])
 
 
 def test_more_than_the_limit_of_locked_memory_may_not_be_locked_and_a_page_may() -> None:
@@ -116,11 +92,11 @@ def test_a_panic_of_zenoh_is_an_error_of_whoever_publishes_or_calls(session: Wir
     node = session.create_node("here")
     publisher = node.create_publisher("/chatter", String, RELIABLE)
     publisher._publisher = SimpleNamespace(put=panic, undeclare=lambda: None)
-    with pytest.raises(WireError, match=r"^/chatter cannot be published: called"):
+    with pytest.raises(WireError, match=r"^/chatter cannot be published: zenoh has broken down"):
         publisher.publish(String(data="x"))
     client = node.create_client("/switch", SetBool, RELIABLE, lambda: None)
     client._querier = SimpleNamespace(get=panic, undeclare=lambda: None)
-    with pytest.raises(WireError, match=r"^/switch cannot be called: called"):
+    with pytest.raises(WireError, match=r"^/switch cannot be called: zenoh has broken down"):
         client.send_request(SetBool.Request(data=True))
     assert not client._waiting
 
@@ -137,6 +113,6 @@ def test_a_server_whose_reply_panics_says_so_and_goes_on(
     query = server._unanswered[header.ticket]
     server._unanswered[header.ticket] = SimpleNamespace(reply=panic, drop=query.drop)  # type: ignore[assignment]
     server.send_response(header, SetBool.Response(success=True))
-    assert any("/switch: dropped a reply: called" in message for message in wire_log.messages)
+    assert any("/switch: dropped a reply: zenoh has broken down" in message for message in wire_log.messages)
     _, answer = wait_until(client.take_response)
     assert isinstance(answer, WireError)
