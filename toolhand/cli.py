@@ -32,7 +32,7 @@ MAX_SHOWN = 200
 """Characters of a typed sentence that a message repeats."""
 
 NARROWEST_COLUMNS = 40
-"""Width for which help is laid out in a narrower terminal, which wraps it [characters]; tyro's own least for one line."""
+"""Least width for which help is laid out [characters]; a narrower terminal wraps it. It is that of tyro's messages."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 """What sets colours at a terminal."""
@@ -92,7 +92,7 @@ def _kept(name: str, words: list[str], run: Callable[[], int]) -> int:
 
 @contextlib.contextmanager
 def _wide_enough() -> Iterator[None]:
-    """Within it a terminal has at least NARROWEST_COLUMNS: the parser never ends its layout of help in one of 1 to 7."""
+    """Within it a terminal has NARROWEST_COLUMNS or more: in one of 1 to 7 the parser's layout of help never ends."""
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = str(max(NARROWEST_COLUMNS, shutil.get_terminal_size().columns))
     try:

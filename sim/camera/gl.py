@@ -23,8 +23,8 @@ _GEOM = int(mujoco.mjtObj.mjOBJ_GEOM)
 """As a number: with the enum object numpy compares each pixel by itself in Python, 177 ms for 640x480 pixels."""
 
 SHADOW_PX = 1024
-"""Side of the shadow map [pixels], about that of a picture. MuJoCo's 4096 is for a viewer's screen; without a GPU, filling
-it took most of the time of a picture, and pictures differ by 0.1 of 255 grey levels in the mean."""
+"""Side of the shadow map [pixels], about that of a picture. MuJoCo's 4096 is for the screen of a viewer: without a GPU,
+filling it took half the time of a picture, and pictures differ by 0.1 of 255 grey levels in the mean."""
 
 _ON_THE_CPU = re.compile(
     r"llvmpipe|softpipe|swrast|swiftshader|lavapipe|software|off-?screen|basic render", re.IGNORECASE

@@ -60,7 +60,8 @@ def lacking_room() -> str:
 def _sentence(reason: str) -> str:
     return (
         f"Shared memory is off, large messages go over TCP: {reason}, and {NEEDED_BYTES >> 20} MB are needed "
-        f"(in a container: docker run --shm-size={ADVISED_MB}m --ulimit memlock=-1). RCLPY_ZENOH_SHM=0 asks for that without this line."
+        f"(in a container: docker run --shm-size={ADVISED_MB}m --ulimit memlock=-1). "
+        "RCLPY_ZENOH_SHM=0 asks for that without this line."
     )
 
 
