@@ -403,7 +403,7 @@ def test_help_and_complaints_load_nothing_heavy(arguments: tuple[str, ...], tmp_
     assert "toolhand" in loaded
     client = {"numpy"} if arguments[:1] in (("up",), ("ros",)) else set()  # its messages hold arrays
     own = {"bench"} if arguments == ("bench", "grasp") else set()
-    heavy = {"numpy", "scipy", "mujoco", "PIL", "mcap", "ruckig", "bench", "training", "sim"}
+    heavy = {"numpy", "scipy", "mujoco", "PIL", "mcap", "ruckig", "bench", "training"}
     assert not (loaded - client - own) & heavy
 
 

@@ -51,7 +51,7 @@ class Supervised:
 
     Attributes:
         starts: Number of starts so far [-].
-        last_line: What it wrote last before it ended the last time; empty before its first end.
+        last_line: The line before its last end; empty before its first end, and where it wrote nothing.
     """
 
     def __init__(
