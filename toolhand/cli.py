@@ -12,8 +12,9 @@ import os
 import platform
 import re
 import shlex
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 # The arrays here are small: BLAS threads cost more than they give, and must be set before numpy loads.
@@ -29,6 +30,9 @@ BROKEN_PIPE = 141
 
 MAX_SHOWN = 200
 """Characters of a typed sentence that a message repeats."""
+
+NARROWEST_COLUMNS = 40
+"""Least width for which help is laid out [characters]; a narrower terminal wraps it. It is that of tyro's messages."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 """What sets colours at a terminal."""
@@ -86,6 +90,19 @@ def _kept(name: str, words: list[str], run: Callable[[], int]) -> int:
     return kept(name, words, run)
 
 
+@contextlib.contextmanager
+def _wide_enough() -> Iterator[None]:
+    """Within it a terminal has NARROWEST_COLUMNS or more: in one of 1 to 7 the parser's layout of help never ends."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = str(max(NARROWEST_COLUMNS, shutil.get_terminal_size().columns))
+    try:
+        yield
+    finally:
+        os.environ.pop("COLUMNS")
+        if before is not None:
+            os.environ["COLUMNS"] = before
+
+
 def _parse_or_complain(arguments: list[str], as_json: bool) -> Callable[[], int]:
     """As `_parse`, with a complaint about the arguments as an error where one sentence can say it.
 
@@ -94,8 +111,9 @@ def _parse_or_complain(arguments: list[str], as_json: bool) -> Callable[[], int]
     """
     complaint, shown = io.StringIO(), io.StringIO()
     colourless = bool(os.environ.get("NO_COLOR"))  # https://no-color.org; the parser colours its help whatever it says
+    streams = contextlib.redirect_stderr(complaint), contextlib.redirect_stdout(shown if colourless else sys.stdout)
     try:
-        with contextlib.redirect_stderr(complaint), contextlib.redirect_stdout(shown if colourless else sys.stdout):
+        with streams[0], streams[1], _wide_enough():
             return _parse(arguments)
     except SystemExit as end:
         print(_COLOUR.sub("", shown.getvalue()), end="")

@@ -8,13 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agent_node.policies.anthropic_messages import AnthropicMessages
-from agent_node.policies.openai_chat import OpenAIChat
 from agent_node.policies.options import PolicyOptions
-from agent_node.policies.replay import Replay
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policies.tiny.policy import TinyPolicy
-from agent_node.policies.tiny.weights import read_kept, shipped_weights
 from agent_node.policies.transport import check_url, is_private, plain_line
 from agent_node.policy import Policy
 from agent_node.protocol import OWN, Protocol, load_protocol
@@ -85,13 +79,17 @@ def require_form(spec: str) -> None:
         )
 
 
-def scripted(protocol: Protocol, options: PolicyOptions) -> ScriptedPolicy:
+def scripted(protocol: Protocol, options: PolicyOptions) -> Policy:
     """The entry `scripted`: rules without a model."""
+    from agent_node.policies.scripted.policy import ScriptedPolicy
+
     return ScriptedPolicy(max_turns=options.turns or protocol.turn_budget, protocol=protocol)
 
 
-def replay(model: str) -> Replay:
+def replay(model: str) -> Policy:
     """The entry `replay`: what was said in a run's folder."""
+    from agent_node.policies.replay import Replay
+
     return Replay(Path(model))
 
 
@@ -102,10 +100,11 @@ def transformers(model: str, protocol: Protocol, options: PolicyOptions) -> Poli
     return TransformersChat(model, protocol, options)
 
 
-def tiny(
-    protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: PolicyOptions, model: str = ""
-) -> TinyPolicy:
+def tiny(protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: PolicyOptions, model: str = "") -> Policy:
     """The entry `tiny`: a small network that sees, of a file or as shipped."""
+    from agent_node.policies.tiny.policy import TinyPolicy
+    from agent_node.policies.tiny.weights import read_kept, shipped_weights
+
     weights = read_kept(Path(model)) if model else shipped_weights()
     return TinyPolicy(weights, options, protocol, schemas)
 
@@ -117,8 +116,10 @@ def smollm2(protocol: Protocol, options: PolicyOptions) -> Policy:
     return make(protocol, options)
 
 
-def openai(model: str, protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: PolicyOptions) -> OpenAIChat:
+def openai(model: str, protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: PolicyOptions) -> Policy:
     """The entry `openai`: a server of that interface."""
+    from agent_node.policies.openai_chat import OpenAIChat
+
     name, url = _served(model)
     base_url = check_url(url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1")
     leads = options.led_by and make_policy(options.led_by, protocol, schemas, replace(options, guided=None, led_by=""))
@@ -126,10 +127,10 @@ def openai(model: str, protocol: Protocol, schemas: Sequence[Mapping[str, Any]],
     return OpenAIChat(name, base_url, protocol, schemas, options, key, leads or None)
 
 
-def anthropic(
-    model: str, protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: PolicyOptions
-) -> AnthropicMessages:
+def anthropic(model: str, protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: PolicyOptions) -> Policy:
     """The entry `anthropic`: Anthropic's Messages API."""
+    from agent_node.policies.anthropic_messages import AnthropicMessages
+
     name, url = _served(model)
     base_url = check_url(url or os.environ.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com")
     key = _key(options, "ANTHROPIC_API_KEY", base_url)

@@ -9,8 +9,8 @@ from typing import Any
 
 from scipy.stats import binomtest
 
+from bench.grasp.protocol import GraspProtocol
 from bench.grasp.records import POOR_IOU, GraspRecord
-from bench.grasp.scenes import GraspProtocol
 from bench.perception.metrics import mean_row
 from bench.stats import rate_row, timing_row, with_unscored
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
-from typing import Literal, cast
+from typing import cast
 
+from bench.grasp.protocol import GraspProtocol
 from bench.grasp.sides import GraspSide
 from sim.objects.census import counts_of, thing_row
 from sim.objects.chosen import choose_sets
@@ -17,8 +18,6 @@ from sim.scene.clutter import CLUTTER, Clutter, clutter_scene
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject, Scene
 from tool_nodes.results import invalid
-
-GraspProtocol = Literal["attempt", "any", "clear"]
 
 CATALOGUE = "catalogue"
 OF_PRODUCTS = ("alone", "clutter")

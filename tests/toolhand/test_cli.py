@@ -394,7 +394,19 @@ def test_a_commands_summary_is_the_first_sentence_of_its_own_help(command: CliCo
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("run",), ("scene",), ("mcp",), ("bench",), ("rollouts", "show"), ("up",), ("ros",), ("fly",)]
+    "arguments",
+    [
+        (),
+        ("run",),
+        ("scene",),
+        ("mcp",),
+        ("bench",),
+        ("bench", "grasp"),
+        ("rollouts", "show"),
+        ("up",),
+        ("ros",),
+        ("fly",),
+    ],
 )
 def test_help_and_complaints_load_nothing_heavy(arguments: tuple[str, ...], tmp_path: Path) -> None:
     program = (
@@ -406,7 +418,20 @@ def test_help_and_complaints_load_nothing_heavy(arguments: tuple[str, ...], tmp_
     loaded = set(ended.stderr.splitlines()[-1].split())
     assert "toolhand" in loaded
     client = {"numpy"} if arguments[:1] in (("up",), ("ros",)) else set()  # its messages hold arrays
-    assert not loaded - client & {"numpy", "scipy", "mujoco", "PIL", "mcap", "ruckig", "bench", "training"}
+    own = {"bench"} if arguments == ("bench", "grasp") else set()
+    heavy = {"numpy", "scipy", "mujoco", "PIL", "mcap", "ruckig", "bench", "training"}
+    assert not (loaded - client - own) & heavy
+
+
+@pytest.mark.parametrize("columns", ["1", "5", "7"])
+@pytest.mark.parametrize("arguments", [("run", "--help"), ("--help",), ("run", "--no-such")])
+def test_help_and_complaints_end_in_a_terminal_as_narrow_as_it_can_be(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    ended = cli(*arguments)
+    assert "toolhand" in ended.out + ended.err
+    assert os.environ["COLUMNS"] == columns
 
 
 @pytest.mark.parametrize("command", ["run", "scene", "call"])

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from agent_node.console.options import BackendOptions
-from bench.grasp.command import AS_MEASURED, figures
+from bench.grasp.command import AS_MEASURED
+from bench.grasp.comparison import figures
 from bench.grasp.sides import GraspSide, sides_of
 from bench.sensors import NONE, SensorJob, SensorRecord, rows_of
 from docs.site import run_tables

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 from rclpy.action import ActionClient
@@ -106,7 +107,8 @@ def call(
         given_up: Polled; True ends the waiting, and there is no response (None).
 
     Raises:
-        ToolError: UNAVAILABLE without a server, or when it goes away meanwhile; TIMEOUT without an answer;
+        ToolError: UNAVAILABLE without a server, where the network fails, or when it goes away meanwhile; TIMEOUT
+            without an answer;
             INVALID_ARGUMENT for a deadline that is not positive.
     """
     require_positive("response_deadline_s", response_deadline_s)
@@ -118,7 +120,7 @@ def call(
             return None
         if time.monotonic() >= end:
             raise server_absent(name, availability_deadline_s)
-    future = client.call_async(request)
+    future = _sent(name, client.call_async, request)
     answered = False
     try:
         answered = _wait(future, client.service_is_ready, name, response_deadline_s, given_up)
@@ -148,12 +150,13 @@ def run_goal(
         cancelled: Polled; True cancels the goal, whose result is still waited for.
 
     Raises:
-        ToolError: UNAVAILABLE without a server, when it refuses the goal or goes away; TIMEOUT.
+        ToolError: UNAVAILABLE without a server, where the network fails, when it refuses the goal or goes away;
+            TIMEOUT.
     """
     if not client.wait_for_server(timeout_sec=deadlines.availability_s):
         raise server_absent(name, deadlines.availability_s)
     listener = None if on_feedback is None else lambda message: on_feedback(message.feedback)
-    sent = client.send_goal_async(goal, feedback_callback=listener)
+    sent = _sent(name, partial(client.send_goal_async, feedback_callback=listener), goal)
     try:
         _wait(sent, client.server_is_ready, name, deadlines.response_s)
     except ToolError:
@@ -178,6 +181,17 @@ def require_positive(name: str, seconds: float) -> None:
     """Raises ToolError INVALID_ARGUMENT for a deadline that is not a positive number of seconds."""
     if not seconds > 0.0:
         raise invalid(f"{name} must be greater than 0 seconds, got {seconds}.")
+
+
+def _sent(name: str, send: Callable[[Any], Future], message: Any) -> Future:
+    """The future of what was sent. Raises ToolError UNAVAILABLE where the network fails; its errors differ between
+    clients, and only those for a message of another class are ours."""
+    try:
+        return send(message)
+    except (TypeError, AssertionError):
+        raise
+    except Exception as error:
+        raise unavailable(f"{name} cannot be called: {error}") from error
 
 
 def _wait(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import bench.grasp.command
+import bench.grasp.comparison
 import toolhand.cli
 from agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions
 from bench.grasp.command import bench_grasp
@@ -58,7 +58,7 @@ def test_one_scene_end_to_end(capsys: pytest.CaptureFixture[str], tmp_path: Path
 def test_the_document_has_every_part_and_counts_what_crashed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(bench.grasp.command, "run_one", fake)
+    monkeypatch.setattr(bench.grasp.comparison, "run_one", fake)
     document = measure(capsys, n=3, first_seed=3)
     assert (document["bench"], document["seeds"]) == ("grasp", [3, 4, 5, 6, 7, 8])
     assert document["unscored"] == 4
@@ -80,13 +80,13 @@ def test_an_interrupted_run_goes_on_where_it_was(
         return fake(replace(job, seed=3 * job.seed))[:1] if job.seed else fake(job)
 
     options: dict[str, Any] = {"n": 1, "control": True, "out": tmp_path}
-    monkeypatch.setattr(bench.grasp.command, "run_one", broken)
+    monkeypatch.setattr(bench.grasp.comparison, "run_one", broken)
     with pytest.raises(KeyboardInterrupt):
         measure(capsys, **options)
     kept = {path.stem for path in (tmp_path / "scenes").iterdir()}
     assert len(kept) == 3
     again: list[str] = []
-    monkeypatch.setattr(bench.grasp.command, "run_one", lambda job: again.append(job.key) or fake(job))
+    monkeypatch.setattr(bench.grasp.comparison, "run_one", lambda job: again.append(job.key) or fake(job))
     document = measure(capsys, **options)
     assert {"main-alone-0", "control-alone-0"} <= kept
     assert not kept & set(again)
@@ -99,7 +99,7 @@ def test_an_interrupted_run_goes_on_where_it_was(
 def test_what_crashed_is_done_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(bench.grasp.command, "run_one", fake)
+    monkeypatch.setattr(bench.grasp.comparison, "run_one", fake)
     assert measure(capsys, scene="alone", n=1, first_seed=2, out=tmp_path)["unscored"] == 2
     assert list((tmp_path / "scenes").iterdir()) == []
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from agent_node.console.options import COLOUR_AND_DEPTH
-from bench.grasp.command import figures, report
+from bench.grasp.comparison import figures, report
 from bench.grasp.page import what_happened, write_page
 from bench.grasp.plots import scores_of, success_plot
 from bench.grasp.records import GraspRecord

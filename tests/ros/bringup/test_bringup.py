@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rclpy_zenoh.launch import declared_arguments, read_plan
+from rclpy_zenoh.launch import declared_arguments, launch, read_plan
 from rclpy_zenoh.launch.packages import executable, share_folder
 
 ROOT = Path(__file__).parents[3]
@@ -160,3 +160,19 @@ def test_a_console_comes_with_the_graph_that_asks_for_it(name: str) -> None:
     asked = read_plan(file, {"console": "true", "runs_dir": "my runs"}).processes
     (console,) = [process for process in asked if process.label not in without]
     assert console.command[-3:] == ("toolhand.console", "--runs-dir", "my runs")
+
+
+def test_the_console_that_a_graph_starts_ends_in_a_sentence_where_it_cannot_serve(tmp_path: Path) -> None:
+    consoles = "".join(
+        f'  - node: {{pkg: toolhand_bringup, exec: console, output: screen, args: "--key {key}.pem"}}\n'
+        for key in ("no", "none")
+    )
+    (file := tmp_path / "test.launch.yaml").write_text(f"launch:\n{consoles}")  # two, because one alone is not forked
+    lines: list[str] = []
+    with launch(file, domain=83, router_port=0, sink=lines.append) as graph:
+        end = graph.wait(60.0)
+    assert end is not None
+    assert end.status != 0
+    said = [line for line in lines if not re.search(r"\] ended with status [12]$", line)]
+    assert len(said) == 2
+    assert all(re.search(r"\] (INVALID_ARGUMENT: --key names|UNAVAILABLE: The console needs) ", line) for line in said)

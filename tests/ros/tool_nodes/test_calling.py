@@ -239,3 +239,34 @@ def test_a_remote_manipulator_counts_the_time_of_motions(node: Node, server: Any
     assert manipulator.motion_time_s == 3.0
     error, _ = failing(lambda: RemoteManipulator(node, Deadlines(availability_s=0.2)).grasp(np.eye(4), frame))
     assert error.code is ErrorCode.UNAVAILABLE
+
+
+def test_a_network_that_fails_is_unavailable_and_a_request_of_another_class_is_a_mistake() -> None:
+    class Client:
+        srv_name = "/capture_image"
+
+        def __init__(self, error: Exception) -> None:
+            self.error = error
+
+        def wait_for_service(self, timeout_sec: float) -> bool:
+            return True
+
+        def wait_for_server(self, timeout_sec: float) -> bool:
+            return True
+
+        def call_async(self, request: Any) -> Any:
+            raise self.error
+
+        def send_goal_async(self, goal: Any, feedback_callback: Any) -> Any:
+            raise self.error
+
+    broken: Any = Client(RuntimeError("the network is gone"))
+    with pytest.raises(ToolError, match=r"/capture_image cannot be called: the network is gone") as caught:
+        call(broken, CaptureImage.Request(), LONG_S, LONG_S)
+    assert caught.value.code is ErrorCode.UNAVAILABLE
+    with pytest.raises(ToolError, match=r"place cannot be called: the network is gone") as caught:
+        run_goal(broken, Place.Goal(), "place", PATIENT)
+    assert caught.value.code is ErrorCode.UNAVAILABLE
+    mistaken: Any = Client(TypeError("another class"))
+    with pytest.raises(TypeError, match="another class"):
+        call(mistaken, CaptureImage.Request(), LONG_S, LONG_S)

@@ -132,7 +132,7 @@ def _announce(graph: LaunchedGraph, usage: bool, steps: list[str], help_of_keys:
     try:
         seconds = graph.wait_ready(READY_TIMEOUT_S, on_missing=_tell_missing)
     except LaunchError as error:
-        if not graph.closing:
+        if not graph.closing and graph.wait(0.0) is None:  # else the end of the graph says why
             _say(str(error))
         return
     for sentence in graph.without_effect():

@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import gc
 import importlib
+import io
 import json
 import os
 import selectors
@@ -22,6 +23,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FrameType
+from typing import TextIO
 
 from rclpy_zenoh import overlay
 from rclpy_zenoh.launch.forking import READY, UNFIT
@@ -140,8 +142,9 @@ class _Server:
             for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            for descriptor in (1, 2):
+            for name, descriptor in (("stdout", 1), ("stderr", 2)):
                 os.dup2(output, descriptor)
+                setattr(sys, name, _stream_to(descriptor, getattr(sys, name)))
             os.close(output)
             for open_socket in (self._control, client, *self._clients.values()):
                 open_socket.close()
@@ -187,6 +190,15 @@ class _Title:
         if self._size:
             line = b"\0".join(word.encode(errors="surrogateescape") for word in command)[: self._size - 1]
             ctypes.memmove(self._start, line.ljust(self._size, b"\0"), self._size)
+
+
+def _stream_to(descriptor: int, former: TextIO) -> TextIO:
+    """A text stream for what a descriptor is now: the former one believes for ever that it can seek, or cannot.
+
+    Written through, as everything below a launcher is (PYTHONUNBUFFERED).
+    """
+    raw = io.FileIO(descriptor, "w", closefd=False)
+    return io.TextIOWrapper(raw, former.encoding, former.errors, write_through=True)
 
 
 def _heard(number: int, frame: FrameType | None) -> None:

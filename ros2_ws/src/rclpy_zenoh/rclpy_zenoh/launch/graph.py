@@ -25,6 +25,7 @@ from rclpy_zenoh.launch.plan import Plan, ProcessPlan, read_plan
 from rclpy_zenoh.launch.process import Supervised, Usage, ended_how, environment_of, usage_of
 from rclpy_zenoh.wire import SessionError, SessionOptions, WireSession, open_session
 from rclpy_zenoh.wire.router_process import READY
+from rclpy_zenoh.wire.shared_memory import lacking_room
 
 ROUTER = "router"
 ROUTER_RESPAWN_S = 0.5
@@ -76,9 +77,7 @@ def launch(
     plan = read_plan(Path(path), arguments or {})
     try:
         options = SessionOptions.from_environment()
-        options = replace(
-            options, domain=options.domain if domain is None else domain, shared_memory=False, client=True
-        )
+        options = replace(options, domain=options.domain if domain is None else domain, client=True)
     except SessionError as error:
         raise LaunchError(str(error)) from None
     if router_port is not None:
@@ -140,6 +139,9 @@ class LaunchedGraph:
         else:
             self._refuse_a_second_graph()
         self.environment = {"ROS_DOMAIN_ID": str(self.domain), "RCLPY_ZENOH_ROUTER": self.endpoint}
+        if self._options.shared_memory and (lacking := lacking_room()):  # said once, not by every node
+            self._show(lacking)
+            self.environment["RCLPY_ZENOH_SHM"] = "0"
         extra = self.environment | {guard.VARIABLE: self._id}
         plans = self._plan.processes
         if self._forked:
@@ -216,8 +218,8 @@ class LaunchedGraph:
             for line in process.tail:  # what was kept back is wanted now
                 self._show(f"[{plan.label}] {line}")
         again = "; it is started again" if plan.respawn_delay_s is not None else ""
-        if not again:
-            self._first_failure = self._first_failure or _with_last_line(how, process.tail)
+        if not again and (status or plan.node is not None):  # what has done its work and ended well is not missed
+            self._first_failure = self._first_failure or _with_last_line(how, process)
         self._show(f"[{plan.label}] {ended_how(status)}{again}")
         if plan.shutdown_on_exit:
             self._finish(End(int(status != 0), f"{how}, and the graph with it"))
@@ -251,7 +253,8 @@ class LaunchedGraph:
             How long that took [s].
 
         Raises:
-            LaunchError: A process ended before, or the time is over; the sentence names what is missing.
+            LaunchError: A process ended before, which is the graph's end (see `wait`), or the time is over; the
+                sentence names what is missing.
         """
         began = time.monotonic()
         wanted = self._named_nodes()
@@ -262,12 +265,16 @@ class LaunchedGraph:
         reported: list[str] = []
         with contextlib.closing(_session(self._options)) as session:
             parameters = ParameterNames(session)
-            while missing := _missing(session, wanted, services, parameters):
+            while True:
+                missing = _missing(session, wanted, services, parameters)
+                if failure := self._first_failure or self._hopeless(wanted, session):
+                    self._finish(End(1, f"the graph did not start: {failure}"))
+                    raise LaunchError(f"The graph did not start: {failure}.")
+                if not missing:
+                    break
                 if missing != reported:
                     reported = missing
                     on_missing(missing)
-                if failure := self._first_failure or self._hopeless(wanted, session):
-                    raise LaunchError(f"The graph did not start: {failure}.")
                 if self.closing:
                     raise LaunchError("The graph was closed before it was ready.")
                 if time.monotonic() - began > timeout_s:
@@ -288,7 +295,7 @@ class LaunchedGraph:
         seen = _nodes(session)
         for process in self._processes:
             if process.plan.node in wanted and process.plan.node not in seen and process.starts >= _TRIES:
-                return _with_last_line(f"{process.plan.label} has ended {process.starts - 1} times", process.tail)
+                return _with_last_line(f"{process.plan.label} has ended {process.starts - 1} times", process)
         return None
 
     def process(self, label: str) -> Supervised:
@@ -379,7 +386,7 @@ def router_answers(endpoint: str) -> bool:
 
 def _session(options: SessionOptions) -> WireSession:
     try:
-        return open_session(options)
+        return open_session(replace(options, shared_memory=False))
     except SessionError as error:
         raise LaunchError(str(error)) from None
 
@@ -399,5 +406,5 @@ def _missing(
     return lacking + [f"the service {service}" for service in sorted(services) if service not in offered]
 
 
-def _with_last_line(how: str, tail: list[str]) -> str:
-    return f"{how}: {tail[-1].strip().rstrip('.')}" if tail else how
+def _with_last_line(how: str, process: Supervised) -> str:
+    return f"{how}: {process.last_line.strip().rstrip('.')}" if process.last_line else how

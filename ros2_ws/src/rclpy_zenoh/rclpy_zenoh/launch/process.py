@@ -51,6 +51,7 @@ class Supervised:
 
     Attributes:
         starts: Number of starts so far [-].
+        last_line: The line before its last end; empty before its first end, and where it wrote nothing.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Supervised:
     ) -> None:
         self.plan = plan
         self.starts = 0
+        self.last_line = ""
         self._environment = environment_of(plan, extra)
         self._on_line, self._on_end, self._spawn = on_line, on_end, spawn
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
@@ -123,6 +125,7 @@ class Supervised:
                 status = self._start()
             if status is None:
                 status = self._listen()
+            self.last_line = self._tail[-1] if self._tail else ""
             self._on_end(self, status)
             delay = self.plan.respawn_delay_s
             if self._closing.is_set() or delay is None or self._closing.wait(delay):

@@ -62,13 +62,13 @@ class WireClient(Endpoint):
         The answer may be in the queue, and `on_ready` called, before this returns.
 
         Raises:
-            WireError: The client is closed, or `request` is of another class.
+            WireError: The client is closed, `request` is of another class, or zenoh cannot send it.
             InterfaceError: A field holds what it must not.
         """
         if not isinstance(request, self._cls.Request):
             raise WireError(f"{self.service} is called with its Request class, not with {type(request).__name__}.")
         packet = serialize(request)
-        with self._in_use():
+        with self._in_use("called"):
             number = next(self._numbers)
             with self._lock:
                 self._waiting[number] = "no server, or it stopped without answering"
@@ -78,9 +78,9 @@ class WireClient(Endpoint):
                     payload=packet,
                     attachment=pack_attachment(number, time.time_ns(), self.gid),
                 )
-            except zenoh.ZError as error:
+            except BaseException:
                 self.forget(number)
-                raise WireError(f"{self.service} cannot be called: {error}.") from None
+                raise
         return number
 
     def _receive(self, number: int, reply: zenoh.Reply) -> None:

@@ -10,15 +10,31 @@ import zenoh
 
 from rclpy_zenoh.wire.errors import SessionError
 from rclpy_zenoh.wire.options import SessionOptions, is_loopback
+from rclpy_zenoh.wire.shared_memory import POOL_BYTES
 
 QUERY_TIMEOUT_S = 600.0
 """How long a request may take, as in rmw_zenoh. zenoh keeps about 650 bytes of each request until then."""
 
 _RETRY = {"period_init_ms": 100, "period_max_ms": 1000, "period_increase_factor": 2}
 
+DROP_PATIENCE_US = 250_000
+"""How long a message that may be dropped waits for its turn [us]. A receiver that is late catches up, so that a burst
+arrives whole; one that has stopped holds its senders up for so long once, and not again until it goes on. rmw_zenoh
+leaves zenoh's default of 1 ms, with which a burst of pictures arrives in part."""
+
 _PATIENT = {
     "unicast": {"open_timeout": 60_000, "accept_timeout": 60_000},
-    "link": {"tx": {"lease": 60_000, "queue": {"congestion_control": {"block": {"wait_before_close": 60_000_000}}}}},
+    "link": {
+        "tx": {
+            "lease": 60_000,
+            "queue": {
+                "congestion_control": {
+                    "drop": {"wait_before_drop": DROP_PATIENCE_US, "max_wait_before_drop_fragments": DROP_PATIENCE_US},
+                    "block": {"wait_before_close": 60_000_000},
+                }
+            },
+        }
+    },
 }
 """A machine that is busy starting many nodes must not lose connections for it; rmw_zenoh is as patient."""
 
@@ -58,7 +74,10 @@ def _config(*, mode: str, listen: list[str], connect: list[str], shared_memory: 
         "scouting": {"delay": 1, "multicast": {"enabled": False}, "gossip": {"enabled": True}},
         "timestamping": {"enabled": True},
         "queries_default_timeout": int(QUERY_TIMEOUT_S * 1000),
-        "transport": {"shared_memory": {"enabled": shared_memory}, **_PATIENT},
+        "transport": {
+            "shared_memory": {"enabled": shared_memory, "transport_optimization": {"pool_size": POOL_BYTES}},
+            **_PATIENT,
+        },
         "adminspace": {"enabled": False},
     }
     return zenoh.Config.from_json5(json.dumps(document))

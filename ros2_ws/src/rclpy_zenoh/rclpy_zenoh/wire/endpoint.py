@@ -10,7 +10,7 @@ import zenoh
 from zenoh import handlers
 
 from rclpy_zenoh.interfaces import dds_name, type_hash
-from rclpy_zenoh.wire.errors import WireError
+from rclpy_zenoh.wire.errors import WireError, reason_of
 from rclpy_zenoh.wire.gate import Gate
 from rclpy_zenoh.wire.keys import Entity
 from rclpy_zenoh.wire.log import DropLog, logger, shielded
@@ -97,12 +97,18 @@ class Endpoint:
         return handlers.Callback(shielded(self._drops, callback), final, indirect=False)
 
     @contextmanager
-    def _in_use(self) -> Iterator[None]:
-        """Keeps the endpoint from being closed. Raises WireError when it is already."""
+    def _in_use(self, purpose: str) -> Iterator[None]:
+        """Keeps the endpoint from being closed. Raises WireError when it is already, or where zenoh fails."""
         with self._gate.passing() as is_open:
             if not is_open:
                 raise WireError(f"The {self.KIND} {self._entity.name} is closed.")
-            yield
+            try:
+                yield
+            except BaseException as error:
+                reason = reason_of(error)
+                if reason is None:
+                    raise
+                raise WireError(f"{self._entity.name} cannot be {purpose}: {reason}.") from None
 
     def _declare(self, session: zenoh.Session, key: str) -> None:
         raise NotImplementedError

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zenoh
+
 
 class WireError(Exception):
     """Something that was asked of the network cannot be done, or got no answer."""
@@ -28,3 +30,18 @@ class InvalidNameError(WireError, ValueError):
     def __init__(self, kind: str, name: str, message: str, index: int) -> None:
         super().__init__(f"Invalid {kind} name '{name}' at character {index}: {message}.")
         self.kind, self.name, self.message, self.index = kind, name, message, index
+
+
+def reason_of(error: BaseException) -> str | None:
+    """Why zenoh cannot do something, None for what it has not raised.
+
+    A panic of its Rust is no Exception: uncaught, it would end a thread without a word.
+    """
+    if isinstance(error, zenoh.ZError):
+        return str(error)
+    if type(error).__name__ == "PanicException":
+        return (
+            "zenoh has broken down in this process, as where shared memory is full (RCLPY_ZENOH_SHM=0 does without "
+            "it); start the process again"
+        )
+    return None

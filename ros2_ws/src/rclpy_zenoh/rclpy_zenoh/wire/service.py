@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import zenoh
@@ -13,7 +12,7 @@ import zenoh
 from rclpy_zenoh.interfaces import InterfaceError, deserialize, serialize
 from rclpy_zenoh.wire.attachment import SIZE, Attachment, pack_attachment, unpack_attachment
 from rclpy_zenoh.wire.endpoint import Endpoint
-from rclpy_zenoh.wire.errors import WireError
+from rclpy_zenoh.wire.errors import WireError, reason_of
 from rclpy_zenoh.wire.mailbox import Mailbox, capacity
 from rclpy_zenoh.wire.qos import Qos
 
@@ -132,8 +131,14 @@ class WireService(Endpoint):
                 raise WireError(f"{self.service} answers with its Response class, not with {type(response).__name__}.")
             attachment = pack_attachment(header.sequence_number, time.time_ns(), header.client_gid)
             packet = serialize(response)
-            with self._gate.passing() as is_open, suppress(zenoh.ZError):  # the client or the session is gone
+            with self._gate.passing() as is_open:
                 if is_open:
                     query.reply(self._entity.key, packet, attachment=attachment)
+        except BaseException as error:
+            reason = reason_of(error)
+            if reason is None:
+                raise
+            if not isinstance(error, zenoh.ZError):  # else the client or the session is gone
+                self._drops.report(f"a reply: {reason}")
         finally:
             query.drop()

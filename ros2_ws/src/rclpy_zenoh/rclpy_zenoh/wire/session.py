@@ -10,10 +10,12 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 
 import zenoh
 from zenoh import handlers
 
+from rclpy_zenoh.wire import shared_memory
 from rclpy_zenoh.wire.config import session_config
 from rclpy_zenoh.wire.errors import SessionError
 from rclpy_zenoh.wire.graph import GraphCache
@@ -59,7 +61,7 @@ class WireSession:
     """A connection to the graph. It is made by `open_session`; it can be used from any thread.
 
     Attributes:
-        options: Options that it was opened with.
+        options: Options that it was opened with; without shared memory where there is none to be had.
         zid: Its id in the network, hexadecimal.
         graph: Known nodes and endpoints; its own at once, others once discovered.
         zenoh: The session of zenoh's below it, for this package only.
@@ -67,6 +69,8 @@ class WireSession:
     """
 
     def __init__(self, options: SessionOptions) -> None:
+        if options.shared_memory and not shared_memory.usable():
+            options = replace(options, shared_memory=False)
         self.options = options
         self._opened_at = time.monotonic()
         try:

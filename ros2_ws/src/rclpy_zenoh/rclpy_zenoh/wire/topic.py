@@ -83,12 +83,8 @@ class WirePublisher(Endpoint):
                 wanted = type_name(self._cls)
                 raise WireError(f"{self.topic} carries {wanted}, and {type(msg).__name__} is something else.")
             msg = serialize(msg)
-        with self._in_use():
-            attachment = pack_attachment(next(self._numbers), time.time_ns(), self.gid)
-            try:
-                self._publisher.put(msg, attachment=attachment)
-            except zenoh.ZError as error:
-                raise WireError(f"{self.topic} cannot be published: {error}.") from None
+        with self._in_use("published"):
+            self._publisher.put(msg, attachment=pack_attachment(next(self._numbers), time.time_ns(), self.gid))
 
     def subscription_count(self) -> int:
         """How many subscriptions of this topic and type there are."""

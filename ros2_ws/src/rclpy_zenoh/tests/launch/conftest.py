@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
+sys.path.append(str(Path(__file__).parent))  # for `launch_support`, in every import mode of pytest
 
 from rclpy_zenoh.launch import LaunchedGraph, launch
 from rclpy_zenoh.packages import PACKAGE_PATH

@@ -7,19 +7,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from launch_support import PATIENCE_S, Start, Write, alive, wait_until
 
 from rclpy_zenoh.launch import guard
 from rclpy_zenoh.launch.forking import LABEL, UNKNOWN_STATUS
 from rclpy_zenoh.launch.process import ended_how
-
-Write = Callable[..., Path]
-Start = Callable[..., Any]
-PATIENCE_S = 30.0
 
 SHARED = """
 import random
@@ -54,6 +50,29 @@ if __name__ == "__main__":
     main()
 """
 
+STREAMS = """
+import sys
+import rclpy
+
+def outcome(work, *arguments):
+    try:
+        return work(*arguments)
+    except Exception as error:
+        return type(error).__name__
+
+def main(args=None):
+    for stream in (sys.stdout, sys.stderr):
+        asked = [outcome(stream.reconfigure), outcome(stream.tell), outcome(stream.seek, 0), stream.seekable()]
+        asked += [stream.isatty(), stream.fileno(), stream.encoding, stream.write_through]
+        stream.reconfigure(errors="replace")
+        print("streams", asked, stream.errors, flush=True)
+    rclpy.init(args=args)
+    rclpy.spin(rclpy.create_node("unnamed"))
+
+if __name__ == "__main__":
+    main()
+"""
+
 
 @pytest.fixture
 def nodes(package: Path) -> Path:
@@ -62,20 +81,6 @@ def nodes(package: Path) -> Path:
     (modules / "talker.py").write_text(NODE)
     (modules / "shared.py").write_text(SHARED)
     return modules
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def said(lines: list[str], label: str, word: str) -> list[str]:
@@ -141,6 +146,24 @@ def test_a_node_with_an_environment_of_its_own_is_started_with_it(write: Write, 
     assert said(running.lines, "red", "place") == [f"True {os.getcwd()} red"]
     assert said(running.lines, "red", "module") == [f"__main__ False parent {os.getpid()}"]
     assert said(running.lines, "one", "place") == [f"True {os.getcwd()} None"]
+
+
+def test_the_streams_of_a_forked_node_are_those_of_a_program_of_its_own(
+    write: Write, nodes: Path, start: Start
+) -> None:
+    (nodes / "talker.py").write_text(STREAMS)
+    path = write(
+        """
+        - node: {pkg: launch_test, exec: talker, name: one, output: screen}
+        - node: {pkg: launch_test, exec: talker, name: two, output: screen}
+        - node: {pkg: launch_test, exec: talker, name: alone, output: screen, env: [{name: COLOUR, value: "red"}]}
+        """
+    )
+    running = start(path)
+    running.graph.wait_ready(PATIENCE_S)
+    wait_until(lambda: all(len(said(running.lines, label, "streams")) == 2 for label in ("one", "alone")))
+    assert said(running.lines, "one", "streams") == said(running.lines, "alone", "streams")
+    assert "UnsupportedOperation" in said(running.lines, "one", "streams")[0]
 
 
 def test_a_killed_node_comes_back_and_the_others_do_not_notice(write: Write, nodes: Path, start: Start) -> None:

@@ -6,42 +6,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from launch_support import PATIENCE_S, Start, Write, alive, command_line, script, wait_until
 
 from rclpy_zenoh.launch import LaunchError, guard, launch
 from rclpy_zenoh.wire import SessionOptions, WireSession
-
-Write = Callable[..., Path]
-Start = Callable[..., Any]
-PATIENCE_S = 30.0
-PYTHON = sys.executable
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def script(tmp_path: Path, name: str, text: str) -> str:
-    path = tmp_path / name
-    path.write_text(text)
-    return f"{PYTHON} {path}"
-
 
 SLEEPER = "import time\nprint('up', flush=True)\ntime.sleep(600)\n"
 STUBBORN = (
@@ -125,18 +96,53 @@ def test_lines_of_a_quiet_process_are_shown_when_it_fails(write: Write, tmp_path
     assert running.lines == ["[failing] reason", "[failing] ended with status 3"]
 
 
-def test_a_process_that_ends_before_the_graph_is_ready_is_named(write: Write, package: Path, start: Start) -> None:
-    running = start(write("- node: {pkg: launch_test, exec: talker, name: one, args: --ros-args --no-such-thing}"))
-    with pytest.raises(LaunchError, match=r"The graph did not start: one ended with status"):
-        running.graph.wait_ready(PATIENCE_S)
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [("", "one ended with status"), (", respawn: true", "one has ended 2 times: .*--no-such")],
+)
+def test_a_node_that_ends_before_the_graph_is_ready_ends_the_graph_and_is_named(
+    write: Write, package: Path, start: Start, more: str, sentence: str
+) -> None:
+    path = write(
+        f"- node: {{pkg: launch_test, exec: talker, name: one, args: --ros-args --no-such{more}}}\n"
+        "- node: {pkg: launch_test, exec: talker, name: two}"
+    )
+    graph = start(path).graph
+    with pytest.raises(LaunchError, match=f"The graph did not start: {sentence}"):
+        graph.wait_ready(PATIENCE_S)
+    end = graph.wait(0.0)
+    assert end.status == 1
+    assert re.match(f"the graph did not start: {sentence}", end.reason)
 
 
-def test_a_node_that_never_comes_up_is_named_although_it_is_started_again(
+def test_the_command_ends_where_a_node_ends_at_the_start_says_so_once_and_leaves_nothing(
+    write: Write, package: Path, tmp_path: Path
+) -> None:
+    text = (
+        f"import os, sys\nprint('launch', os.environ['{guard.VARIABLE}'], flush=True)\nsys.exit('no camera is there')\n"
+    )
+    failing = script(tmp_path, "fail.py", text)
+    path = write(
+        f"- executable: {{cmd: {failing}, name: failing}}\n"
+        f"- executable: {{cmd: {script(tmp_path, 'sleeper.py', SLEEPER)}, name: sleeper}}\n"
+        "- node: {pkg: launch_test, exec: talker, name: one, output: screen}"
+    )
+    process = command_line(str(path), "--router-port", "0")
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1
+    sentence = "The graph did not start: failing ended with status 1: no camera is there."
+    assert [line for line in errors.splitlines() if "did not start" in line] == [sentence]
+    (mark,) = re.findall(r"\[failing\] launch (\w+)", errors)
+    assert not guard.members(mark)
+
+
+def test_what_does_its_work_and_ends_well_keeps_no_graph_from_starting(
     write: Write, package: Path, start: Start
 ) -> None:
-    path = write("- node: {pkg: launch_test, exec: talker, name: one, args: --ros-args --no-such, respawn: true}")
-    with pytest.raises(LaunchError, match=r"The graph did not start: one has ended 2 times: .*--no-such"):
-        start(path).graph.wait_ready(PATIENCE_S)
+    path = write("- executable: {cmd: echo done, name: short}\n- node: {pkg: launch_test, exec: talker, name: one}")
+    running = start(path)
+    wait_until(lambda: "[short] ended with status 0" in running.lines)
+    assert running.graph.wait_ready(PATIENCE_S) > 0
 
 
 def test_a_program_that_does_not_exist_is_named(write: Write, start: Start) -> None:
@@ -146,6 +152,22 @@ def test_a_program_that_does_not_exist_is_named(write: Write, start: Start) -> N
     assert "[no-such-program-at-all] no-such-program-at-all cannot be started: No such file or directory." in (
         running.lines
     )
+
+
+def test_a_graph_without_shared_memory_says_so_once_and_its_nodes_know_it(
+    write: Write, tmp_path: Path, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rclpy_zenoh.launch.graph.lacking_room", lambda: "There is too little.")
+    command = script(tmp_path, "tell.py", "import os\nprint(os.environ['RCLPY_ZENOH_SHM'])\n")
+    names = ("one", "two")
+    running = start(write("\n".join(f"- executable: {{cmd: {command}, name: {n}, output: screen}}" for n in names)))
+    running.graph.wait(PATIENCE_S)
+    assert sorted(line for line in running.lines if "ended" not in line) == [
+        "There is too little.",
+        "[one] 0",
+        "[two] 0",
+    ]
+    assert running.graph.environment["RCLPY_ZENOH_SHM"] == "0"
 
 
 def test_a_killed_process_is_started_again(write: Write, tmp_path: Path, start: Start) -> None:
@@ -219,12 +241,6 @@ def test_a_port_that_is_none_is_refused(write: Write, port: int) -> None:
 def test_a_domain_that_is_none_is_refused(write: Write) -> None:
     with pytest.raises(LaunchError, match="between 0 and 232, not 500"):
         launch(write("- executable: {cmd: echo}"), domain=500)
-
-
-def command_line(*arguments: str) -> subprocess.Popen[str]:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "ROS_DOMAIN_ID": "79"}
-    command = [PYTHON, "-m", "rclpy_zenoh.launch", *arguments]
-    return subprocess.Popen(command, env=environment, text=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def pids_shown(process: subprocess.Popen[str]) -> list[int]:
@@ -320,104 +336,3 @@ def test_the_arguments_of_a_file_are_listed(write: Write) -> None:
     process = command_line(str(write('- arg: {name: ip, description: "Address"}')), "--show-args")
     output, _ = process.communicate(timeout=PATIENCE_S)
     assert output == "ip: Address (must be given)\n"
-
-
-SLOW_READER = """
-import sys, time
-import rclpy
-
-def main(args=None):
-    rclpy.init(args=args)
-    node = rclpy.create_node("unnamed")
-    time.sleep(0.5)
-    if node.declare_parameter("rate", 50.0).value < 0:
-        print("rate must not be negative", flush=True)
-        sys.exit(2)
-    print("read", flush=True)
-    rclpy.spin(node)
-
-if __name__ == "__main__":
-    main()
-"""
-
-
-@pytest.fixture
-def slow_reader(package: Path) -> None:
-    """`talker` reads its parameters half a second after it is seen in the graph."""
-    (package / "launch_test_nodes" / "talker.py").write_text(SLOW_READER)
-
-
-@pytest.mark.usefixtures("slow_reader")
-def test_a_graph_is_ready_once_its_nodes_have_read_their_parameters(write: Write, start: Start) -> None:
-    running = start(write("- node: {pkg: launch_test, exec: talker, name: one, output: screen}"))
-    running.graph.wait_ready(PATIENCE_S)
-    assert "[one] read" in running.lines
-
-
-@pytest.mark.usefixtures("slow_reader")
-def test_a_node_that_ends_at_its_parameters_is_no_ready_graph(write: Write, start: Start) -> None:
-    path = write("- node: {pkg: launch_test, exec: talker, name: one, param: [{name: rate, value: -1.0}]}")
-    waited: list[list[str]] = []
-    with pytest.raises(LaunchError, match=r"did not start: one ended with status 2: rate must not be negative"):
-        start(path).graph.wait_ready(PATIENCE_S, on_missing=waited.append)
-
-
-def test_a_node_without_services_of_parameters_is_ready_too(write: Write, package: Path, start: Start) -> None:
-    talker = package / "launch_test_nodes" / "talker.py"
-    talker.write_text(SLOW_READER.replace('"unnamed"', '"unnamed", start_parameter_services=False'))
-    running = start(write("- node: {pkg: launch_test, exec: talker, name: one}"))
-    assert running.graph.wait_ready(PATIENCE_S) > 0
-    assert running.graph.without_effect() == []
-
-
-PARAMETERS = """
-/**:
-  ros__parameters: {word: hello, nobodys: 1}
-one:
-  ros__parameters: {wrod: hi, qos_overrides: {"/x": {depth: 3}}, use_sim_time: false}
-two:
-  ros__parameters: {word: hi}
-"""
-
-
-def test_what_no_node_reads_of_its_parameters_is_told_by_name(
-    write: Write, package: Path, tmp_path: Path, start: Start
-) -> None:
-    file, empty = tmp_path / "params.yaml", tmp_path / "empty.yaml"
-    file.write_text(PARAMETERS)
-    empty.write_text("# nothing yet\n")
-    path = write(
-        f"""
-        - node:
-            pkg: launch_test
-            exec: talker
-            name: one
-            param: [{{from: {file}}}, {{from: {empty}}}, {{name: speed, value: 1}}, {{name: word, value: x}}]
-        """
-    )
-    running = start(path)
-    running.graph.wait_ready(PATIENCE_S)
-    assert running.graph.without_effect() == [
-        "The parameter 'speed' of the launch file has no effect: /one does not have it.",
-        f"{file}: 'nobodys' has no effect: /one does not have such a parameter.",
-        f"{file}: 'wrod' has no effect: /one does not have such a parameter. Is 'word' meant?",
-        f"{file}: the section '/two' has no effect: no node that reads it has that name.",
-        f"{empty} holds no parameters.",
-    ]
-
-
-def test_the_command_line_warns_of_parameters_before_it_says_that_the_graph_is_ready(
-    write: Write, package: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "params.yaml").write_text("one: {ros__parameters: {wrod: hi}}")
-    path = write(f"- node: {{pkg: launch_test, exec: talker, name: one, param: [{{from: {tmp_path}/params.yaml}}]}}")
-    process = command_line(str(path), "--router-port", "0")
-    assert process.stderr is not None
-    printed = []
-    for line in process.stderr:
-        printed.append(line.strip())
-        if line.startswith("Ready after"):
-            break
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=PATIENCE_S)
-    assert printed[-2].startswith(f"Warning: {tmp_path}/params.yaml: 'wrod' has no effect")

@@ -131,6 +131,23 @@ def test_a_large_message_arrives_whole_whoever_shares_memory(
         assert np.array_equal(message.data, data)
 
 
+@pytest.mark.parametrize("shares", [False, True])
+def test_a_burst_of_large_messages_arrives_whole_up_to_the_depth_of_the_history(
+    options: SessionOptions, new_session: Callable[[SessionOptions], WireSession], shares: bool
+) -> None:
+    cls = get_class("std_msgs/msg/UInt8MultiArray")
+    packet = serialize(cls(data=bytes(1_000_000)))
+    history = Qos(Reliability.RELIABLE, Durability.VOLATILE, History.KEEP_LAST, 200)
+    sender, receiver = (new_session(replace(options, shared_memory=shares)) for _ in range(2))
+    subscription = receiver.create_node("there").create_subscription("/burst", cls, history, lambda: None)
+    publisher = sender.create_node("here").create_publisher("/burst", cls, history)
+    wait_until(lambda: publisher.subscription_count() == 1)
+    for _ in range(history.depth):
+        publisher.publish(packet)
+    numbers = [wait_until(subscription.take)[1].publication_sequence_number for _ in range(history.depth)]
+    assert numbers == list(range(1, history.depth + 1))
+
+
 def test_a_full_queue_loses_the_oldest(session: WireSession) -> None:
     node = session.create_node("here")
     calls: list[None] = []
