@@ -49,7 +49,7 @@ class Narrator:
             case ToolCalled(call):
                 self.line(plain(f"  calls   {call.name} {json.dumps(call.arguments, default=str)[:160]}"))
             case ToolAnswered(record):
-                first = record.result.text.split(" Use $")[0]
+                first = record.result.shown.split(" Use $")[0]
                 self.line(plain(f"          {first[:240]}  [{record.wall_s:.2f} s]"))
             case CallRefused() | NoteAdded():
                 self.line(plain(f"          {event.text[:240]}"))
