@@ -14,9 +14,10 @@ from typing import Annotated, NoReturn
 import tyro
 
 from agent_node.console.terminal import say, tell
+from agent_node.runs.bench_results import FOLDER as BENCHES
+from agent_node.runs.index import RUNS, TRAININGS
 from tool_nodes.extras import install_extra
 from tool_nodes.results import invalid, unavailable
-from toolhand.approve import TOKEN_VARIABLE
 
 
 def console(
@@ -24,9 +25,9 @@ def console(
     port: int = 8080,
     stop_port: int = 8081,
     names: tuple[str, ...] = (),
-    runs_dir: Path = Path("runs"),
-    bench_dir: Path = Path("runs/bench"),
-    training_dir: Path = Path("runs/training"),
+    runs_dir: Path = RUNS,
+    bench_dir: Path = BENCHES,
+    training_dir: Path = TRAININGS,
     token_file: Path | None = None,
     login_file: Path | None = None,
     certificate: Path | None = None,
@@ -47,8 +48,8 @@ def console(
         runs_dir: Folder of runs.
         bench_dir: Folder of results of benchmarks.
         training_dir: Folder of training runs.
-        token_file: The file that the motion node's parameter approval_token_file names, for motions that need approval;
-            otherwise the token is that of TOOLHAND_APPROVAL_TOKEN in the environment.
+        token_file: File with the operator's token, which the motion node has said when it started; without it that of
+            TOOLHAND_APPROVAL_TOKEN in the environment, or that of this user's own graphs.
         login_file: File with the token that a browser has to give once; chmod 600.
         certificate: Certificate file of TLS.
         key: Key file of TLS.
@@ -63,7 +64,7 @@ def console(
             f"Install it with: {install_extra('console')}",
         )
     from console.keeper import ConsoleKeeper
-    from tool_nodes.ros.proofs import read_token
+    from tool_nodes.ros.proofs import TOKEN_VARIABLE, operators_token, read_token
 
     for name, file in (("--certificate", certificate), ("--key", key)):
         if file is not None and not file.is_file():
@@ -76,7 +77,7 @@ def console(
         runs_dir=runs_dir.absolute(),
         bench_dir=bench_dir.absolute(),
         training_dir=training_dir.absolute(),
-        approval_token=os.environ.get(TOKEN_VARIABLE, "").strip() if token_file is None else read_token(token_file),
+        approval_token=operators_token(token_file).token,
         login="" if login_file is None else read_token(login_file),
         certificate=None if certificate is None else certificate.absolute(),
         key=None if key is None else key.absolute(),

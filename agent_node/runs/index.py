@@ -16,6 +16,11 @@ from tool_nodes.files import read_file
 from tool_nodes.plain_json import PlainJsonError
 from tool_nodes.results import ErrorCode, ToolError, invalid
 
+RUNS = Path("runs")
+"""Where runs are written and looked for by default, below the folder that a command is typed in."""
+TRAININGS = RUNS / "train"
+"""Where `toolhand train` writes and the console looks for trainings by default."""
+
 RESULT_FILE = "result.json"
 MAX_RESULT_BYTES = 2**20
 """A longer result.json is not read [bytes]."""
