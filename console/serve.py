@@ -86,6 +86,7 @@ def make_app(settings: ConsoleSettings, hub: Hub, seats: Seats) -> FastAPI:
         app,
         title="Toolhand",
         dark=None,
+        language="en-US",
         tailwind=False,
         reconnect_timeout=RECONNECT_S,
         show_welcome_message=False,
@@ -100,7 +101,7 @@ def _add_page(route: Route, context: Callable[[], PageContext]) -> None:
     @ui.page(route.path)
     def page(request: Request) -> None:
         made = context()
-        with page_frame(route.title, made, request.headers["host"]):
+        with page_frame(route, made, request.headers["host"]):
             build(made)
 
 
