@@ -18,7 +18,6 @@ from tests.ros.motion.test_strangers import cell as cell
 from tool_nodes.motion.approval import Decision
 from tool_nodes.ros.link import RosLink
 
-
 LOOKED_S = 40.0
 """Robot time in which a person looks at a motion before he approves it [s]: longer than the grasp takes."""
 
