@@ -106,10 +106,10 @@ def list_runs(root: Path, wanted: RunFilter | None = None) -> list[RunEntry]:
     return found if wanted is None else [entry for entry in found if wanted.wants(entry)]
 
 
-def parse_since(text: str, now: datetime | None = None) -> datetime:
+def parse_since(text: str, now: datetime | None = None, local: bool = False) -> datetime:
     """A time in UTC of "2026-11-22", "2026-11-22T10:30" or of an age such as "90m", "12h", "3d", "1w".
 
-    Dates without a zone are UTC, as the names of runs are.
+    Dates without a zone are UTC, as the names of runs are, or where `local` says so this machine's own.
 
     Raises:
         ToolError: INVALID_ARGUMENT for any other text.
@@ -120,7 +120,7 @@ def parse_since(text: str, now: datetime | None = None) -> datetime:
             span = timedelta(**{_UNITS[ago.group(2)]: int(ago.group(1))})
             return (now or datetime.now(UTC)) - span
         at = datetime.fromisoformat(text)
-        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+        return at.replace(tzinfo=UTC) if at.tzinfo is None and not local else at.astimezone(UTC)
     except (ValueError, OverflowError):
         raise invalid(
             f"{text[:60]!r} is no time.",
