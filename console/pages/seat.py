@@ -71,7 +71,7 @@ class SeatBar(ui.element, component=COMPONENT):  # type: ignore[call-arg]
         seat: Seat of the page.
         seats: All seats of the console.
         client: The page.
-        word: What else every page says now; see assets/seat.js.
+        word: Further sentences of every page, asked for once a second; see assets/seat.js.
     """
 
     def __init__(self, seat: Seat, seats: Seats, client: Client, word: Callable[[], dict[str, str]]) -> None:
