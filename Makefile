@@ -37,7 +37,7 @@ $(VENV)/.serve: $(VENV)/.dev
 	@touch $@
 
 $(VENV)/.console: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt -e '.[console]' 'playwright>=1.50'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt -e '.[console]' 'playwright>=1.50' 'axe-core-python>=0.1'
 	@touch $@
 
 $(VENV)/.mutants: $(VENV)/.dev

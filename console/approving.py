@@ -166,8 +166,8 @@ class Approvals:
                     lines = (*map(step_line, request.steps), *request.summary[-1:])
                     self._set(ApprovalCard(motion, lines, request.is_true))
             elif before.motion is not None:
-                gone = "The motion does not wait any more." if not before.answer else before.said
-                self._set(ApprovalCard(None, said=gone))
+                gone = f"The motion is {before.answer}." if before.answer else "The motion does not wait any more."
+                self._set(ApprovalCard(None, answer=before.answer, said=gone))
 
     def _set(self, card: ApprovalCard) -> None:
         self._card = card

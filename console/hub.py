@@ -32,6 +32,7 @@ from agent_node.pointed import PointedPoint
 from console.robot import Heard, Robot, ShownPicture, SpokenOutcome, SpokenWords
 from tool_nodes.language.stopping import is_stop
 from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.stop_latch import HOW_TO_RESET
 
 MOST_ENTRIES = 300
 """Newest entries that are kept and shown [-]: some twenty commands; all others are in the reports of their runs."""
@@ -43,6 +44,8 @@ LONGEST_SENTENCE = LONGEST_ANSWER
 """Longest sentence [characters], as the agent takes it."""
 MOST_PICTURES = 12
 """Newest pictures of tools that are kept [-]: 12 of some 60 kB; older ones are in the reports."""
+RESET_HERE = "Once nobody is near the arm, press “Reset the stop” at the top of the page."
+"""What pages say in place of HOW_TO_RESET, which names commands of a terminal."""
 _LOOK_S = 0.1
 """How often a question that waits looks whether its command still runs [s]."""
 
@@ -333,7 +336,7 @@ class Hub:
                 case ToolCalled(call):
                     self._add("call", call.name, _arguments(call.arguments))
                 case ToolAnswered(record):
-                    self._add("result", record.result.text, f"{record.name}, {record.wall_s:.2f} s")
+                    self._add("result", record.result.shown, f"{record.name}, {record.wall_s:.2f} s")
                 case CallRefused(call, code, text):
                     named = "" if call is None else f"{call.name} {_arguments(call.arguments)}"
                     self._add("refusal", text, named, "" if code is None else str(code))
@@ -372,6 +375,7 @@ class Hub:
 
 
 def _cut(text: str) -> str:
+    text = text.replace(HOW_TO_RESET, RESET_HERE)
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]} ... ({len(text):,} characters in all)"
 
 

@@ -30,10 +30,12 @@ class GraphState:
     Attributes:
         reachable: The agent's node is there.
         sentence: Missing part, and what to do; empty where nothing is.
+        unapproved: Why its motions cannot be approved here, and what to do; empty where they can, or need not.
     """
 
     reachable: bool
     sentence: str = ""
+    unapproved: str = ""
 
 
 @dataclass(frozen=True)
@@ -182,8 +184,7 @@ class Robot(Protocol):
         """Answer a request for approval.
 
         Returns:
-            Empty where the motion node has taken the answer, else one sentence that says why not. There is none without
-            the operator's token.
+            Empty where the motion node has taken the answer, else one sentence that says why not.
 
         Raises:
             ToolError: UNAVAILABLE or TIMEOUT where the motion node has gone away.

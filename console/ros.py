@@ -66,7 +66,7 @@ class GraphRobot:
     """Speaks to the agent of a graph, and listens to it while something is shown. See `console.robot.Robot`.
 
     Args:
-        token: The operator's token of approvals; empty where motions need none.
+        token: The operator's token of approvals; empty where there is none.
         notify: Gets sentences for the operator, about requests for approval that are not shown.
         pip_client: The client is the one that needs no ROS 2, and that a router has to be there for.
     """
@@ -207,7 +207,7 @@ class GraphRobot:
                     self._listen(wanted)
         if not self._graph.agent.service_is_ready():
             return GraphState(False, "No agent is found on this ROS domain. Start it: toolhand up.")
-        return GraphState(True)
+        return GraphState(True, unapproved=self._graph.motions.refusal)
 
     def _entered(self) -> _Graph:
         link = RosLink({})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from collections import deque
@@ -13,9 +14,12 @@ from tool_nodes.motion.approval import Decision
 from tool_nodes.ros.link import RosLink
 from tool_nodes.ros.proofs import Proofs
 
-NO_TOKEN = (
-    "This console has no approval token, so that it can neither show nor approve motions: start it with --token-file."
+OTHER_TOKEN = (
+    "This robot asks for approval before it moves, and this console has not its token: no motion can be shown or "
+    "approved here. The terminal of the robot's graph has named the token's file when it started, as approval token. "
+    "End this console and type: toolhand console --token-file FILE"
 )
+"""What pages say where the newest message of the motion node bears the proof of another token."""
 
 
 class MotionDesk:
@@ -23,13 +27,13 @@ class MotionDesk:
 
     Args:
         link: Takes part in the graph.
-        token: The operator's; empty where this console approves nothing.
+        token: The operator's; empty where there is none, so that no motion is believed.
         notify: Gets sentences for the operator.
     """
 
     def __init__(self, link: RosLink, token: str, notify: Callable[[str], None]) -> None:
         self._link = link
-        self._proofs = Proofs(token) if token else None
+        self._proofs = Proofs(token or secrets.token_hex())
         self._notify = notify
         self._lock = threading.Lock()
         self._gone = deque[str](maxlen=REMEMBERED)
@@ -39,8 +43,6 @@ class MotionDesk:
 
     def motions(self, hear: Callable[[WaitingMotion | None], None]) -> Close:
         """See `console.robot.Robot`; the first who listens subscribes, and the last who closes ends it."""
-        if self._proofs is None:
-            return lambda: None
         with self._lock:
             self._hear.append(hear)
             if self._requests is None:
@@ -59,10 +61,14 @@ class MotionDesk:
 
         return close
 
+    @property
+    def refusal(self) -> str:
+        """Why motions of this graph cannot be approved here; empty where they can, or nothing is known of it."""
+        requests = self._requests
+        return "" if requests is None or requests.believed else OTHER_TOKEN
+
     def decide(self, decision: Decision) -> str:
         """See `console.robot.Robot`. Raises ToolError UNAVAILABLE or TIMEOUT."""
-        if self._proofs is None:
-            return NO_TOKEN
         refusal = send_answer(self._link, self._proofs, decision)
         if not refusal:
             self._gone.append(decision.hash)

@@ -95,6 +95,7 @@ def make_app(settings: ConsoleSettings, hub: Hub, seats: Seats) -> ASGIApp:
         app,
         title="Toolhand",
         dark=None,
+        language="en-US",
         tailwind=False,
         reconnect_timeout=RECONNECT_S,
         show_welcome_message=False,
@@ -116,7 +117,7 @@ def _add_page(route: Route, context: Callable[[], PageContext]) -> None:
         for client in unseen[: max(0, len(unseen) - MOST_UNSEEN)]:
             client.delete()
         made = context()
-        with page_frame(route.title, made, request.headers["host"]):
+        with page_frame(route, made, request.headers["host"]):
             build(made)
 
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from agent_node.runs.bench_results import FOLDER as BENCHES
+from agent_node.runs.index import RUNS, TRAININGS
 from tool_nodes.results import invalid
 
 NEEDED = ("nicegui", "viser", "yourdfpy", "uvicorn")
@@ -56,10 +58,10 @@ class ConsoleSettings:
     port: int = 8080
     stop_port: int = 8081
     names: tuple[str, ...] = ()
-    runs_dir: Path = Path("runs")
+    runs_dir: Path = RUNS
     keep_runs: int = 0
-    bench_dir: Path = Path("runs/bench")
-    training_dir: Path = Path("runs/training")
+    bench_dir: Path = BENCHES
+    training_dir: Path = TRAININGS
     approval_token: str = field(default="", repr=False)
     login: str = field(default="", repr=False)
     certificate: Path | None = None

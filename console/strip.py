@@ -40,7 +40,7 @@ def safety_strip_html(settings: ConsoleSettings, host: str, page: str = "") -> s
     name = host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
     stop = html.escape(f"{settings.scheme}://{name}:{settings.stop_port}", quote=True)
     return f"""<link rel="stylesheet" href="{STYLE_PATH}">
-<header id="safety-strip" role="region" aria-label="Stop" data-testid="safety-strip" data-state="waiting"
+<section id="safety-strip" aria-label="Stop" data-testid="safety-strip" data-state="waiting"
  data-stop="{stop}" data-page="{html.escape(page, quote=True)}">
 <div class="safety-said"><strong data-testid="safety-state">Connecting</strong>
 <span role="status" aria-live="assertive" data-testid="safety-text">Asking the stop server.</span></div>
@@ -51,8 +51,8 @@ def safety_strip_html(settings: ConsoleSettings, host: str, page: str = "") -> s
 <button type="button" data-testid="reset-no">Keep it stopped</button></span></div>
 <form method="post" action="{stop}{STOP_PATH}" target="_blank">
 <button type="submit" class="safety-stop" data-testid="stop" aria-keyshortcuts="Escape Escape"
- title="Stops the arm: click, or press Esc twice">STOP</button></form>
-</header>
+ title="Stops the arm">STOP</button></form>
+</section>
 <script src="{SCRIPT_PATH}"></script>
 """
 

@@ -94,6 +94,11 @@ class ToolError(Exception):
         return type(self), (self.code, self.message, self.hint, self.backend, self.cause)
 
 
+NOT_THERE = frozenset({ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED})
+"""Codes by which a look answers that what it was asked for is not there: a result of the look, and no fault of it.
+Whether the command has failed by it is for the command to say: "is something on top?" hopes for this answer."""
+
+
 def invalid(message: str, hint: str = "") -> ToolError:
     """The error INVALID_ARGUMENT, to raise: one sentence that says what is allowed, and what to do next."""
     return ToolError(ErrorCode.INVALID_ARGUMENT, message, hint)
@@ -143,3 +148,13 @@ class ToolResult:
     def ok(self) -> bool:
         """True when the call succeeded."""
         return self.error is None
+
+    @property
+    def failed(self) -> bool:
+        """True when the call has failed, as people are shown it: a look that finds nothing has not."""
+        return self.error is not None and self.error.code not in NOT_THERE
+
+    @property
+    def shown(self) -> str:
+        """The text as people are shown it; a language model reads `text`."""
+        return self.text if self.error is None or self.failed else f"Not there: {self.error}"

@@ -13,6 +13,9 @@ from collections.abc import Iterator
 
 from tool_nodes.results import ErrorCode, ToolError
 
+HOW_TO_RESET = "Type `toolhand stop --reset`, or call /reset_stop."
+"""What a graph says of a stop that is latched; a page that has a button for it names the button instead."""
+
 
 class StopWatch:
     """Whether what began when this was made may still move the arm; may be asked in any thread.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import os
 import sys
 from pathlib import Path
 
@@ -12,15 +11,12 @@ from agent_node.console.terminal import say
 from tool_nodes.results import invalid
 from tool_nodes.ros.client import use_client
 
-TOKEN_VARIABLE = "TOOLHAND_APPROVAL_TOKEN"
-
 
 def approve(token_file: Path | None = None, once: bool = False) -> int:
     """Show each motion that a ROS 2 graph asks about, and answer with y or n at this terminal, until Ctrl-C.
 
-    The motion node has shown the operator's token when it started, or was given it in a file. It is taken from
-    --token-file, from TOOLHAND_APPROVAL_TOKEN in the environment, or asked for; it is never sent. Requests of others
-    that pretend to be the motion node are not shown.
+    The operator's token is that of --token-file, of TOOLHAND_APPROVAL_TOKEN in the environment, or that of this user's
+    own graphs; it is never sent. Requests of others that pretend to be the motion node are not shown.
 
     Args:
         token_file: The file that the motion node's parameter approval_token_file names.
@@ -31,9 +27,9 @@ def approve(token_file: Path | None = None, once: bool = False) -> int:
     use_client()
     from agent_node.ros.approve import approve_motions
     from tool_nodes.ros.link import RosLink
-    from tool_nodes.ros.proofs import read_token
+    from tool_nodes.ros.proofs import operators_token
 
-    token = os.environ.get(TOKEN_VARIABLE, "").strip() if token_file is None else read_token(token_file)
+    token = operators_token(token_file).token
     token = token or getpass.getpass("approval token (as the motion node has shown it): ").strip()
     if not token:
         raise invalid("There is no token.", "The motion node shows it when it starts.")

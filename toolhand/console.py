@@ -14,9 +14,10 @@ from typing import Annotated, NoReturn
 import tyro
 
 from agent_node.console.terminal import say, tell
+from agent_node.runs.bench_results import FOLDER as BENCHES
+from agent_node.runs.index import RUNS, TRAININGS
 from tool_nodes.extras import install_extra
 from tool_nodes.results import invalid, unavailable
-from toolhand.approve import TOKEN_VARIABLE
 
 
 def console(
@@ -24,10 +25,10 @@ def console(
     port: int = 8080,
     stop_port: int = 8081,
     names: tuple[str, ...] = (),
-    runs_dir: Path = Path("runs"),
+    runs_dir: Path = RUNS,
     keep_runs: int = 0,
-    bench_dir: Path = Path("runs/bench"),
-    training_dir: Path = Path("runs/training"),
+    bench_dir: Path = BENCHES,
+    training_dir: Path = TRAININGS,
     token_file: Path | None = None,
     login_file: Path | None = None,
     certificate: Path | None = None,
@@ -49,8 +50,8 @@ def console(
         keep_runs: Keep so many of the newest runs there when one is run again, and delete older ones; 0 keeps all.
         bench_dir: Folder of results of benchmarks.
         training_dir: Folder of training runs.
-        token_file: The file that the motion node's parameter approval_token_file names, for motions that need approval;
-            otherwise the token is that of TOOLHAND_APPROVAL_TOKEN in the environment.
+        token_file: File with the operator's token, which the motion node has said when it started; without it that of
+            TOOLHAND_APPROVAL_TOKEN in the environment, or that of this user's own graphs.
         login_file: File with the token that a browser has to give once; chmod 600.
         certificate: Certificate file of TLS.
         key: Key file of TLS.
@@ -65,7 +66,7 @@ def console(
             f"Install it with: {install_extra('console')}",
         )
     from console.keeper import ConsoleKeeper
-    from tool_nodes.ros.proofs import read_token
+    from tool_nodes.ros.proofs import TOKEN_VARIABLE, operators_token, read_token
 
     if keep_runs < 0:
         raise invalid(f"keep-runs must be 0 or more, got {keep_runs}.")
@@ -81,7 +82,7 @@ def console(
         keep_runs=keep_runs,
         bench_dir=bench_dir.absolute(),
         training_dir=training_dir.absolute(),
-        approval_token=os.environ.get(TOKEN_VARIABLE, "").strip() if token_file is None else read_token(token_file),
+        approval_token=operators_token(token_file).token,
         login="" if login_file is None else read_token(login_file),
         certificate=None if certificate is None else certificate.absolute(),
         key=None if key is None else key.absolute(),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from agent_node.console.options import SensorName, require_at_least
 from agent_node.console.terminal import AsJson, emit, say
+from agent_node.runs.index import TRAININGS
 from tool_nodes.files import write_whole
 from tool_nodes.perception.learned.weights import read_weights, shipped_weights, write_weights
 from tool_nodes.port_names import DEFAULT_SENSOR
@@ -20,7 +21,7 @@ _DEFAULT = PointerTraining()
 
 def train_a_pointer(
     seed: int = _DEFAULT.seed,
-    out: Path = Path("runs/pointer"),
+    out: Path = TRAININGS / "pointer",
     minutes: float | None = None,
     scenes: int = _DEFAULT.scenes,
     epochs: int = _DEFAULT.epochs,
@@ -67,8 +68,8 @@ def _check_minutes(minutes: float | None) -> None:
 def train_pointer_by_hits(
     weights: Path | None = None,
     seed: int = 0,
-    out: Path = Path("runs/pointer-by-hits"),
-    pictures: Path = Path("runs/pointer/pictures"),
+    out: Path = TRAININGS / "pointer-by-hits",
+    pictures: Path = TRAININGS / "pointer" / "pictures",
     scenes: int = _DEFAULT.scenes,
     steps: int = 300,
     samples: int = 8,

@@ -12,6 +12,7 @@ import tyro
 
 from agent_node.console.options import Unprefixed, listed, require_at_least
 from agent_node.console.terminal import AsJson, emit, say
+from agent_node.runs.index import TRAININGS
 from tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
 from tool_nodes.results import invalid, unavailable
 from training.presets.models import MODELS, PRESETS, SMOLLM2, TINY
@@ -128,7 +129,7 @@ def _command(recipe: str, paper: str) -> Callable[..., int]:
         as_json: AsJson = False,
     ) -> int:
         what = options.preset if tiny.seeds is None else "arms"
-        options = replace(options, out=options.out or Path("runs/train") / f"{recipe}-{what}")
+        options = replace(options, out=options.out or TRAININGS / f"{recipe}-{what}")
         if options.preset != TINY:
             _require_none(tiny, f"the preset {TINY}")
         if options.preset != SMOLLM2:

@@ -57,7 +57,7 @@ class Narrator:
             case ToolCalled(call):
                 self.line(f"  calls   {call.name[:_LONGEST_NAME]} {json.dumps(call.arguments, default=str)[:160]}")
             case ToolAnswered(record):
-                first = record.result.text.split(" Use $")[0]
+                first = record.result.shown.split(" Use $")[0]
                 self.line(f"          {first[:240]}  [{record.wall_s:.2f} s]")
             case CallRefused() | NoteAdded():
                 self.line(f"          {event.text[:240]}")

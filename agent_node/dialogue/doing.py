@@ -43,7 +43,7 @@ from tool_nodes.language.phrases import parse_noun_phrase
 from tool_nodes.language.speeds import at_that_speed, spoken_speed
 from tool_nodes.language.viewpoint import in_the_picture
 from tool_nodes.language.words import tokenize
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import NOT_THERE, ErrorCode, ToolError
 
 CarryOut = Callable[[str, Policy | None, str], Episode]
 """Carries out one command: its sentence, the policy that does it (None: the session's own), and what is remembered, as
@@ -75,7 +75,6 @@ _IT_ALONE = re.compile(
     r"(?:(?:please|now|just) )*[a-z]+ (?:up )?(?:it|that|this|them|one)(?: (?:up|down|now|please|there|away))*[ .!?]*"
 )
 """An order of something that nobody has named."""
-_ABSENT = (ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED)
 WHERE_TO = 'I see no bin: where shall I put {}? Answer such as "in the bowl" or "on the left side of the table".'
 """Question about a thing that is to be gone, where there is no bin."""
 _A_BIT = re.compile(
@@ -307,7 +306,7 @@ class Doer:
         if episode.error_code is ErrorCode.AMBIGUOUS:
             operator.question = question_of(episode, text, self._clock(), self.seen)
             turn.fail(ErrorCode.AMBIGUOUS, operator.question.text)
-        elif episode.error_code in _ABSENT and _no_bin(text, spoken):
+        elif episode.error_code in NOT_THERE and _no_bin(text, spoken):
             operator.question = OpenQuestion(WHERE_TO.format(the(named_thing(text) or "it")), text, self._clock())
             turn.fail(ErrorCode.AMBIGUOUS, operator.question.text)
         elif episode.error_code is not None or not episode.success:
@@ -324,7 +323,7 @@ class Doer:
         """What is recognised on the table, and how many of each."""
         turn.episodes.append(self._run(said, LookPolicy([NOTHING_REAL], self._protocol), ""))
         errors = [record.result.error for record in turn.episodes[-1].records]
-        told = next((error.message for error in errors if error is not None and error.code in _ABSENT), "")
+        told = next((error.message for error in errors if error is not None and error.code in NOT_THERE), "")
         return Counter({name: number for name, _, number in names_seen(told)})
 
     def _without_other(self, text: str, turn: TurnSoFar) -> str:

@@ -11,9 +11,8 @@ from agent_node.episode import Episode
 from agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
 from agent_node.policies.scripted.transcript import PicturePoint
 from agent_node.protocol import Protocol
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import NOT_THERE, ErrorCode, ToolError
 
-_NOT_THERE = (ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED)
 _AT_ONCE = 12
 """Most phrases of one turn [-]: a turn may have 16 calls."""
 FREE_TABLE = "free table"
@@ -115,7 +114,7 @@ def found(episode: Episode) -> dict[str, list[tuple[float, float]]]:
     points: dict[str, list[tuple[float, float]]] = {}
     for record in episode.records:
         result = record.result
-        if result.error is not None and result.error.code not in _NOT_THERE:
+        if result.error is not None and result.error.code not in NOT_THERE:
             raise result.error
         if record.name.startswith("roborefer."):
             facts = result.facts.get("points") if result.ok else None

@@ -57,6 +57,9 @@ class Requests:
         notify: Gets a sentence for the operator.
         changed: Called with what waits now, None for nothing, in a callback of the node.
         gone: Hashes of requests that were answered or withdrawn before this listener; it adds to them.
+
+    Attributes:
+        believed: The newest message bore a valid proof, or none has come yet.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class Requests:
         self._waiting: Waiting | None = None
         self._gone = deque[str](maxlen=REMEMBERED) if gone is None else gone
         self._warned = False
+        self.believed = True
         self._arrived = threading.Condition()
         latched = QoSProfile(depth=_QUEUE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         group = MutuallyExclusiveCallbackGroup()
@@ -86,7 +90,8 @@ class Requests:
         self._node.destroy_subscription(self._subscription)
 
     def _on_message(self, message: Any) -> None:
-        if not same(message.proof, self._proofs.of_request(message)):
+        self.believed = same(message.proof, self._proofs.of_request(message))
+        if not self.believed:
             if not self._warned:
                 self._warned = True
                 self._notify(

@@ -17,6 +17,11 @@ from tool_nodes.files import read_file
 from tool_nodes.plain_json import PlainJsonError
 from tool_nodes.results import ErrorCode, ToolError, invalid
 
+RUNS = Path("runs")
+"""Where runs are written and looked for by default, below the folder that a command is typed in."""
+TRAININGS = RUNS / "train"
+"""Where `toolhand train` writes and the console looks for trainings by default."""
+
 RESULT_FILE = "result.json"
 MAX_RESULT_BYTES = 2**20
 """A longer result.json is not read [bytes]."""
@@ -110,10 +115,10 @@ def list_runs(root: Path, wanted: RunFilter | None = None) -> list[RunEntry]:
     return found if wanted is None else [entry for entry in found if wanted.wants(entry)]
 
 
-def parse_since(text: str, now: datetime | None = None) -> datetime:
+def parse_since(text: str, now: datetime | None = None, local: bool = False) -> datetime:
     """A time in UTC of "2026-11-22", "2026-11-22T10:30" or of an age such as "90m", "12h", "3d", "1w".
 
-    Dates without a zone are UTC, as the names of runs are.
+    Dates without a zone are UTC, as the names of runs are, or where `local` says so this machine's own.
 
     Raises:
         ToolError: INVALID_ARGUMENT for any other text.
@@ -124,7 +129,7 @@ def parse_since(text: str, now: datetime | None = None) -> datetime:
             span = timedelta(**{_UNITS[ago.group(2)]: int(ago.group(1))})
             return (now or datetime.now(UTC)) - span
         at = datetime.fromisoformat(text)
-        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+        return at.replace(tzinfo=UTC) if at.tzinfo is None and not local else at.astimezone(UTC)
     except (ValueError, OverflowError):
         raise invalid(
             f"{text[:60]!r} is no time.",

@@ -79,13 +79,16 @@ def _turn_head(number: int, turn: Turn) -> str:
 
 def _exchange(exchange: Exchange) -> str:
     call, record = exchange.call, exchange.record
-    text = exchange.words if record is None else record.result.text
+    text = exchange.words if record is None else record.result.shown
     if record is None:
         badge, took = badge_of("not run", "bad") if exchange.words else badge_of("no call"), ""
     else:
         took = duration(record.wall_s)
-        error = record.result.error
-        badge = badge_of("ok", "good") if error is None else badge_of(error.code, "bad")
+        result = record.result
+        if result.failed and result.error is not None:
+            badge = badge_of(result.error.code, "bad")
+        else:
+            badge = badge_of("ok", "good") if result.ok else badge_of("not there")
     unnamed = "a malformed call" if exchange.words else "reasoning alone"
     name = f"<code>{escaped(call.name, 120)}</code>" if call and call.name else unnamed
     notes = "".join(f'<p class="soft" dir="auto">Note: {escaped(note)}</p>' for note in exchange.notes)

@@ -20,17 +20,22 @@ export default {
         <span v-else>This page observes. It can stop the arm, and nothing else.</span>
         <button v-if="!status.asked" type="button" class="button small" data-testid="seat-ask" @click="$emit('ask')">Operate</button>
       </div>
+      <div v-if="status.word?.text" class="notice warn" data-testid="word">
+        <span>{{ status.word.text }}</span>
+        <a v-if="status.word.href" class="button small" :href="status.word.href">Look at it</a>
+      </div>
       <div v-if="status.error" class="notice bad" role="alert" data-testid="seat-error">{{ status.error }}</div>
     </div>`,
   props: { status: { type: Object, default: () => ({}) } },
   emits: ["enter", "beat", "ask", "keep", "give", "observe"],
   computed: {
-    loud() { return Boolean(this.status.asking || this.status.error || this.status.role === "observer"); },
+    loud() { return Boolean(this.status.asking || this.status.error || this.status.word?.text || this.status.role === "observer"); },
   },
   watch: {
     status: {
       immediate: true,
       handler(status) {
+        window.toolhandSafety?.setWord(status.word?.strip ?? "");
         const chip = document.querySelector(".frame-role");
         if (!chip || !status.role) return;
         chip.dataset.role = status.role;

@@ -12,6 +12,7 @@
   const TWICE_MS = 1000; // two presses of Esc within this time are a stop
   const MOST_STOPS = 3; // a browser opens 6 connections to a server: clicks never wait for one of them
   const EMERGENCY = "Use the emergency stop.";
+  const HOW = matchMedia("(hover: none)").matches ? "Touch STOP." : "Click STOP, or press Esc twice."; // a phone has no Esc
 
   const server = strip.dataset.stop;
   const find = (id) => strip.querySelector(`[data-testid="${id}"]`);
@@ -25,7 +26,7 @@
   let heardMs = performance.now(); // when the stop server was last heard of
   let beat = null; // its last heartbeat
   let answer = null; // {state, message} of the last stop, until a heartbeat knows better
-  let hint = "", operator = false, asking = false, resetting = false;
+  let hint = "", word = "", operator = false, asking = false, resetting = false;
   const stops = []; // stops without an answer yet: {sentMs, abort}
   const record = { stops: [], beats: 0 };
 
@@ -44,7 +45,7 @@
     if (beat.graph !== "reachable") return ["unreachable", `${beat.message} ${EMERGENCY}`];
     if (beat.latched && !beat.confirmed) return ["unconfirmed", `A stop is latched, but nobody has measured the arm at rest. Press STOP again. ${EMERGENCY}`];
     if (beat.latched) return ["stopped", "Nothing moves until a reset."];
-    return ["ready", "Click, or press Esc twice."];
+    return ["ready", word || HOW];
   }
 
   function show() {
@@ -241,5 +242,7 @@
     record,
     /** Say which page this is, and whether it operates: only then a reset is offered. */
     setOperator(page, is) { strip.dataset.page = page; operator = Boolean(is); show(); },
+    /** What the page says while nothing is to be said of the stop. */
+    setWord(text) { word = text; show(); },
   };
 })();

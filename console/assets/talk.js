@@ -10,8 +10,8 @@ export default {
   components: { PictureView },
   template: `
     <div class="talk">
-      <picture-view class="talk-picture" :points="points.map((p) => p.point)" :candidates="placed" :operates="state.operates" @point="pointAt" @candidate="choose"></picture-view>
       <div class="talk-more"><slot></slot></div>
+      <picture-view class="talk-picture" :points="points.map((p) => p.point)" :candidates="placed" :operates="state.operates" @point="pointAt" @candidate="choose"></picture-view>
       <section class="panel chat" aria-label="Conversation">
         <header>
           <span>Conversation</span>
@@ -19,8 +19,9 @@ export default {
           <label class="chat-all"><input type="checkbox" v-model="steps" data-testid="show-steps"> steps</label>
         </header>
         <div v-if="!state.reachable && state.sentence" class="notice bad" role="status" data-testid="graph-sentence">{{ state.sentence }}</div>
-        <ol class="chat-log" ref="log" tabindex="0" aria-live="polite" data-testid="log" @scroll="scrolled">
-          <li v-if="!entries.length" class="chat-empty">Say what to do, such as “pick up the red box”. Or click a thing in the picture and say “pick up this one”; click a second place and say “put it here”.</li>
+        <a class="skip" href="#after" data-testid="skip">Skip the conversation</a>
+        <ol class="chat-log" ref="log" tabindex="0" aria-label="Conversation" aria-live="polite" data-testid="log" @scroll="scrolled">
+          <li v-if="!entries.length" class="chat-empty">Say what to do. “What is on the table?” tells what there is. Or click a thing in the picture and say “pick up this one”; click a second place and say “put it here”.</li>
           <li v-for="e in shown" :key="e.number" v-memo="[e.number]" class="entry" :class="e.kind" :data-testid="'entry-' + e.kind" :data-number="e.number">
             <span class="entry-who">{{ names[e.kind] ?? e.kind }}</span>
             <div class="entry-body">
@@ -32,6 +33,7 @@ export default {
             </div>
           </li>
         </ol>
+        <span id="after" tabindex="-1"></span>
         <div v-if="state.running" class="chat-now" role="status" data-testid="running">
           <span class="spin" aria-hidden="true"></span>
           <span class="chat-now-text">{{ state.cancelling ? 'Being cancelled: ' : 'In progress: ' }}{{ state.running }}</span>
@@ -42,7 +44,7 @@ export default {
           <span v-if="state.operates"><button type="button" class="button small" data-testid="go-on" @click="$emit('go_on')">Go on</button>
           <button type="button" class="button small" data-testid="drop-all" @click="$emit('drop', 0)">Drop them</button></span>
         </div>
-        <ol v-if="state.waiting.length" class="chat-queue" aria-label="Waiting sentences" data-testid="queue">
+        <ol v-if="state.waiting.length" class="chat-queue" tabindex="0" aria-label="Waiting sentences" data-testid="queue">
           <li v-for="w in state.waiting" :key="w.number"><span>{{ w.text }}</span>
             <button v-if="state.operates" type="button" class="button small" :aria-label="'Drop ' + w.text" @click="$emit('drop', w.number)">Drop</button></li>
         </ol>

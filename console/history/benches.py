@@ -62,7 +62,7 @@ class BenchRate:
     def said(self) -> str:
         """The row in words, e.g. "90.0 % (18 of 20; 69.9..97.2)"."""
         if self.times_ms:
-            shown = " / ".join("-" if value is None else f"{value:.0f}" for value in self.times_ms)
+            shown = " / ".join("-" if value is None else f"{value:.3g}" for value in self.times_ms)
             return f"{shown} ms (n {self.n})"
         if self.rate is None:
             return f"- (0 of {self.n})"

@@ -165,8 +165,9 @@ def _take(turn: RunTurn, event: Event) -> None:
         case ToolCalled(call):
             turn.calls.append(TurnCall(call.name, call.arguments))
         case ToolAnswered(record):
-            error = record.result.error
-            _answer(turn, ToolCall(record.name, record.arguments), record.result.text, str(error.code) if error else "")
+            result = record.result
+            code = str(result.error.code) if result.error is not None and result.failed else ""
+            _answer(turn, ToolCall(record.name, record.arguments), result.shown, code)
         case CallRefused(call, code, text) if call is not None:
             _answer(turn, call, text, str(code or ""))
         case CallRefused(_, code, text):

@@ -240,9 +240,9 @@ def _told(event: Event) -> tuple[str, str, str, bool]:
         case ToolCalled(call):
             return "call", call.name, as_json(call.arguments), False
         case ToolAnswered(record):
-            error = record.result.error
-            code = "" if error is None else f"{error.code}: "
-            return "result", record.name, f"{code}{record.result.text}", error is not None
+            result = record.result
+            code = f"{result.error.code}: " if result.error is not None and result.failed else ""
+            return "result", record.name, f"{code}{result.shown}", result.failed
         case CallRefused(call, code, text):
             return "refusal", "the turn" if call is None else call.name, text, code is not None
         case OperatorQuestion(text):

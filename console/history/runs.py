@@ -59,7 +59,7 @@ class RunSearch:
         known = next((each for each in ends if each == end), None)
         if known is None:
             raise invalid(f"A run is done, failed or unfinished, not {end[:20]!r}.")
-        first, last = (parse_since(text) if text.strip() else None for text in (since, until))
+        first, last = (parse_since(text, local=True) if text.strip() else None for text in (since, until))
         return cls(tuple(text.casefold().split()), known, code, policy, first, last)
 
 

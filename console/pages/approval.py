@@ -11,6 +11,7 @@ from agent_node.pointed import PointedPoint
 from console.approving import ApprovalCard, Approvals, MotionTimeline
 from console.hub import Hub
 from console.pages.frame import PageContext
+from console.pages.slider import TimeSlider
 from console.robot import SpokenWords
 from tool_nodes.motion.approval import MotionRequest
 
@@ -21,6 +22,12 @@ HOLD_S = 1.5
 """How long the card of a motion stays that does not wait any more [s]: the second click of a double click would
 else hit the camera picture, which moves to its place."""
 
+SAID_S = 10.0
+"""How long it is said that a motion has gone without an answer [s]: what came of it is in the conversation."""
+
+_SLIDER_STEPS = 200
+"""Positions of the slider [-]: its length in pixels is about twice as many."""
+
 ARM_S = 0.6
 """A card that has just appeared takes no approval for so long [s]: longer than a double click, which was meant for the
 motion before. The style sheet keeps the mouse off its buttons for the same time."""
@@ -28,13 +35,11 @@ motion before. The style sheet keeps the mouse off its buttons for the same time
 _KEY_STEP = 0.01
 """By how much an arrow key moves the point, as a share of the picture; with Shift ten times as far."""
 
-_MARK = (
-    '<line x1="{u}" y1="{top}" x2="{u}" y2="{bottom}" stroke="white" stroke-width="{w2}"/>'
-    '<line x1="{left}" y1="{v}" x2="{right}" y2="{v}" stroke="white" stroke-width="{w2}"/>'
-    '<circle cx="{u}" cy="{v}" r="{r}" fill="none" stroke="white" stroke-width="{w2}"/>'
-    '<circle cx="{u}" cy="{v}" r="{r}" fill="none" stroke="#d00030" stroke-width="{w}"/>'
-)
-"""The point that is chosen, in pixels of the picture; made of numbers only."""
+_CLICKED = """(event) => {
+  const box = event.target.getBoundingClientRect();
+  emit([(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height]);
+}"""
+"""Sends the point of the picture, as shares of its size; a pointer has fractions of a pixel, a click has not."""
 
 
 def approval_card(page: PageContext) -> None:
@@ -58,96 +63,127 @@ class _Card:
         self._place = place
         self._approvals: Approvals = page.approvals
         self._hub: Hub = page.hub
-        self._shown: ApprovalCard | None = None
+        self._shown = ApprovalCard(None)
         self._operates = False
         self._gone_s = self._appeared_s = 0.0
         self._pointing = False
         self._point = (0.5, 0.5)
         self._left: ui.label | None = None
-        self._picture: ui.interactive_image | None = None
+        self._said: ui.label | None = None
+        self._mark: ui.element | None = None
 
     def look(self) -> None:
         """Draw anew what has changed since the last look."""
         card, operates, now_s = self._approvals.card, self._page.seat.operates, time.monotonic()
-        if card.motion is None and self._shown is not None and self._shown.motion is not None:
+        if card.motion is None and self._shown.motion is not None:
             self._gone_s = self._gone_s or now_s
             if now_s - self._gone_s < HOLD_S:
+                self._tell(card)
                 return
-        self._gone_s = 0.0
-        if card is not self._shown or operates is not self._operates:
+            if card.answer:
+                self._gone_s = 0.0
+        elif card.motion is None and self._gone_s and now_s - self._gone_s > SAID_S:
+            self._gone_s = 0.0
+            self._place.clear()
+        if card.motion is not self._shown.motion or operates is not self._operates:
             self._operates = operates
-            before = None if self._shown is None else self._shown.motion
-            self._shown = card
-            if before is None or card.motion is None or before.request.hash != card.motion.request.hash:
-                self._pointing, self._appeared_s = False, now_s
+            before, self._shown = self._shown.motion, card
+            if card.motion is not None and (before is None or before.request.hash != card.motion.request.hash):
+                self._pointing, self._appeared_s, self._gone_s = False, now_s, 0.0
             self._draw(card)
+        elif card is not self._shown:
+            self._shown = card
+            self._tell(card)
         if self._left is not None:
-            self._left.set_text(f"{self._approvals.left_s():.0f} s left")
+            self._left.set_text("" if card.answer else f"{self._approvals.left_s():.0f} s left")
 
     # -- drawing ----------------------------------------------------------------------------------
 
     def _draw(self, card: ApprovalCard) -> None:
         self._place.clear()
-        self._left = self._picture = None
+        self._left = self._mark = self._said = None
         with self._place:
             if card.motion is None:
-                if card.said:
+                if card.said and not card.answer:
                     ui.label(card.said).classes("notice").props('data-testid="approval-said"')
                 return
-            with ui.element("div").classes("panel").props('data-testid="approval-card"'):
+            with (
+                ui.element("section")
+                .classes("panel approval-card")
+                .props('aria-label="A motion waits for approval" data-testid="approval-card"')
+            ):
                 self._draw_motion(card, card.motion.request)
+            # Where the page is wide the card stands at its top, and somebody may be further down.
+            ui.run_javascript("document.querySelector('.approval-card')?.scrollIntoView({block: 'nearest'})")
+
+    def _tell(self, card: ApprovalCard) -> None:
+        """Say what has come of the motion that is drawn; its picture stays as it is, and its buttons are over."""
+        if self._said is not None:
+            self._said.set_text(card.said)
+            self._said.set_visibility(True)
+        self._place.classes("answered")
 
     def _draw_motion(self, card: ApprovalCard, request: MotionRequest) -> None:
+        self._place.classes(remove="answered")
+        running = self._hub.running
         with ui.element("header"):
             ui.label("May the arm move?")
             self._left = ui.label("").classes("chip warn").props('data-testid="approval-left"')
         with ui.element("div").classes("panel-body approval-body"):
-            with ui.element("div").classes("approval-look"):
-                if request.picture is not None:
-                    self._draw_picture(request)
-                self._draw_slider(request)
-            with ui.element("div").classes("approval-words"):
-                running = self._hub.running
-                if running is not None:
-                    ui.label(f"For: {running.text}").classes("muted").props('data-testid="approval-for"')
-                ui.label(request.what).classes("approval-what").props('data-testid="approval-what"')
-                with ui.element("ol").props('data-testid="approval-steps"'):
-                    for line in card.steps:
-                        with ui.element("li"):
-                            ui.label(line)
-                if card.said:
-                    kind = "good" if card.answer == "approved" else ""
-                    ui.label(card.said).classes(f"notice {kind}").props('data-testid="approval-said"')
-                if not card.is_true:
-                    ui.label(
-                        "The hash of this motion is not that of its legs: what is drawn is not what would run. "
-                        "It cannot be approved."
-                    ).classes("notice bad").props('data-testid="approval-untrue"')
-                elif card.may_be_answered and self._operates:
-                    self._draw_buttons(request)
-                ui.label(f"hash {request.hash}").classes("mono muted approval-hash").props(
-                    f'data-testid="approval-hash" title="{request.hash[:64]}"'
-                )
+            meant = request.what if running is None else running.text
+            title = ui.label(meant[:1].upper() + meant[1:]).classes("approval-for").props('data-testid="approval-for"')
+            title.tag = "h2"
+            if request.picture is not None:
+                self._draw_picture(request)
+            moment = self._draw_slider(request) if self._operates else None
+            self._draw_numbers(card, request, moment)
+        with ui.element("footer").classes("approval-foot"):
+            self._said = ui.label(card.said).classes("notice").props('data-testid="approval-said"')
+            self._said.set_visibility(bool(card.said))
+            if not card.is_true:
+                ui.label(
+                    "The hash of this motion is not that of its legs: what is drawn is not what would run. "
+                    "It cannot be approved."
+                ).classes("notice bad").props('data-testid="approval-untrue"')
+            elif card.may_be_answered and self._operates:
+                self._draw_buttons(request)
+
+    def _draw_numbers(self, card: ApprovalCard, request: MotionRequest, moment: ui.label | None) -> None:
+        """The motion as it is hashed, folded away: who looks at the picture needs none of it."""
+        with ui.element("details").classes("approval-numbers").props('data-testid="approval-numbers"') as numbers:
+            summary = ui.label(f"{len(request.steps)} steps in {request.duration_s:.1f} s, in numbers")
+            summary.tag = "summary"
+            ui.label(request.what).props('data-testid="approval-what"')
+            with ui.element("ol").props('data-testid="approval-steps"'):
+                for line in card.steps:
+                    with ui.element("li"):
+                        ui.label(line)
+            if moment is not None:
+                moment.move(numbers)
+            ui.label(f"hash {request.hash}").classes("mono muted approval-hash").props(
+                f'data-testid="approval-hash" title="{request.hash[:64]}"'
+            )
 
     def _draw_picture(self, request: MotionRequest) -> None:
+        assert request.picture is not None
         name = "The camera's picture with the planned path and the gripper at its end"
         with (
             ui.element("div")
             .classes("approval-picture")
+            .style(f"--aspect: {request.picture.shape[1] / request.picture.shape[0]:.4f}")
             .props(f'tabindex=0 role="img" aria-label="{name}" data-testid="approval-picture"') as frame
         ):
-            self._picture = ui.interactive_image(
-                f"/pictures/motion.jpg?hash={request.hash}",
-                on_mouse=lambda event: self._on_click(event, request),
-                events=["click"],
-                cross=False,
-            )
+            picture = ui.element("img").props(f'src="/pictures/motion.jpg?hash={request.hash}" alt="" draggable=false')
+            picture.on("pointerup", lambda event: self._on_click(event, request), js_handler=_CLICKED)
+            self._mark = ui.element("span").classes("cross")
+            self._mark.set_visibility(False)
         frame.on("keydown", lambda event: self._on_key(event, request), ["key", "shiftKey"])
 
-    def _draw_slider(self, request: MotionRequest) -> None:
+    def _draw_slider(self, request: MotionRequest) -> ui.label | None:
+        """The slider that goes through the motion; the line that says where the arm then is, None without legs."""
         timeline = MotionTimeline(request)
         if not timeline.duration_s:
-            return
+            return None
         where = ui.label("").classes("mono muted approval-where").props('data-testid="approval-where"')
 
         def show(value: object) -> None:
@@ -160,14 +196,10 @@ class _Card:
             jaws = "" if moment.opening_m is None else f", jaws {1000 * moment.opening_m:.0f} mm"
             where.set_text(f"{time_s:.2f} s, step {moment.step}: joints {degrees} degrees{jaws}")
 
-        ui.slider(
-            min=0.0,
-            max=timeline.duration_s,
-            step=timeline.duration_s / 200,
-            value=0.0,
-            on_change=lambda event: show(event.value),
-        ).props('aria-label="Time of the motion" data-testid="approval-slider"')
+        name = "Time of the motion, for the arm in the 3D view"
+        TimeSlider(name, "approval-slider", 0.0, timeline.duration_s, _SLIDER_STEPS, show)
         show(0.0)
+        return where
 
     def _draw_buttons(self, request: MotionRequest) -> None:
         reason = (
@@ -200,16 +232,15 @@ class _Card:
 
     def _begin_pointing(self, request: MotionRequest) -> None:
         self._pointing, self._point = True, (0.5, 0.5)
-        if self._shown is not None:
-            self._draw(self._shown)
-        self._mark(request)
+        self._draw(self._shown)
+        self._show_point()
         with self._place:
             ui.run_javascript("document.querySelector('[data-testid=approval-picture]')?.focus()")
 
-    async def _on_click(self, event: events.MouseEventArguments, request: MotionRequest) -> None:
-        if self._pointing and request.picture is not None:
-            height, width = request.picture.shape[:2]
-            await self._that_one((event.image_x / width, event.image_y / height), request)
+    async def _on_click(self, event: events.GenericEventArguments, request: MotionRequest) -> None:
+        at = event.args
+        if self._pointing and isinstance(at, list) and len(at) == 2 and all(isinstance(x, int | float) for x in at):
+            await self._that_one((float(at[0]), float(at[1])), request)
 
     async def _on_key(self, event: events.GenericEventArguments, request: MotionRequest) -> None:
         if not self._pointing:
@@ -220,25 +251,21 @@ class _Card:
         if key in moves:
             x, y = (min(1.0, max(0.0, old + by)) for old, by in zip(self._point, moves[key], strict=True))
             self._point = x, y
-            self._mark(request)
+            self._show_point()
         elif key == "Enter":
             await self._that_one(self._point, request)
 
-    def _mark(self, request: MotionRequest) -> None:
-        if self._picture is None or request.picture is None:
-            return
-        height, width = request.picture.shape[:2]
-        u, v, r = self._point[0] * width, self._point[1] * height, width / 40
-        self._picture.set_content(
-            _MARK.format(u=u, v=v, r=r, left=u - r, right=u + r, top=v - r, bottom=v + r, w=width / 400, w2=width / 200)
-        )
+    def _show_point(self) -> None:
+        if self._mark is not None:
+            self._mark.style(f"left: {100 * self._point[0]:.2f}%; top: {100 * self._point[1]:.2f}%")
+            self._mark.set_visibility(True)
 
     async def _that_one(self, point: tuple[float, float], request: MotionRequest) -> None:
         """Reject, and have the command begin again with the thing that was pointed at."""
         if not all(0.0 <= value <= 1.0 for value in point):
             return
         self._point, self._pointing = point, False
-        self._mark(request)
+        self._show_point()
         running = self._hub.running
         if await self._answer(request, False, point_reason(point, request.camera)) or running is None:
             return

@@ -25,7 +25,6 @@ def benches_page(page: PageContext) -> None:
     """Fill the page."""
     parts.with_style()
     history = history_of(page.settings)
-    parts.words("Benchmarks", tag="h1")
     word = parts.asked("text")
     with parts.form("/benchmarks", "search"):
         parts.field("Command holds", "text", word, "search")
@@ -46,7 +45,8 @@ def _draw(groups: Mapping[str, Sequence[BenchSummary]], results: Sequence[BenchS
             panel.props["open"] = len(chosen) == 1
             with ui.element("summary").classes("panel-title"):
                 parts.words(command, "mono")
-                parts.words(f"{len(found)} results, newest {newest.began[:10]}, version {newest.version}", "muted")
+                day = parts.local_time(newest.began)[:10]
+                parts.words(f"{parts.counted(len(found), 'result')}, newest {day}, version {newest.version}", "muted")
             with ui.element("div").classes("panel-body"):
                 _compare(found[:COLUMNS][::-1])
 
@@ -55,9 +55,9 @@ def _compare(results: Sequence[BenchSummary]) -> None:
     """A table of some results, from the oldest to the newest."""
     with ui.element("nav").classes("chips"):
         for result in results:
-            parts.link(f"{result.version}, {result.began[:16].replace('T', ' ')}", _of(result), testid="bench-link")
+            parts.link(f"{result.version}, {parts.local_time(result.began)}", _of(result), testid="bench-link")
     rows = compared(results)
-    head = ["", *(f"{result.version} ({result.began[:10]})" for result in results), ""]
+    head = ["", *(f"{result.version} ({parts.local_time(result.began)[:10]})" for result in results), ""]
     cells = (
         [
             row.name if row.table == "rows" else f"{row.table}: {row.name}",
@@ -66,7 +66,7 @@ def _compare(results: Sequence[BenchSummary]) -> None:
         ]
         for row in rows[:_MOST_ROWS]
     )
-    parts.table(head, cells, "compared")
+    parts.table("Results beside each other", head, cells, "compared")
     if len(rows) > _MOST_ROWS:
         parts.say(f"The first {_MOST_ROWS} of {len(rows)} rows are shown.")
 
@@ -91,29 +91,30 @@ def bench_page(page: PageContext) -> None:
 def _draw_result(
     history: SharedHistory, result: BenchSummary, failures: Sequence[Mapping[str, str]], first: int
 ) -> None:
-    parts.words(result.command, "mono", "h1", "command")
+    parts.words(result.command, "mono title", "h2", "command")
     parts.facts(
         [
             ("arguments", " ".join(result.arguments)),
-            ("began", result.began),
+            ("began", parts.local_time(result.began)),
             ("version", result.version),
             ("took", f"{result.wall_s:,.1f} s"),
             ("machine", result.machine),
             ("exit status", str(result.exit_status)),
         ]
     )
-    tables: dict[str, list[Sequence[str]]] = {}
+    tables: dict[tuple[str, str], list[Sequence[str]]] = {}
     for rate in result.rates:
-        tables.setdefault(rate.table, []).append([rate.name, rate.said])
-    for name, rows in tables.items():
+        told = "p50 / p95 / p99 (n)" if rate.times_ms else "success (of n; 95 % interval)"
+        tables.setdefault((rate.table, told), []).append([rate.name, rate.said])
+    for (name, told), rows in tables.items():
         parts.words(name, tag="h2")
-        parts.table(["", "success (of n; 95 % interval), or p50 / p95 / p99"], rows, f"table-{len(name)}")
+        parts.table(f"{name}: {told}", ["", told], rows, f"table-{len(name)}")
     if result.out:
         _draw_gallery(history, result, first)
     if failures:
-        parts.words(f"{result.failures:,} failures", tag="h2")
+        parts.words(parts.counted(result.failures, "failure"), tag="h2")
         names = list(dict.fromkeys(name for failure in failures for name in failure))[:12]
-        parts.table(names, ([failure.get(name, "") for name in names] for failure in failures), "failures")
+        parts.table("Failures", names, ([failure.get(name, "") for name in names] for failure in failures), "failures")
         if result.failures > MOST_FAILURES:
             parts.say(f"The first {MOST_FAILURES} are shown.")
 

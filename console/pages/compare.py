@@ -20,7 +20,7 @@ def compare_page(page: PageContext) -> None:
     parts.with_style()
     history = history_of(page.settings)
     chosen = [name.strip() for name in parts.asked_all("run") if name.strip()]
-    parts.words("Two runs", tag="h1")
+    parts.words("Two runs", classes="title", tag="h2")
     with parts.form("/compare", "compare-form"):
         for label, name in zip(("A", "B"), (*chosen, "", "")[:2], strict=True):
             parts.field(f"Run {label}", "run", name, testid=f"run-{label.lower()}")

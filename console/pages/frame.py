@@ -12,7 +12,7 @@ from nicegui import ui
 
 from console.approving import Approvals
 from console.hub import Hub
-from console.pages.routes import ROUTES
+from console.pages.routes import ROUTES, Route
 from console.pages.seat import Seat, SeatBar
 from console.pictures import PictureFeeds
 from console.robot import Robot
@@ -50,24 +50,44 @@ class PageContext:
         return self.hub.robot
 
 
+MAIN = "content"
+"""Id of the element that the link past the frame leads to."""
+
+
 @contextlib.contextmanager
-def page_frame(title: str, page: PageContext, host: str) -> Iterator[None]:
-    """Draw the frame; what is drawn within the block is the page.
+def page_frame(route: Route, page: PageContext, host: str) -> Iterator[None]:
+    """Draw the frame; what is drawn within the block is the page. NiceGUI has the landmark main around it.
 
     Args:
-        title: Name of the page, as in the table of routes.
+        route: The page; its name is the heading, seen where nothing else says where one is.
         page: Settings, state and seat of the page.
         host: Header Host of the request, which the guard has checked.
     """
+    title = route.title
     ui.page_title(f"{title} - Toolhand")
     ui.add_head_html(
         '<link rel="stylesheet" href="/assets/console.css"><script src="/assets/frame.js"></script>'
         '<link rel="icon" href="/assets/icon.svg" type="image/svg+xml">'
     )
     ui.add_body_html(safety_strip_html(page.settings, host, page.seat.name) + header_html(title))
-    with ui.element("main").classes("page").props(f'data-testid="page-{title.lower()}"'):
-        SeatBar(page.seat, page.seats, ui.context.client)
+    with ui.element("div").classes("page").props(f'id="{MAIN}" tabindex=-1 data-testid="page-{title.lower()}"'):
+        SeatBar(page.seat, page.seats, ui.context.client, lambda: _word(page, title))
+        heading = ui.label(title).classes("" if route.listed and route.path != "/" else "unseen")
+        heading.tag = "h1"
         yield
+
+
+def _word(page: PageContext, title: str) -> dict[str, str]:
+    """What every page says of approvals: `strip` beside the stop button, `text` above the page, and where to go."""
+    refusal, card = page.robot.state().unapproved, page.approvals.card
+    if refusal:
+        return {"strip": "Motions cannot be approved here.", "text": refusal}
+    if not card.may_be_answered:
+        return {}
+    word = {"strip": "A motion waits for approval."}
+    if title != ROUTES[0].title:
+        word |= {"text": f"A motion waits for approval, {page.approvals.left_s():.0f} s more.", "href": ROUTES[0].path}
+    return word
 
 
 def header_html(title: str) -> str:
@@ -83,6 +103,7 @@ def header_html(title: str) -> str:
         if route.listed
     )
     return (
+        f'<a class="skip" href="#{MAIN}">Skip to the page</a>'
         '<header class="frame" data-testid="header">'
         '<a class="frame-brand" href="/">Toolhand</a>'
         f'<nav aria-label="Pages">{links}</nav>'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TypeVar
 
 from nicegui import run, ui
@@ -125,9 +126,29 @@ def facts(rows: Iterable[tuple[str, str]]) -> None:
                 words(value, tag="dd")
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], testid: str = "") -> None:
+def scrolling(name: str, classes: str = "scroll") -> ui.element:
+    """A place that scrolls within itself, which the keyboard reaches by its name."""
+    place = ui.element("div").classes(classes)
+    place.props.update({"tabindex": 0, "role": "region", "aria-label": name})
+    return place
+
+
+def local_time(began: str) -> str:
+    """An ISO 8601 time in this machine's own zone, which is named; a text that is none as it is."""
+    try:
+        return f"{datetime.fromisoformat(began).astimezone():%Y-%m-%d %H:%M %Z}"
+    except (ValueError, OverflowError):
+        return began[:60]
+
+
+def counted(count: int, name: str) -> str:
+    """A number of things in words: 1 result, 2 results."""
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
+
+
+def table(name: str, head: Sequence[str], rows: Iterable[Sequence[str]], testid: str = "") -> None:
     """A table of texts that scrolls within itself."""
-    with ui.element("div").classes("scroll").props("tabindex=0"), ui.element("table") as drawn:
+    with scrolling(name), ui.element("table") as drawn:
         drawn.props["data-testid"] = testid or "table"
         with ui.element("thead"), ui.element("tr"):
             for name in head:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nicegui import events, ui
+from nicegui import ui
 
 from agent_node.runs.again import FROM_THE_BEGINNING
 from agent_node.runs.index import RESULT_FILE, read_result
@@ -19,10 +19,13 @@ from console.history_routes import REPORT_FILE
 from console.pages import parts
 from console.pages.frame import PageContext
 from console.pages.routes import address
+from console.pages.slider import TimeSlider
 from tool_nodes.results import ToolError
 
 STEPS_OF_A_PAGE = 100
 """Steps that are listed at once."""
+_SLIDER_STEPS = 500
+"""Moments of a recording that the slider shows [-]: more than it has pixels on a phone."""
 _FOLLOW_S = 0.3
 """How often the output of a run that is carried out again is looked at [s]."""
 _SHOWN: tuple[str, ...] = (
@@ -79,7 +82,7 @@ class _Run:
         """Draw the page."""
         task = self._result.get("said") or self._result.get("task")
         said = task if isinstance(task, str) else self._replay.command if self._replay else ""
-        parts.words(said[:1000] or self._name, tag="h1", testid="task")
+        parts.words(said[:1000] or self._name, "title", "h2", "task")
         success = self._result.get("success")
         kind, end = ("good", "done") if success is True else ("bad", "not done") if success is False else ("warn", "?")
         with ui.element("p").classes("chips"):
@@ -87,7 +90,7 @@ class _Run:
             parts.words(self._name, "mono muted")
         if self._problem:
             parts.say(self._problem, "warn", "problem")
-        parts.facts((_NAMES.get(key, key.replace("_", " ")), _value(self._result.get(key))) for key in _SHOWN)
+        parts.facts((_NAMES.get(key, key.replace("_", " ")), _value(key, self._result.get(key))) for key in _SHOWN)
         self._draw_actions()
         if self._replay is not None:
             with ui.element("section").classes("panel").props('aria-label="Recording"'):
@@ -116,6 +119,7 @@ class _Run:
         self._said = parts.say("", testid="again-said")
         self._said.set_visibility(False)
         self._output = parts.words("", "output mono", "pre", "again-output")
+        self._output.props('tabindex=0 role="region" aria-label="Output of the command"')
         self._output.set_visibility(False)
         self._cancel_button = cancel
         ui.timer(_FOLLOW_S, self._follow)
@@ -168,17 +172,14 @@ class _Run:
                 self._picture.props.update({"alt": "What the robot saw", "data-testid": "replay-picture"})
                 self._no_picture = parts.say("", testid="replay-no-picture")
                 self._now = parts.words("", "mono", "p", "replay-time")
-                self._slider = ui.slider(
-                    min=replay.begin_s,
-                    max=max(replay.end_s, replay.begin_s + 0.001),
-                    step=max((replay.end_s - replay.begin_s) / 500, 0.001),
-                    value=replay.begin_s,
-                    on_change=self._moved,
-                ).props('aria-label="Time of the run" data-testid="replay-slider"')
+                self._slider = TimeSlider(
+                    "Time of the run", "replay-slider", replay.begin_s, replay.end_s, _SLIDER_STEPS, self._show
+                )
                 self._joints = parts.words("", "mono muted", "p", "replay-joints")
                 self._step = parts.words("", "", "p", "replay-step")
             with ui.element("div").classes("replay-steps"):
-                self._list = ui.element("ol").classes("steps").props('data-testid="steps"')
+                with parts.scrolling("Steps of the run", "steps-window"):
+                    self._list = ui.element("ol").classes("steps").props('data-testid="steps"')
                 with ui.element("nav").classes("pages").props('aria-label="Steps"'):
                     for text, by in (("Earlier steps", -STEPS_OF_A_PAGE), ("Later steps", STEPS_OF_A_PAGE)):
                         button = parts.words(text, "button small", "button", text.split()[0].lower())
@@ -186,8 +187,7 @@ class _Run:
                         button.on("click", lambda by=by: self._turn(by))
         self._show_steps()
         failed = next((step.time_s for step in replay.steps(0, STEPS_OF_A_PAGE) if step.failed), replay.end_s)
-        self._slider.set_value(failed)
-        self._show(failed)
+        self._slider.go(failed)
 
     def _turn(self, by: int) -> None:
         assert self._replay is not None
@@ -206,14 +206,10 @@ class _Run:
         with ui.element("li").classes(f"step {step.kind}{' bad' if step.failed else ''}").props('data-testid="step"'):
             time = parts.words(f"{step.time_s:.2f} s", "button small mono", "button")
             time.props["type"] = "button"
-            time.on("click", lambda: self._slider.set_value(step.time_s))
+            time.on("click", lambda: self._slider.go(step.time_s))
             parts.words(f"{step.index} {step.kind}", "muted mono")
             parts.words(step.title, "step-title")
             parts.words(step.text[:1000], "step-text")
-
-    def _moved(self, event: events.ValueChangeEventArguments[float]) -> None:
-        if isinstance(event.value, int | float):  # a browser may send what it likes
-            self._show(float(event.value))
 
     def _show(self, time_s: float) -> None:
         assert self._replay is not None
@@ -238,7 +234,7 @@ class _Run:
 
     def _draw_report(self) -> None:
         with ui.element("details").classes("panel"):
-            parts.words("Report", "panel-title", "summary", "report-open")
+            parts.words("Report: unfold", "panel-title", "summary", "report-open")
             if not (self._folder / REPORT_FILE).is_file():
                 parts.say("This run has no report.", "warn", "no-report")
                 return
@@ -253,9 +249,11 @@ def _degrees(at: float) -> str:
     return f"{math.degrees(at):.1f}°" if math.isfinite(at) else "not a number"
 
 
-def _value(value: Any) -> str:
+def _value(key: str, value: Any) -> str:
     if value is None or value == "":
         return ""
+    if key == "began" and isinstance(value, str):
+        return parts.local_time(value)
     if isinstance(value, str | int | float | bool):
         return str(value)[:1000]
     try:

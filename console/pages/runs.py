@@ -23,7 +23,6 @@ def runs_page(page: PageContext) -> None:
     history = history_of(page.settings)
     asked = {name: parts.asked(name).strip() for name in _FIELDS}
     first = parts.number(parts.asked("first"))
-    parts.words("Runs", tag="h1")
     with ui.element("nav").classes("chips").props('aria-label="Quick filters"'):
         for end, text in (("", "All"), ("failed", "Failed"), ("done", "Done"), ("unfinished", "Unfinished")):
             chosen = " chosen" if end == asked["end"] else ""
@@ -46,7 +45,7 @@ def _draw(found: RunPage, asked: dict[str, str], first: int) -> None:
             kept = [asked[name]] if asked[name] and asked[name] not in names else []
             shown = {each: f"{each[:60]} ({known.get(each, 0):,})" for each in [*kept, *names]}
             parts.choice(label, name, {"": f"any {label.lower()}", **shown}, asked[name])
-        parts.field("From (UTC, or 3d)", "since", asked["since"])
+        parts.field("From (2026-11-22, or 3d)", "since", asked["since"])
         parts.field("Until", "until", asked["until"])
         parts.submit("Search", "search-button")
     if found.unread:
@@ -71,8 +70,8 @@ def _row(entry: RunEntry) -> None:
         parts.words(entry.error_code[:40] if end == "failed" and entry.error_code else end, _CHIPS[end])
         said = entry.words if entry.words is not None else (entry.problem or "")
         parts.link(said[:300] or entry.id, address("/runs", entry.id), "run-task", "run-link")
-        parts.words(entry.began[:16].replace("T", " "), "muted mono")
-        about = [f"{entry.turns} turns" if entry.turns is not None else "", entry.policy or ""]
+        parts.words(parts.local_time(entry.began), "muted mono")
+        about = [parts.counted(entry.turns, "turn") if entry.turns is not None else "", entry.policy or ""]
         about.append("" if entry.wall_s is None else f"{entry.wall_s:.1f} s")
         parts.words(" · ".join(part[:60] for part in about if part), "muted")
         if entry.answer and end != "done":

@@ -71,10 +71,12 @@ class SeatBar(ui.element, component=COMPONENT):  # type: ignore[call-arg]
         seat: Seat of the page.
         seats: All seats of the console.
         client: The page.
+        word: Further sentences of every page, asked for once a second; see assets/seat.js.
     """
 
-    def __init__(self, seat: Seat, seats: Seats, client: Client) -> None:
+    def __init__(self, seat: Seat, seats: Seats, client: Client, word: Callable[[], dict[str, str]]) -> None:
         super().__init__()
+        self._word = word
         self._seat, self._seats = seat, seats
         self._observes = False
         self._shown: dict[str, Any] = {}
@@ -121,7 +123,7 @@ class SeatBar(ui.element, component=COMPONENT):  # type: ignore[call-arg]
         self._seats.answer(page, False)
 
     def _show(self) -> None:
-        status = asdict(self._seats.status(self._seat.name)) | {"error": self._error}
+        status = asdict(self._seats.status(self._seat.name)) | {"error": self._error, "word": self._word()}
         if status["answer_in_s"] is not None:
             status["answer_in_s"] = round(status["answer_in_s"])
         if self._seat.look():

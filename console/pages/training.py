@@ -32,7 +32,6 @@ def training_page(page: PageContext) -> None:
     parts.with_style()
     root, chosen = page.settings.training_dir, parts.asked_all("run")
     smooth = parts.asked("smooth") == "1"
-    parts.words("Training", tag="h1")
 
     def read() -> tuple[list[TrainingFolder], list[tuple[str, TrainingLog]], list[str]]:
         logs: list[tuple[str, TrainingLog]] = []
@@ -118,7 +117,7 @@ def rollouts_page(page: PageContext) -> None:
     parts.with_style()
     root, name, group = page.settings.training_dir, parts.asked("folder"), parts.asked("group")
     first = parts.number(parts.asked("first"))
-    parts.words(f"Rollouts of {name[:200]}", tag="h1")
+    parts.words(f"Rollouts of {name[:200]}", classes="title", tag="h2")
 
     def read() -> tuple[Path, list[RolloutGroup], int]:
         folder = training_folder(root, name, "rollouts").path

@@ -25,6 +25,10 @@ MotionStep = Trajectory | float
 
 _PATH_COLOUR = (255, 60, 200)
 """Colour of the path, sRGB."""
+_GHOST_COLOUR = (70, 150, 255, 120)
+"""Colour of the arm at the end, sRGB and how much it covers: that of the arm in the console's 3D view."""
+_GHOST_M = 0.08
+"""How wide the arm is drawn [m]: about as its links are."""
 _AXIS_M = 0.05
 """Length of the drawn axes of the gripper [m]; chosen to look at."""
 _MANY_PX = 4000.0
@@ -209,13 +213,13 @@ def make_request(motion: PlannedMotion, request_id: str, kinematics: Kinematics)
 
 
 def overlay(motion: PlannedMotion, frame: Frame, kinematics: Kinematics) -> NDArray[np.uint8]:
-    """The frame's picture with the path of the point between the fingertips and the gripper at the end; a new array."""
+    """The frame's picture with the arm and the gripper at the end, and the fingertips' path to it; a new array."""
     opening = next((step for step in motion.steps if not isinstance(step, Trajectory)), 0.0)
     points = kinematics.robot.gripper.points(float(opening))
     T_camera_base = invert(frame.T_base_camera)
     tip = points[3:].mean(axis=0)
     path = np.array([transform(kinematics.fk(q), tip) for leg in motion.legs for q in leg.q[::4]])
-    image = Image.fromarray(frame.rgb)
+    image = _with_ghost(motion, frame, kinematics)
     draw = ImageDraw.Draw(image)
     drawn: list[tuple[float, float]] = []
     for u, v in project(transform(T_camera_base, path), frame.K):
@@ -231,6 +235,24 @@ def overlay(motion: PlannedMotion, frame: Frame, kinematics: Kinematics) -> NDAr
     if np.isfinite(pixels).all() and np.abs(pixels).max() < _MANY_PX:
         picture = draw_axes(picture, pixels[0], pixels[1:4], pixels[4:])
     return picture
+
+
+def _with_ghost(motion: PlannedMotion, frame: Frame, kinematics: Kinematics) -> Image.Image:
+    """The frame's picture with the arm as it stands at the end, see-through: a line along its links."""
+    image = Image.fromarray(frame.rgb)
+    if not motion.legs:
+        return image
+    links = transform(invert(frame.T_base_camera), kinematics.links(motion.legs[-1].q[-1]))
+    layer = Image.new("RGBA", image.size)
+    draw = ImageDraw.Draw(layer)
+    pixels = project(links, frame.K)
+    for k in range(len(links) - 1):
+        ends = pixels[k : k + 2]
+        if (links[k : k + 2, 2] > 0.0).all() and np.isfinite(ends).all() and np.abs(ends).max() < _MANY_PX:
+            width = round(_GHOST_M * frame.K[0, 0] / links[k : k + 2, 2].mean())
+            draw.line([(float(u), float(v)) for u, v in ends], fill=_GHOST_COLOUR, width=max(1, width))
+    image.paste(layer, mask=layer.getchannel("A"))
+    return image
 
 
 def _line(draw: ImageDraw.ImageDraw, points: list[tuple[float, float]]) -> None:

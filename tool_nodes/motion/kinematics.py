@@ -91,6 +91,9 @@ class Kinematics:
         self._quat = self._data.xquat[self._tip]
         self._R = self._data.xmat[self._tip].reshape(3, 3)
         self._J = np.zeros((6, robot.dof))
+        self._chain = [self._tip]
+        while (parent := int(self._model.body_parentid[self._chain[0]])) != 0:
+            self._chain.insert(0, parent)
         self.iterations = 0
 
     def _update(self, q: FloatArray) -> None:
@@ -115,6 +118,12 @@ class Kinematics:
             mujoco.mj_kinematics(self._model, self._data)
             T[k, :3, :3], T[k, :3, 3] = self._R, self._p
         return T
+
+    def links(self, q: ArrayLike) -> FloatArray:
+        """Origins (m, 3) of the arm's links from its base to the tip frame, base frame [m], at q (n,) [rad]."""
+        self._update(self.robot.check_joints(q, "configuration"))
+        origins: FloatArray = self._data.xpos[self._chain]
+        return origins
 
     def axes(self, q: ArrayLike) -> FloatArray:
         """Axes (n, 3) of the joints in the base frame, unit vectors, at q (n,) [rad]."""

@@ -54,8 +54,7 @@ from tool_nodes.ros.motion_markers import MotionMarkers
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, failure, success
 from tool_nodes.ros.stop import StopNode
-from tool_nodes.ros.stop_state import HOW_TO_RESET
-from tool_nodes.stop_latch import StopLatch, StopWatch
+from tool_nodes.stop_latch import HOW_TO_RESET, StopLatch, StopWatch
 from tool_nodes.types import ArmState
 
 CLIENT_GONE_S = 1.0
@@ -203,7 +202,7 @@ class MotionNode(Node):
         self.create_service(LookCloser, "look_closer", self._on_look, callback_group=ReentrantCallbackGroup())
         self.create_service(RunSkill, "run_skill", self._on_skill, callback_group=ReentrantCallbackGroup())
         self.create_service(GetHeld, "get_held", self._on_get_held, callback_group=ReentrantCallbackGroup())
-        self._desk.announce()
+        self._desk.announce(Mode(mode) is Mode.ASK)
         self._stop.start()
 
     def destroy_node(self) -> None:
@@ -372,15 +371,17 @@ class MotionNode(Node):
 
     def _skill(self, request: Any, response: Any) -> None:
         """Fill the answer with what came of a skill. Raises ToolError, BadMessage."""
+        asked = self._desk.waited_s
         with stopped_in_planning():
             frame = self._camera.capture()
             outcome = self._manipulator.skill(self._frames.skill(request, frame), frame)
-        response.execution_time, response.opening = outcome.took_s, outcome.opening_m
+            took_s = max(0.0, outcome.took_s - (self._desk.waited_s - asked))
+        response.execution_time, response.opening = took_s, outcome.opening_m
         response.status = success(outcome.told)
 
     def _plan_and_run(self, job: QueuedMotion, plan_only: bool) -> None:
         manipulator, result = self._manipulator, job.result
-        before = self._arm.state()
+        before, waited_s = self._arm.state(), self._desk.waited_s
         if not plan_only and not job.request.plan_id:
             manipulator.return_to_park()
         plan = self._plan(job)
@@ -402,18 +403,18 @@ class MotionNode(Node):
                 text = "Object placed successfully. The gripper is open and empty."
         except ToolError as error:
             if error.code not in _SYSTEM_FAILED | {ErrorCode.NOT_APPROVED}:
-                self._measure(result, before)
+                self._measure(result, before, waited_s)
             raise
-        self._measure(result, before)
+        self._measure(result, before, waited_s)
         with contextlib.suppress(ToolError):
             frame = self._camera.capture()
             result.image = rgb_to_image(frame.rgb, header_of(frame))
         result.status = success(text)
 
-    def _measure(self, result: Any, before: ArmState) -> None:
+    def _measure(self, result: Any, before: ArmState, waited_s: float) -> None:
         with contextlib.suppress(ToolError):  # how the motion ended says more
-            after = self._arm.state()
-            result.execution_time, result.opening = max(0.0, after.stamp - before.stamp), after.opening_m
+            after, waited_s = self._arm.state(), self._desk.waited_s - waited_s
+            result.execution_time, result.opening = max(0.0, after.stamp - before.stamp - waited_s), after.opening_m
 
     def _plan(self, job: QueuedMotion) -> GraspPlan | PlacePlan:
         """A new plan, or the one that the request names; its id is in the job's progress and result."""

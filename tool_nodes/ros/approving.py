@@ -1,7 +1,7 @@
 """Approval over ROS: a question on a topic, and a service whose caller must prove to know the operator's token.
 
-Who has only tools has neither. The token goes to standard error, where the operator started the node, and to no topic,
-service, log or parameter that other nodes could read; see `proofs`.
+Who has only tools has neither. The token lies in a file that only its user can read, and goes to no topic, service, log
+or parameter that other nodes could read; see `proofs`.
 """
 
 from __future__ import annotations
@@ -36,21 +36,25 @@ _SHOWN = 200
 """Characters of a reason that are kept."""
 
 
-def read_token(node: Node) -> str:
-    """The token in the file that the parameter approval_token_file names; empty without one.
+def read_token(node: Node) -> proofs.OperatorToken:
+    """The operator's token, of the file that the parameter approval_token_file names where it names one; else made up.
 
     Raises:
         ToolError: INVALID_ARGUMENT as of `proofs.read_token`.
     """
-    path = parameters.declared(node, "approval_token_file", "", "File with the operator's token; empty makes one up")
-    if not path:
-        return ""
+    path = parameters.declared(
+        node, "approval_token_file", "", "File with the operator's token; empty: this user's own"
+    )
     try:
-        return proofs.read_token(Path(path))
+        found = proofs.operators_token(Path(path) if path else None)
     except TypeError as error:
         raise invalid("Parameter approval_token_file must be a path.") from error
     except ToolError as error:
         raise ToolError(error.code, f"Parameter approval_token_file: {error.message}", error.hint) from error
+    if found.token:
+        return found
+    made_up = secrets.token_hex(16)  # this user has no folder to keep one in
+    return proofs.OperatorToken(made_up, made_up)
 
 
 def read_limits(node: Node, robot: RobotModel) -> MotionLimits:
@@ -80,30 +84,33 @@ class ApprovalDesk:
 
     Args:
         node: Gets the topic motion_request and the service approve_motion.
-        token: Its holder is the operator; empty makes one up, for `announce`.
+        token: Its holder is the operator.
         deadline_s: How long a question waits, by the wall clock; greater than 0.
         frame_id: Frame of the end pose.
         plan_id: Plan of the goal that asks.
         check: Polled while waiting; raises what ends the wait, for a stop or a cancel.
+
+    Attributes:
+        waited_s: How long persons were waited for so far, by the node's clock [s]: no motion takes that long.
     """
 
     def __init__(
         self,
         node: Node,
-        token: str,
+        token: proofs.OperatorToken,
         deadline_s: float,
         frame_id: str,
         plan_id: Callable[[], str],
         check: Callable[[], None],
     ) -> None:
         self._node = node
-        self._made_up = not token
-        self._token = token or secrets.token_hex(16)
-        self._proofs = proofs.Proofs(self._token)
+        self._source = token.source
+        self._proofs = proofs.Proofs(token.token)
         self._deadline_s = deadline_s
         self._frame_id = frame_id
         self._plan_id = plan_id
         self._check = check
+        self.waited_s = 0.0
         self._lock = threading.Lock()
         self._asked: str | None = None
         self._decision: Decision | None = None
@@ -112,15 +119,22 @@ class ApprovalDesk:
         self._publisher = node.create_publisher(MotionRequestMessage, self._topic, latched)
         node.create_service(ApproveMotion, "approve_motion", self._on_approve, callback_group=ReentrantCallbackGroup())
 
-    def announce(self) -> None:
-        """Show a token that was made up, on standard error."""
-        if self._made_up:
-            print(f"approval token for toolhand approve: {self._token}", file=sys.stderr, flush=True)
+    def announce(self, asks: bool) -> None:
+        """Say on standard error where the token is.
+
+        Args:
+            asks: Every motion waits for a person. Those who listen hear at once that nothing waits yet, and from the
+                proof whether their token is this one.
+        """
+        print(f"approval token for toolhand approve: {self._source}", file=sys.stderr, flush=True)
+        if asks:
+            self._publish(MotionRequestMessage(header=self._header()))
 
     def decide(self, request: MotionRequest) -> Decision:
         """See `Approver`; refused at once where the topic has no subscriber, and at the deadline."""
         if not self._node.count_subscribers(self._topic):
             return Decision(False, f"nobody listens to {self._topic}, so nobody can be asked", request.hash, "nobody")
+        began = self._node.get_clock().now()
         with self._lock:
             self._asked, self._decision = request.hash, None
         self._publish(request_message(request, self._plan_id(), self._deadline_s, self._header()))
@@ -129,6 +143,7 @@ class ApprovalDesk:
         finally:
             with self._lock:
                 self._asked = None
+            self.waited_s += max(0.0, (self._node.get_clock().now() - began).nanoseconds / 1e9)
             self._publish(MotionRequestMessage(header=self._header()))
 
     def _wait(self, request: MotionRequest) -> Decision:

@@ -8,16 +8,20 @@ has heard it: tokens are made by chance, or at least long.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import os
+import secrets
 import struct
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tool_nodes.files import KIB, open_file
+from tool_nodes.private_folders import FolderRefused, made_private, runtime_folder
 from tool_nodes.results import invalid
 
 _LONGEST_FILE = 4 * KIB
@@ -25,6 +29,12 @@ _LONGEST_FILE = 4 * KIB
 
 MIN_TOKEN = 16
 """Shortest token that a file may hold [characters]."""
+
+TOKEN_VARIABLE = "TOOLHAND_APPROVAL_TOKEN"
+"""Variable of the environment that gives the operator's token to `toolhand approve` and `toolhand console`."""
+
+_MADE_BYTES = 16
+"""Bytes of chance in a token that is made up: 128 bits cannot be guessed."""
 
 _ROUNDS = 100_000
 """Rounds of PBKDF2, so that guessing a token takes this many times as long; 0.05 s with the right token."""
@@ -52,6 +62,62 @@ def read_token(path: Path) -> str:
     if len(text) < MIN_TOKEN:
         raise invalid(f"The token file {str(path)!r} must hold a token of at least {MIN_TOKEN} characters.")
     return text
+
+
+def own_token_file() -> Path:
+    """The file with the token that this user's graphs on this ROS domain and their operator share.
+
+    Whoever comes first makes it, so that neither the order nor a new start of either matters. Nobody but this user can
+    read it; who deletes it while nothing runs gets another token.
+
+    Raises:
+        FolderRefused: This user has no folder of his own to keep it in.
+        OSError: It cannot be written.
+    """
+    domain = os.environ.get("ROS_DOMAIN_ID", "")
+    file = made_private(runtime_folder()) / f"approval-{int(domain) if domain.isdecimal() else 0}.token"
+    if not file.exists():
+        # A link to a whole file: who reads it at this moment finds all of it, or none.
+        begun = file.with_name(f"{file.name}.{os.getpid()}")
+        descriptor = os.open(begun, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as made:
+            made.write(secrets.token_hex(_MADE_BYTES))
+        with contextlib.suppress(FileExistsError):  # another process was quicker
+            os.link(begun, file)
+        begun.unlink()
+    return file
+
+
+@dataclass(frozen=True)
+class OperatorToken:
+    """A token of whoever approves motions.
+
+    Attributes:
+        token: The token; empty for none.
+        source: Where it is from, in words.
+    """
+
+    token: str = field(repr=False)
+    source: str
+
+
+def operators_token(file: Path | None = None) -> OperatorToken:
+    """The token in a file, else that of TOOLHAND_APPROVAL_TOKEN, else that of this user's own graphs.
+
+    The motion node and all who approve look for it in this order, so that those of one user agree.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT as of `read_token`.
+    """
+    given = os.environ.get(TOKEN_VARIABLE, "").strip()
+    if file is None and given:
+        return OperatorToken(given, TOKEN_VARIABLE)
+    if file is None:
+        try:
+            file = own_token_file()
+        except (FolderRefused, OSError) as error:
+            return OperatorToken("", str(error))
+    return OperatorToken(read_token(file), str(file))
 
 
 class Proofs:

@@ -11,12 +11,10 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from toolhand_interfaces.msg import StopState
 
-from tool_nodes.stop_latch import StopLatch
+from tool_nodes.stop_latch import HOW_TO_RESET, StopLatch
 
 TOPIC = "stop_state"
 QOS = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
-HOW_TO_RESET = "Type `toolhand stop --reset`, or call /reset_stop."
 
 FIRST_STATE_S = 1.0
 """How long the first state is waited for, by the wall clock; without a motion node there is none [s]."""

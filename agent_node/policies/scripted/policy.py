@@ -23,7 +23,6 @@ from agent_node.policies.scripted.steps import (
     LOST,
     NO_PLACE,
     NOT_LOOKED_AT,
-    NOT_SEEN,
     SAME_VIEW,
     AnotherCommand,
     Done,
@@ -42,7 +41,7 @@ from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.language.phrases import NounPhrase
 from tool_nodes.language.places import FreeSpaceRequest, free_space_phrase
 from tool_nodes.language.referring import on_side, select_points
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import NOT_THERE, ErrorCode, ToolError
 
 MOVED = 0.06
 """Normalized distance from which a reference is another one than before."""
@@ -307,10 +306,10 @@ class _Episode:
             return response.points
         error = response.error or ErrorCode.OBJECT_NOT_FOUND
         text = response.text if response.error else f"no '{phrase.text}' in the picture"
-        if error in NOT_SEEN and self._missed:
+        if error in NOT_THERE and self._missed:
             answer = self.failure(error, f"I cannot find {the(phrase.text)}: {text}")
             raise Done(f"Still no {phrase.text} in a second picture.", answer)
-        self._missed = self._missed or error in NOT_SEEN
+        self._missed = self._missed or error in NOT_THERE
         raise unmet(f"find {the(phrase.text)}", Response(text, error))
 
     def _choose(self, phrase: NounPhrase, response: Response, plain: Response | None) -> ScriptPart[PicturePoint]:

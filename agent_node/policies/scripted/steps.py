@@ -64,8 +64,6 @@ SAME_VIEW = frozenset({ErrorCode.IK_FAILED, ErrorCode.PLAN_FAILED})
 """Refused grasps: nothing has moved, the next best grasp of the same view will do."""
 NO_PLACE = frozenset({ErrorCode.PLACE_BLOCKED, ErrorCode.OUT_OF_WORKSPACE})
 """There is no place: things are in the way, or what the arm reaches and the camera sees ends before it."""
-NOT_SEEN = frozenset({ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED})
-"""Nothing that was asked for is seen: a second picture may show it, a third one is not taken."""
 BEFORE_MOTION = SAME_VIEW | {
     ErrorCode.SCENE_CHANGED,
     ErrorCode.INVALID_ARGUMENT,

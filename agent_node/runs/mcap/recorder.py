@@ -237,7 +237,7 @@ class Recorder:
             "image_topic": topic,
         }
         self._walls.append(record.wall_s)
-        level = ros.INFO if error is None else ros.ERROR
+        level = ros.ERROR if record.result.failed else ros.INFO
         self._tell(now, RESULT, _json(document), f"{record.name}: {record.result.text}", level)
 
     def _picture(self, now: int, record: CallRecord) -> str | None:

@@ -65,7 +65,7 @@ def test_what_runs_is_what_was_drawn_and_each_answer_counts_once(fresh: Served, 
     for number in range(APPROVALS):
         say(page, f"move the lemon {number}")
         drawn = card(page, seen[-1] if seen else "")
-        assert page.get_by_test_id("approval-what").inner_text() == f"Grasp number {number + 1}"
+        assert page.get_by_test_id("approval-what").text_content() == f"Grasp number {number + 1}"
         assert page.get_by_test_id("approval-steps").locator("li").count() == 4
         if number == 0:
             save(page, "approval")
@@ -88,7 +88,7 @@ def test_a_rejection_carries_its_reason_and_its_words_are_no_markup(
     page = open_page(fresh.url)
     say(page, f"move {MARKUP}")
     card(page)
-    assert page.get_by_test_id("approval-for").inner_text() == f"For: move {MARKUP}"
+    assert page.get_by_test_id("approval-for").inner_text() == f"Move {MARKUP}"
     page.get_by_test_id("approval-reason").fill(f"not there {MARKUP}")
     click(page, "approval-reject")
     (told,) = until(lambda: fresh.asked("not run"))
@@ -121,7 +121,7 @@ def test_another_thing_is_meant_by_a_click(fresh: Served, open_page: Callable[..
         np.testing.assert_allclose(pointed["points"][0], (x, y), atol=0.5 / 480 + 1e-3)
         reason = [each["reason"] for each in fresh.asked("decide")][-1]
         assert reason.startswith("not this: the thing at (")
-        at = page.get_by_test_id("approval-what").inner_text()
+        at = page.get_by_test_id("approval-what").text_content()
         assert f"at ({pointed['points'][0][0]:.3f}, {pointed['points'][0][1]:.3f})" in at
         click(page, "approval-approve")
         until(lambda number=number: len(fresh.asked("ran")) == number + 1)
@@ -156,16 +156,63 @@ def test_an_observer_sees_the_motion_and_has_no_button(fresh: Served, open_page:
     observer.get_by_test_id("role").filter(has_text="observer").wait_for()
     say(operator, "move the lemon")
     assert card(operator) == card(observer)
-    for name in ("approve", "reject", "that-one", "reason"):
+    for name in ("approve", "reject", "that-one", "reason", "slider"):
         assert observer.get_by_test_id(f"approval-{name}").count() == 0
     assert observer.evaluate("document.documentElement.scrollWidth") <= 360
     save(observer, "approval_360")
-    operator.get_by_test_id("approval-slider").locator("[tabindex]").first.focus()
+    operator.get_by_test_id("approval-numbers").locator("summary").click()
+    operator.get_by_test_id("approval-slider").focus()
     operator.keyboard.press("ArrowRight")
     until(lambda: "step 2" in operator.get_by_test_id("approval-where").inner_text() or None)
     click(operator, "approval-approve")
     until(lambda: fresh.asked("ran"))
     observer.get_by_test_id("approval-card").wait_for(state="detached")
+
+
+IN_SIGHT = """(element) => {
+  const box = element.getBoundingClientRect();
+  const above = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+  return box.top >= 0 && box.bottom <= innerHeight && element.contains(above);
+}"""
+"""Whether an element is in the window, and nothing lies over its middle."""
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (390, 560), (1280, 800)])
+def test_a_motion_that_waits_opens_where_the_person_is_and_is_over_when_it_begins(
+    fresh: Served, open_page: Callable[..., Any], width: int, height: int
+) -> None:
+    page = open_page(fresh.url, width=width, height=height)
+    page.get_by_test_id("sentence").wait_for()
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    say(page, "move the orange")
+    card(page)
+    for name in ("approve", "left", "for"):
+        assert page.get_by_test_id(f"approval-{name}").evaluate(IN_SIGHT), name
+    assert page.get_by_test_id("approval-for").inner_text() == "Move the orange"
+    for name in ("what", "hash", "where"):
+        assert not page.get_by_test_id(f"approval-{name}").is_visible(), name
+    picture = page.get_by_test_id("approval-picture").bounding_box()
+    place = page.get_by_test_id("approval-card").bounding_box()
+    assert picture["width"] > 0.6 * place["width"] or picture["height"] > 0.4 * height
+    pictures: list[int] = []
+    page.on("response", lambda answer: pictures.append(answer.status) if "motion.jpg" in answer.url else None)
+    page.get_by_test_id("approval-approve").click()
+    until(lambda: fresh.asked("ran"))
+    page.get_by_test_id("approval-card").wait_for(state="detached")
+    assert page.get_by_test_id("approval-said").count() == 0
+    assert pictures == []  # a picture that is asked for again has gone with its motion
+
+
+def test_other_pages_say_that_a_motion_waits_and_lead_to_it(fresh: Served, open_page: Callable[..., Any]) -> None:
+    page = open_page(fresh.url)
+    say(page, "move the lemon")
+    card(page)
+    page.goto(fresh.url + "/runs")
+    word = page.get_by_test_id("word").filter(has_text="A motion waits for approval")
+    word.get_by_role("link").click()
+    card(page)
+    page.get_by_test_id("approval-reject").click()
+    until(lambda: fresh.asked("not run"))
 
 
 def test_without_a_page_nothing_is_listened_to(fresh: Served, open_page: Callable[..., Any]) -> None:

@@ -44,7 +44,7 @@ def test_a_result_has_its_rates_with_n_and_interval(tmp_path: Path) -> None:
     (result,) = BenchIndex(tmp_path).results()
     assert [(rate.table, rate.name, rate.said) for rate in result.rates] == [
         ("rows", "ours: all", "90.0 % (18 of 20; 69.9..97.2)"),
-        ("rows", "plan", "15 / 20 / 20 ms (n 2)"),
+        ("rows", "plan", "15 / 19.5 / 19.9 ms (n 2)"),
         ("things", "box", "90.0 % (18 of 20; 69.9..97.2)"),
         ("things", "never asked", "- (0 of 0)"),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,7 +23,7 @@ from toolhand_interfaces.srv import ExecuteGrasp as ExecuteGraspOnce
 
 from rclpy_zenoh.launch import read_plan
 from tool_nodes.ros.messages import image_to_rgb, matrix_to_pose
-from tool_nodes.ros.proofs import Proofs
+from tool_nodes.ros.proofs import TOKEN_VARIABLE, Proofs, operators_token
 
 LAUNCH = Path(__file__).parents[3] / "launch"
 TOKEN = "the operator's own token"
@@ -243,8 +244,8 @@ def test_a_wrong_setting_of_the_guard_is_a_sentence_and_no_node(
         make_cell(**{parameter: value})
 
 
-def test_a_short_token_is_refused_and_a_made_up_one_goes_to_standard_error_only(
-    make_cell: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+def test_a_short_token_is_refused_and_a_made_up_one_is_only_in_a_file_of_this_user(
+    make_cell: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "short").touch(0o600)
     (tmp_path / "short").write_text("1234\n")
@@ -254,10 +255,16 @@ def test_a_short_token_is_refused_and_a_made_up_one_goes_to_standard_error_only(
         make_cell(approval_token_file=str(tmp_path / "open"))
     with pytest.raises(Exception, match="at least 16 characters"):
         make_cell(approval_token_file=str(tmp_path / "short"))
+    (tmp_path / "run").mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
     cell = make_cell(approval="ask-motion")
     streams = capfd.readouterr()
     (line,) = [line for line in streams.err.splitlines() if line.startswith("approval token for toolhand approve: ")]
-    token = line.split()[-1]
+    found = operators_token()
+    token = found.token
+    assert line.split()[-1] == found.source
+    assert stat.S_IMODE(Path(found.source).stat().st_mode) == 0o600
     assert len(token) == 32
-    assert token not in streams.out
+    assert token not in streams.out + streams.err
     assert token not in str([cell.motion.get_parameter(name).value for name in cell.motion._parameters])

@@ -10,13 +10,16 @@ import pytest
 
 from console.approving import Approvals
 from console.robot import Close
-from console.ros_approve import NO_TOKEN, MotionDesk
+from console.ros_approve import MotionDesk
 from console.ros_watch import Watching
 from tests.console.fake_robot import FakeRobot
 from tests.ros.motion.test_strangers import TOKEN
 from tests.ros.motion.test_strangers import cell as cell
 from tool_nodes.motion.approval import Decision
 from tool_nodes.ros.link import RosLink
+
+LOOKED_S = 40.0
+"""Robot time in which a person looks at a motion before he approves it [s]: longer than the grasp takes."""
 
 
 class DeskRobot(FakeRobot):
@@ -70,10 +73,13 @@ def test_what_was_shown_runs_once_and_a_rejection_carries_its_reason(cell: Any, 
     assert second is not None
     for mine, theirs in zip(first.legs, second.request.legs, strict=True):
         np.testing.assert_array_equal(mine.q, theirs.q)
+    begun_s = cell.samples[-1].t
+    cell.wait(lambda: cell.samples[-1].t > begun_s + LOOKED_S, "the person who looks at it")
     assert approvals.answer("p", second.request.hash, True) == ""
     assert approvals.answer("p", second.request.hash, True)
     _, result = goal.end()
     assert result.status.success, result.status
+    assert second.request.duration_s < result.execution_time < LOOKED_S
     cell.wait(lambda: approvals.card.motion is None, "the withdrawal")
     assert approvals.answer("p", second.request.hash, True) == "No motion waits for an approval any more."
     approvals.attend(False)
@@ -83,10 +89,19 @@ def test_what_was_shown_runs_once_and_a_rejection_carries_its_reason(cell: Any, 
     assert said == []
 
 
-def test_without_a_token_nothing_is_listened_to_and_nothing_is_answered() -> None:
-    desk = MotionDesk(None, "", lambda sentence: None)  # type: ignore[arg-type]  # no graph is needed for that
-    desk.motions(lambda motion: None)()
-    assert desk.decide(Decision(True, "", "ab" * 32, "console")) == NO_TOKEN
+@pytest.mark.parametrize("token", ["", "a token of somebody else's"])
+def test_a_console_without_the_robots_token_knows_it_before_a_motion_is_asked_about(
+    cell: Any, link: RosLink, token: str
+) -> None:
+    right, wrong = (MotionDesk(link, each, lambda sentence: None) for each in (TOKEN, token))
+    assert (right.refusal, wrong.refusal) == ("", "")
+    ends = [desk.motions(lambda motion: None) for desk in (right, wrong)]
+    cell.wait(lambda: wrong.refusal, "the refusal")
+    assert "--token-file FILE" in wrong.refusal
+    assert right.refusal == ""
+    for end in ends:
+        end()
+    assert wrong.refusal == ""
 
 
 def watch(cell: Any, link: RosLink) -> None:

@@ -200,7 +200,21 @@ def test_the_gripper_at_the_end_is_drawn_with_x_red_y_green_and_z_blue() -> None
     picture = overlay(MOTION, AHEAD, KINEMATICS)
     for axis in range(3):
         assert int(np.argmax(colour_at(picture, T[:3, 3] + 0.045 * T[:3, axis]))) == axis
-        assert not any(colour_at(picture, T[:3, 3] + 0.06 * T[:3, axis])) or axis == 2
+        assert max(colour_at(picture, T[:3, 3] + 0.06 * T[:3, axis])) < 200 or axis == 2  # the arm's ghost at most
+
+
+def test_the_arm_at_the_end_is_drawn_see_through_along_its_links() -> None:
+    grey = replace(AHEAD, rgb=np.full_like(AHEAD.rgb, 120))
+    picture = overlay(MOTION, grey, KINEMATICS)
+    links = KINEMATICS.links(MOTION.legs[-1].q[-1])
+    np.testing.assert_allclose(links[-1], KINEMATICS.fk(MOTION.legs[-1].q[-1])[:3, 3])
+    middles = (links[:-1] + links[1:]) / 2
+    inside = [
+        middle for middle in middles if all(0 <= x < size for x, size in zip(seen(middle), (640, 480), strict=True))
+    ]
+    colours = np.array([colour_at(picture, middle) for middle in inside])
+    assert (np.abs(colours - (97, 134, 184)).max(axis=1) <= 1).any(), colours
+    assert tuple(picture[0, 0]) == (120, 120, 120)
 
 
 @pytest.mark.parametrize(
