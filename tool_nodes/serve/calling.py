@@ -202,6 +202,8 @@ class Connection:
 
     def _is_over(self) -> bool:
         """Whether this service was taken down, or another one started in its place."""
+        if self.service.elsewhere:
+            return False
         try:
             noted = service_file.noted(Path(self.service.folder))
         except ToolError:

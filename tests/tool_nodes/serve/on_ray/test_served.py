@@ -122,6 +122,26 @@ def test_every_kind_of_entry_has_the_same_manners(
     assert ask(name, "sum") == (0.0, 0.0)
 
 
+@pytest.mark.parametrize("name", ["pressed", "pressed-serve"])
+def test_more_calls_than_can_be_answered_leave_the_process_alone(connection: Connection, name: str) -> None:
+    old, processes = ask(name, "process"), []
+
+    def call(words: str) -> Cause | None:
+        try:
+            processes.append(ask(name, words))
+        except ToolError as error:
+            return error.cause
+        return None
+
+    with ThreadPoolExecutor(16) as threads:  # eight times what a deadline of 4 s lets through
+        ends = list(threads.map(call, ["sleep 0.5"] * 64))
+    assert set(ends) <= {None, Cause.TIMEOUT, Cause.FULL_QUEUE}
+    assert ends.count(None) >= 8
+    ends = [call("process") for _ in range(5)]  # what was left over is worked off meanwhile
+    assert None in ends
+    assert processes[-1] == old
+
+
 def test_what_cannot_be_sent_is_told(connection: Connection) -> None:
     with pytest.raises(ToolError, match="cannot be sent") as caught:
         connection.call("pointer", SMALL, (k for k in "no text"))
