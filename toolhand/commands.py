@@ -368,6 +368,10 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
                 "toolhand.serve:serve_up",
                 "Serve the backends that a YAML file names, until Ctrl-C; `--perception served` asks them.",
             ),
+            "join": CliCommand(
+                "toolhand.serve:serve_join",
+                "Ask the service of another machine from here, until `toolhand serve down`.",
+            ),
             "status": CliCommand(
                 "toolhand.serve:serve_status", "Show what is served: replicas, waiting calls, times and errors."
             ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ import tyro
 from agent_node.console.terminal import AsJson, emit, say
 from tool_nodes.results import ErrorCode, ToolError, unavailable
 from tool_nodes.serve import processes, service_file
+from tool_nodes.serve.calling import Connection, leave
 from tool_nodes.serve.cluster import DOWN_S, READY_S, START_S, Keeper, require_ray, take_down, until_signal
 from tool_nodes.serve.config import read_config
 from tool_nodes.serve.service_file import ServiceNote
@@ -50,6 +52,43 @@ def serve_up(
     return 0
 
 
+def serve_join(
+    address: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="HOST:PORT")],
+    token_file: Path | None = None,
+    as_json: AsJson = False,
+) -> int:
+    """Ask the service of another machine from here, until `toolhand serve down`: it is noted once it answers.
+
+    This machine must be a node of the same Ray cluster: `ray start --address=HOST:PORT`, with `--num-cpus=0` where
+    nothing is to run on it.
+
+    Args:
+        address: Head of the cluster.
+        token_file: File with the token that the cluster asks for; where it is not given, Ray's own variables say.
+    """
+    require_ray()
+    here = service_file.private(service_file.folder())
+    before = service_file.noted()
+    if before is not None and not before.elsewhere:
+        raise unavailable(f"Something is served here already, at {before.address}.", "End it: toolhand serve down")
+    service = replace(service_file.of_another_machine(address, token_file), folder=str(here))
+    try:
+        connection = Connection(service)
+        connection.leave()
+    finally:
+        leave()
+    service_file.note(service)
+    _say_joined(service, tuple(connection.entries), as_json)
+    return 0
+
+
+def _say_joined(service: ServiceNote, names: tuple[str, ...], as_json: bool) -> None:
+    if as_json:
+        emit({"address": service.address, "served": list(names)})
+    else:
+        say(f"Asked from here: {', '.join(names)} at {service.address}. Leave it with: toolhand serve down")
+
+
 def serve_status(
     prometheus: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     as_json: AsJson = False,
@@ -75,7 +114,8 @@ def serve_down(as_json: AsJson = False) -> int:
     if as_json:
         emit({"ended": None if service is None else service.address})
     else:
-        say("Nothing is served here." if service is None else f"What was served at {service.address} has ended.")
+        ended = "" if service is None else "is asked no more from here" if service.elsewhere else "has ended"
+        say(f"What was served at {service.address} {ended}." if service else "Nothing is served here.")
     return 0
 
 

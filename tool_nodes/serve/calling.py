@@ -26,8 +26,9 @@ from tool_nodes.serve.coalescing import Coalescer, QueueFull
 from tool_nodes.serve.config import ABREAST, ACTOR, Local, ServedEntry, without_ray
 from tool_nodes.serve.metrics_actor import OK, ReplicaStats
 from tool_nodes.serve.requests import PortRequest, SharedArrays
+from tool_nodes.serve.runner import LAST_WORDS_S
 from tool_nodes.serve.service_file import ServiceNote, running_service
-from tool_nodes.serve.transport import RayTransport, first_line, not_served
+from tool_nodes.serve.transport import GONE, RayTransport, first_line, not_served
 from tool_nodes.serve.trust import require_trusted
 
 REPORT_S = 1.0
@@ -35,6 +36,9 @@ REPORT_S = 1.0
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
 """The wait before a request is tried again, doubled each time [s]: a process starts in seconds."""
+
+AFTER_LAST_WORDS_S = 2 * LAST_WORDS_S
+"""The wait after a process has run out of memory [s]: by then it has ended itself."""
 
 ACTOR_PARCEL = 16
 """Most calls that go together to an actor [-]: a call of a millisecond is then mostly the backend's."""
@@ -113,7 +117,7 @@ class Connection:
         try:
             rows: list[dict[str, Any]] = self._ray.get(self._metrics.rows.remote(), timeout=ANSWER_S)
         except (TimeoutError, self._ray.exceptions.RayError) as error:
-            raise not_served(f"The service at {self.service.address} does not answer.") from error
+            raise not_served(f"The service at {self.service.address} does not answer.", GONE) from error
         return rows
 
     def report(self) -> None:
@@ -144,6 +148,7 @@ class Connection:
     def _until(self, entry: ServedEntry, until: float, ask: Callable[[], Any]) -> Any:
         """What is asked, as often as the entry says, until it is too late. Raises ToolError."""
         tries, pause, route = 0, FIRST_PAUSE_S, self._routes[entry.name]
+        ran_out: ToolError | None = None
         while True:
             asked = time.monotonic()
             try:
@@ -157,9 +162,11 @@ class Connection:
                 problem = route.transport.explained(error)
                 problem.__cause__ = error
             tries += 1
+            if problem.cause is Cause.OUT_OF_MEMORY:
+                ran_out, pause = problem, AFTER_LAST_WORDS_S  # its process still takes what comes at once
             left = until - time.time()
             if problem.cause in (None, Cause.TIMEOUT, Cause.NOT_SERVED) or tries > entry.retries or left <= pause:
-                raise problem
+                raise problem if ran_out is None or problem.cause is not Cause.DIED else ran_out
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
             if entry.run == ACTOR:
@@ -195,6 +202,8 @@ class Connection:
 
     def _is_over(self) -> bool:
         """Whether this service was taken down, or another one started in its place."""
+        if self.service.elsewhere:
+            return False
         try:
             noted = service_file.noted(Path(self.service.folder))
         except ToolError:
@@ -298,7 +307,7 @@ def joined(service: ServiceNote) -> Any:
                     "Set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN_PATH to the file that it was started with.",
                     cause=Cause.NOT_SERVED,
                 ) from error
-            raise not_served(f"No cluster answers at {service.address}: {first_line(error)}.") from error
+            raise not_served(f"No cluster answers at {service.address}: {first_line(error)}.", GONE) from error
     return ray
 
 
@@ -384,9 +393,13 @@ def lives() -> bool:
 def leave() -> None:
     """Leave the cluster, or end the one that this process has started."""
     ray = sys.modules.get("ray")
+    context: Any = sys.modules.get("ray.serve.context")
+    client = getattr(context, "_global_client", None)
+    if client is not None:
+        with contextlib.suppress(Exception):  # else their threads complain that Ray has ended
+            client.shutdown_cached_handles()
     if ray is not None and ray.is_initialized():
         ray.shutdown()
-    context: Any = sys.modules.get("ray.serve.context")
     if context is not None:  # Serve knows a cluster by the number of a job on it, and the next one begins with the same
         context._set_global_client(None)
     while _nodes:

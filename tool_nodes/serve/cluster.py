@@ -78,6 +78,10 @@ class Keeper:
         """
         require_ray()
         running = service_file.noted()
+        if running is not None and running.elsewhere:
+            raise unavailable(
+                f"The service at {running.address} is asked from here.", "Leave it with toolhand serve down."
+            )
         if running is not None and processes.keeps(running):
             raise unavailable(
                 f"Something is served already, by process {running.keeper}.",
@@ -179,7 +183,7 @@ def take_down() -> ServiceNote | None:
         left = processes.end_all(service)
         if left:
             raise unavailable(f"{left} processes of the service do not end.", "Call it again.")
-    elif service_file.noted() is not None:  # its keeper was killed before it could
+    elif not service.elsewhere and service_file.noted() is not None:  # its keeper was killed before it could
         with contextlib.suppress(ToolError):  # a cluster that is gone serves nothing
             _withdraw(connect().entries.values())
         disconnect()

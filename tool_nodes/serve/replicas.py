@@ -82,6 +82,7 @@ class Replica(_Worker):
     """A model: one of several processes, which answers in batches, and is asked meanwhile whether it is well."""
 
     def __init__(self, entry: ServedEntry) -> None:
+        _listen_at_the_nodes_address()
         super().__init__(entry)
         self._thread = ThreadPoolExecutor(1, "backend")
         self._batch.set_max_batch_size(entry.batch)
@@ -105,6 +106,18 @@ class Replica(_Worker):
         """Raises where this replica takes no more requests; Serve then replaces it."""
         if self._runner.ending is not None:
             raise self._runner.ending
+
+
+def _listen_at_the_nodes_address() -> None:
+    """Serve has each replica listen at every address of its machine; callers come to the node's own alone."""
+    from ray.serve._private import replica
+
+    listen = replica.add_port_to_grpc_server
+
+    def at_the_nodes(server: Any, address: str) -> int:
+        return listen(server, f"{ray.util.get_node_ip_address()}:{address.rpartition(':')[2]}")
+
+    replica.add_port_to_grpc_server = at_the_nodes
 
 
 def begin() -> None:

@@ -9,6 +9,7 @@ import faulthandler
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,11 @@ from tool_nodes.serve.config import ServedEntry
 from tool_nodes.serve.requests import PortRequest, references, unpack
 
 GRACE_S = 0.5
-"""A batch may be so late before its process is ended [s]: longer than the scheduler of a busy machine needs."""
+"""A batch may take so much longer than the deadline before its process is ended [s]: longer than the scheduler of a
+busy machine needs."""
+
+REMEMBERED = 8
+"""Newest batches whose times are known [-]: the fastest of them is what a batch needs at least."""
 
 LAST_WORDS_S = 0.5
 """Time for the answers to leave a process that ends itself [s]; a round figure."""
@@ -59,6 +64,7 @@ class Runner:
         self._backend = backend
         self._fetch = fetch
         self._end = end
+        self._took_s: deque[float] = deque(maxlen=REMEMBERED)
         self.ending: ToolError | None = None
         """Why this process takes no request any more."""
         _limit_memory(entry)
@@ -72,8 +78,10 @@ class Runner:
         }
 
     def work(self, requests: Sequence[PortRequest]) -> list[Reply]:
-        """The answers, in order; the backend is given `batch` requests at once. Where that takes longer than the last
-        deadline of them, the process ends: a computation cannot be interrupted, and the next requests would wait.
+        """The answers, in order; the backend is given `batch` requests at once. Where these take longer than the
+        entry's deadline, counted from their own beginning, the process ends: a computation cannot be interrupted, and
+        the next requests would wait. What cannot be answered in time any more is not begun, so that nothing is done in
+        vain however many wait.
         """
         batch = self.entry.batch
         return [reply for k in range(0, len(requests), batch) for reply in self._work_at_once(requests[k : k + batch])]
@@ -81,17 +89,19 @@ class Runner:
     def _work_at_once(self, requests: Sequence[PortRequest]) -> list[Reply]:
         if self.ending is not None:
             return [self._passed_on()] * len(requests)
-        replies: list[Reply] = [_late(request) for request in requests]
+        needed_s = min(*self._took_s, self.entry.deadline_s / 2.0) if self._took_s else 0.0  # who asks anew has more
+        replies: list[Reply] = [_late(request, needed_s) for request in requests]
         waiting = [k for k, reply in enumerate(replies) if reply is None]
         if not waiting:
             return replies
-        left = max(requests[k].until for k in waiting) - time.time() + GRACE_S
         # It works where a computation holds the interpreter, and writes to the log where that was.
-        faulthandler.dump_traceback_later(max(left, GRACE_S), exit=True, file=2)
+        faulthandler.dump_traceback_later(self.entry.deadline_s + GRACE_S, exit=True, file=2)
+        begun = time.monotonic()
         try:
             answered = self._answer([requests[k] for k in waiting])
         finally:
             faulthandler.cancel_dump_traceback_later()
+        self._took_s.append(time.monotonic() - begun)
         for k, reply in zip(waiting, answered, strict=True):
             replies[k] = reply
         return replies
@@ -101,7 +111,7 @@ class Runner:
             return self._ask(requests)
         except ToolError as error:
             return [error] * len(requests) if len(requests) == 1 else self._one_by_one(requests)
-        except Exception as error:
+        except BaseException as error:  # argparse and hydra end the process where they should raise
             if _out_of_memory(error):
                 return [self._give_up(error)] * len(requests)
             if len(requests) > 1:
@@ -137,12 +147,12 @@ class Runner:
             return getattr(backend, self.entry.method)(*arguments)
         except ToolError as error:
             return error
-        except Exception as error:
+        except BaseException as error:
             if _out_of_memory(error):
                 raise
             return _broken(self.entry, error)
 
-    def _give_up(self, error: Exception) -> ToolError:
+    def _give_up(self, error: BaseException) -> ToolError:
         """Memory that has run out once is in pieces: this process answers, and makes room for a new one."""
         self.ending = unavailable(
             f"The {self.entry.port} {self.entry.name!r} ran out of memory: {_short(error)}.",
@@ -155,10 +165,14 @@ class Runner:
         return self.ending
 
 
-def _late(request: PortRequest) -> ToolError | None:
-    if time.time() < request.until:
-        return None
-    return unavailable("It was too late before it was begun.", cause=Cause.TIMEOUT)
+def _late(request: PortRequest, needed_s: float) -> ToolError | None:
+    left = request.until - time.time()
+    if left <= 0.0:
+        return unavailable("It was too late before it was begun.", cause=Cause.TIMEOUT)
+    if left < needed_s:
+        waited = f"{left:.1f} s were left, and it takes {needed_s:.1f} s"
+        return unavailable(f"Too many wait: {waited}.", cause=Cause.FULL_QUEUE)
+    return None
 
 
 def _out_of_memory(error: BaseException) -> bool:
@@ -166,7 +180,7 @@ def _out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
 
 
-def _broken(entry: ServedEntry, error: Exception) -> ToolError:
+def _broken(entry: ServedEntry, error: BaseException) -> ToolError:
     return ToolError(
         ErrorCode.INTERNAL, f"The {entry.port} {entry.name!r} failed inside: {type(error).__name__}: {_short(error)}."
     )

@@ -17,7 +17,7 @@ from typing import Any
 from tool_nodes import private_folders
 from tool_nodes.files import KIB, read_file, write_whole
 from tool_nodes.private_folders import FolderRefused
-from tool_nodes.results import Cause, ToolError, unavailable
+from tool_nodes.results import Cause, ToolError, invalid, unavailable
 
 VARIABLE = "TOOLHAND_SERVE"
 """The environment variable that names another folder, so that several services can run on a machine."""
@@ -25,8 +25,15 @@ VARIABLE = "TOOLHAND_SERVE"
 MARK = "TOOLHAND_SERVICE"
 """The environment variable that every process of a service of this machine has; its value is the service's id."""
 
+ADDRESS = "TOOLHAND_SERVE_ADDRESS"
+"""The environment variable that names the head, HOST:PORT, of a cluster on other machines, whose service is asked in
+place of the noted one; its token is where Ray's own variables say."""
+
 HOST = "127.0.0.1"
 """Where a cluster of one's own listens: other machines have nothing to do with it."""
+
+ELSEWHERE = 0
+"""The keeper of a service that was started on another machine."""
 
 _NOTE = "service.json"
 _TOKEN = "token"
@@ -42,11 +49,12 @@ class ServiceNote:
     Attributes:
         id: Another one for each start.
         address: Address of the cluster's head, HOST:PORT.
-        keeper: Process that started it and takes it down.
+        keeper: Process that started it and takes it down; `ELSEWHERE` where that is on another machine.
         folder: Where it is noted; in no note, but where that was found.
         own: True where the cluster was started for it.
         ready: False while it is being started.
         began: When the keeper's process began, see `processes.began`.
+        token: File with what the cluster asks for, where Ray's own variables do not say.
     """
 
     id: str
@@ -56,6 +64,12 @@ class ServiceNote:
     own: bool
     ready: bool = False
     began: int | None = None
+    token: str = ""
+
+    @property
+    def elsewhere(self) -> bool:
+        """True for a service that was started on another machine, which is asked from here and not taken down."""
+        return self.keeper == ELSEWHERE
 
     def environment(self) -> Mapping[str, str]:
         """What a process needs in its environment before it joins: Ray reads these when it is first used."""
@@ -66,6 +80,8 @@ class ServiceNote:
             # A process that waits this long [s] for a lost head is ended; our deadlines end the wait before.
             "RAY_gcs_rpc_server_reconnect_timeout_s": "1000000",
         }
+        if self.token:
+            quiet |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": self.token}
         if not self.own:
             return quiet
         # Without a dashboard nothing reads what Ray reports of each call, which is a third of what a small one costs.
@@ -135,6 +151,21 @@ def note(service: ServiceNote) -> None:
     write_whole(Path(service.folder) / _NOTE, json.dumps(document, indent=2).encode())
 
 
+def of_another_machine(address: str, token: Path | None = None) -> ServiceNote:
+    """The service of a cluster whose head is at an address; a token that is in a file.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for an address that is none, or a file that cannot be read.
+    """
+    if not address or not _FIELDS["address"](address):
+        raise invalid(f"The address of a cluster must be HOST:PORT, got {address[:60]!r}.")
+    if token is not None and not os.access(token, os.R_OK):
+        raise invalid(f"The token file {token} cannot be read.")
+    named = re.sub(r"[^0-9a-z]+", "-", address.lower())[-30:].strip("-")
+    where = "" if token is None else str(token.resolve())
+    return ServiceNote(f"at-{named}", address, ELSEWHERE, str(folder()), own=False, ready=True, token=where)
+
+
 def forget(place: Path) -> None:
     """Nothing runs any more."""
     (place / _NOTE).unlink(missing_ok=True)
@@ -164,10 +195,11 @@ def noted(place: Path | None = None) -> ServiceNote | None:
 _FIELDS: Mapping[str, Any] = {
     "id": lambda value: isinstance(value, str) and re.fullmatch(r"[0-9a-z-]{1,40}", value),
     "address": lambda value: isinstance(value, str) and re.fullmatch(r"([\w.:\[\]-]{1,253}:\d{1,5})?", value),
-    "keeper": lambda value: type(value) is int and value > 1,
+    "keeper": lambda value: type(value) is int and value != 1 and value >= 0,
     "own": lambda value: type(value) is bool,
     "ready": lambda value: type(value) is bool,
     "began": lambda value: value is None or type(value) is int,
+    "token": lambda value: isinstance(value, str) and len(value) < 4096,
 }
 """What a note has, and what each may be."""
 
@@ -186,10 +218,17 @@ def _service(document: Any, place: Path) -> ServiceNote:
 
 
 def running_service() -> ServiceNote:
-    """The service that was written down. Raises ToolError UNAVAILABLE where there is none."""
+    """The service that the environment names, or that was written down.
+
+    Raises:
+        ToolError: UNAVAILABLE where there is none; INVALID_ARGUMENT for an address that is none.
+    """
+    if address := os.environ.get(ADDRESS):
+        return of_another_machine(address)
     service = noted()
     if service is None:
-        raise unavailable("Nothing is served here.", "Start it with: toolhand serve up FILE", cause=Cause.NOT_SERVED)
+        hint = "Start it with: toolhand serve up FILE; or ask another machine: toolhand serve join HOST:PORT"
+        raise unavailable("Nothing is served here.", hint, cause=Cause.NOT_SERVED)
     if not service.ready:
         raise unavailable("The service is still being started.", cause=Cause.NOT_SERVED)
     return service

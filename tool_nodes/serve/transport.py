@@ -96,9 +96,13 @@ class RayTransport:
         return unavailable(f"{self._named} {what}.", cause=cause)
 
 
-def not_served(sentence: str) -> ToolError:
+GONE = "What is left of a service that has ended is taken away by: toolhand serve down"
+"""What to do about a cluster that does not answer."""
+
+
+def not_served(sentence: str, hint: str = "See toolhand serve status.") -> ToolError:
     """What is said where there is nothing to call."""
-    return unavailable(sentence, "See toolhand serve status.", cause=Cause.NOT_SERVED)
+    return unavailable(sentence, hint, cause=Cause.NOT_SERVED)
 
 
 def first_line(error: BaseException) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from tool_nodes.results import Cause, unavailable
 from tool_nodes.serve.service_file import ServiceNote
-from tool_nodes.serve.transport import not_served
+from tool_nodes.serve.transport import GONE, not_served
 
 ANSWER_S = 10.0
 """How long a cluster may take to say whether it asks for a token [s]: it takes milliseconds."""
@@ -37,7 +37,7 @@ def require_trusted(service: ServiceNote) -> None:
         return
     users = listening_users(host, int(port or 0))
     if not users:
-        raise not_served(f"No cluster answers at {service.address}.")
+        raise not_served(f"No cluster answers at {service.address}.", GONE)
     if users != {os.geteuid()}:
         raise unavailable(
             f"At {service.address}, where a cluster was started here, another user of this machine listens now; "

@@ -24,6 +24,9 @@ YAML = """
 ports:
   pointer: {backend: obedient, deadline_s: 60}
   quick: {port: pointer, backend: obedient, run: serve, deadline_s: 30, retries: 1, batch: 2, queue: 4}
+  scaled: {port: pointer, backend: obedient, run: serve, replicas: {min: 1, max: 2}, deadline_s: 30, retries: 1}
+  pressed: {port: pointer, backend: obedient, deadline_s: 4}
+  pressed-serve: {port: pointer, backend: obedient, run: serve, deadline_s: 4}
   batched: {port: pointer, backend: batched, run: serve, batch: 16, batch_wait_ms: 20}
   depth: pixels
 cluster: {cpus: 4, gpus: 1, store_gb: 0.2}

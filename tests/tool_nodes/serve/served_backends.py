@@ -53,6 +53,10 @@ class Obedient:
                 raise ToolError(ErrorCode.OBJECT_NOT_FOUND, "It is not there.", "Look.")
             case "broken":
                 raise ZeroDivisionError("no")
+            case "exit":
+                raise SystemExit(3)
+            case "interrupt":
+                raise KeyboardInterrupt
             case "unsendable":
                 return Answer([(0.0, (lambda: (yield))())], self.backend)
         return Answer([(1.0, 1.0)], self.backend)

@@ -29,7 +29,15 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a fol
 
 
 def document(**changed: Any) -> dict[str, Any]:
-    whole = {"id": "f" * 32, "address": "127.0.0.1:6379", "keeper": 2**22 + 1, "own": True, "ready": True, "began": 1}
+    whole = {
+        "id": "f" * 32,
+        "address": "127.0.0.1:6379",
+        "keeper": 2**22 + 1,
+        "own": True,
+        "ready": True,
+        "began": 1,
+        "token": "",
+    }
     return whole | changed
 
 
@@ -311,6 +319,26 @@ def test_the_commands_say_it_in_one_sentence_and_touch_nothing(here: Path) -> No
         assert "is open to other users" in done.stderr
         assert "Traceback" not in done.stderr
     assert [each.name for each in here.iterdir()] == ["service.json"]
+
+
+def test_a_service_of_another_machine_is_asked_from_here_and_only_forgotten(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joined = document(keeper=service_file.ELSEWHERE, own=False, address="10.0.0.1:6379", began=None, token="/t")
+    (here / "service.json").write_text(json.dumps(joined))
+    service = service_file.running_service()
+    assert (service.elsewhere, service.address) == (True, "10.0.0.1:6379")
+    assert service.environment()["RAY_AUTH_TOKEN_PATH"] == "/t"
+    assert take_down() == service
+    assert service_file.noted() is None
+    monkeypatch.setenv(service_file.ADDRESS, "head.lab:6379")
+    assert service_file.running_service().address == "head.lab:6379"
+    monkeypatch.setenv(service_file.ADDRESS, "head.lab")
+    with pytest.raises(ToolError, match="must be HOST:PORT") as caught:
+        service_file.running_service()
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+    with pytest.raises(ToolError, match="cannot be read"):
+        service_file.of_another_machine("10.0.0.1:6379", here / "nothing")
 
 
 def test_no_name_of_the_shared_temporary_folder_is_fixed_in_advance() -> None:

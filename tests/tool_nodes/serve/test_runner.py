@@ -29,6 +29,12 @@ class Echo:
                 raise ZeroDivisionError("no")
             case "large":
                 raise MemoryError("9 TB")
+            case "slow":
+                time.sleep(0.5)
+            case "SystemExit":
+                raise SystemExit(3)
+            case "KeyboardInterrupt":
+                raise KeyboardInterrupt
         return Answer([(float(len(text)), 0.0)], self.backend)
 
 
@@ -129,8 +135,48 @@ def test_an_answer_short_of_one_is_an_error_of_the_backend() -> None:
     assert [reply.code for reply in replies] == [ErrorCode.INTERNAL] * 2
 
 
+@pytest.mark.parametrize("backend", [Echo(), Batches()])
+@pytest.mark.parametrize("word", ["SystemExit", "KeyboardInterrupt"])
+def test_a_backend_that_would_end_its_process_fails_inside_and_the_process_goes_on(backend: Any, word: str) -> None:
+    worker = runner(backend)
+    ended, other = worker.work(requests(word, "b"))
+    assert (ended.code, word in str(ended)) == (ErrorCode.INTERNAL, True)
+    assert other.value == [(1.0, 0.0)]
+    assert worker.ending is None
+
+
+def test_what_cannot_be_answered_in_time_is_refused_at_once_and_not_begun() -> None:
+    backend = Batches()
+    worker = runner(backend)
+    worker.work(requests("slow"))
+    busy, on_time = worker.work([*requests("a", left_s=0.1), *requests("b")])
+    assert (busy.code, busy.cause) == (ErrorCode.UNAVAILABLE, Cause.FULL_QUEUE)
+    assert on_time.value == [(1.0, 0.0)]
+    assert backend.sizes == [1, 1]
+
+
+LATE = """
+import time
+from tests.tool_nodes.serve.test_runner import ENTRY, PICTURE
+from tool_nodes.serve import runner
+from tool_nodes.serve.requests import PortRequest
+class Slow:
+    def point(self, image, text):
+        time.sleep(1.0)
+runner.GRACE_S = 0.1
+runner.Runner(ENTRY, Slow(), list).work([PortRequest((PICTURE, "a"), time.time() + 0.3)])
+print("ended")
+"""
+
+
+def test_a_process_whose_caller_has_left_is_well_and_stays() -> None:
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "ended\n")
+
+
 HANGS = """
 import time
+from dataclasses import replace
 from tests.tool_nodes.serve.test_runner import ENTRY, PICTURE
 from tool_nodes.serve import runner
 from tool_nodes.serve.requests import PortRequest
@@ -139,7 +185,7 @@ class Hangs:
         print("begun", flush=True)
         sum(range(10**12))  # holds the interpreter, as native code may
 runner.GRACE_S = 0.1
-runner.Runner(ENTRY, Hangs(), list).work([PortRequest((PICTURE, "a"), time.time() + 0.2)])
+runner.Runner(replace(ENTRY, deadline_s=0.2), Hangs(), list).work([PortRequest((PICTURE, "a"), time.time() + 60.0)])
 print("ended")
 """
 

@@ -26,7 +26,10 @@ from tool_nodes.serve.cluster import Keeper, take_down
 from tool_nodes.serve.config import parse_config
 from tool_nodes.toolbox.images import SessionImage
 
-TINY = "ports: {pointer: {backend: obedient}}\ncluster: {cpus: 1, store_gb: 0.1}\n"
+TINY = """
+ports: {pointer: {backend: obedient}, quick: {port: pointer, backend: obedient, run: serve}}
+cluster: {cpus: 1, store_gb: 0.1}
+"""
 
 
 def test_what_is_started_here_is_asked_by_this_machine_alone_and_ends_when_its_note_is_gone() -> None:
@@ -34,7 +37,8 @@ def test_what_is_started_here_is_asked_by_this_machine_alone_and_ends_when_its_n
     with a_folder() as running:
         service = running.up(TINY)
         assert service.address.startswith("127.0.0.1:")
-        connect().call("pointer", SessionImage(np.zeros((8, 8, 3), np.uint8)), "x")
+        for name in ("pointer", "quick"):
+            connect().call(name, SessionImage(np.zeros((8, 8, 3), np.uint8)), "x")
         everything = [service.keeper, os.getpid(), *processes.of_service(service)]
         assert len(listening(everything)) >= 5  # its head, its node, an agent, a worker, this process
         assert only_loopback(everything), listening(everything)

@@ -98,21 +98,48 @@ def test_requests_that_wait_are_answered_together(connection: Connection) -> Non
     assert max(sizes) > 4
 
 
-@pytest.mark.parametrize("name", ["pointer", "quick"])
-def test_a_replica_that_dies_is_replaced_and_its_caller_told(connection: Connection, name: str) -> None:
+@pytest.mark.parametrize("name", ["pointer", "quick", "scaled"], ids=["actor", "serve", "autoscaled"])
+@pytest.mark.parametrize(
+    ("words", "code", "cause"),
+    [
+        ("absent", ErrorCode.OBJECT_NOT_FOUND, None),
+        ("broken", ErrorCode.INTERNAL, None),
+        ("exit", ErrorCode.INTERNAL, None),
+        ("interrupt", ErrorCode.INTERNAL, None),
+        ("unsendable", ErrorCode.INTERNAL, None),
+        ("die", ErrorCode.UNAVAILABLE, Cause.DIED),
+        ("memory", ErrorCode.UNAVAILABLE, Cause.OUT_OF_MEMORY),
+    ],
+)
+def test_every_kind_of_entry_has_the_same_manners(
+    connection: Connection, name: str, words: str, code: ErrorCode, cause: Cause | None
+) -> None:
     old = ask(name, "process")
-    with pytest.raises(ToolError, match="died while it was asked") as caught:
-        ask(name, "die")
-    assert (caught.value.code, caught.value.cause) == (ErrorCode.UNAVAILABLE, Cause.DIED)
-    assert ask(name, "process") != old
+    with pytest.raises(ToolError) as caught:
+        ask(name, words)
+    assert (caught.value.code, caught.value.cause) == (code, cause)
+    assert name == "scaled" or (ask(name, "process") == old) == (cause is None)
+    assert ask(name, "sum") == (0.0, 0.0)
 
 
-def test_a_replica_that_runs_out_of_memory_says_so_and_is_replaced(connection: Connection) -> None:
-    old = ask("pointer", "process")
-    with pytest.raises(ToolError, match="ran out of memory") as caught:
-        ask("pointer", "memory")
-    assert (caught.value.code, caught.value.cause) == (ErrorCode.UNAVAILABLE, Cause.OUT_OF_MEMORY)
-    assert ask("pointer", "process") != old
+@pytest.mark.parametrize("name", ["pressed", "pressed-serve"])
+def test_more_calls_than_can_be_answered_leave_the_process_alone(connection: Connection, name: str) -> None:
+    old, processes = ask(name, "process"), []
+
+    def call(words: str) -> Cause | None:
+        try:
+            processes.append(ask(name, words))
+        except ToolError as error:
+            return error.cause
+        return None
+
+    with ThreadPoolExecutor(16) as threads:  # eight times what a deadline of 4 s lets through
+        ends = list(threads.map(call, ["sleep 0.5"] * 64))
+    assert set(ends) <= {None, Cause.TIMEOUT, Cause.FULL_QUEUE}
+    assert ends.count(None) >= 8
+    ends = [call("process") for _ in range(5)]  # what was left over is worked off meanwhile
+    assert None in ends
+    assert processes[-1] == old
 
 
 def test_what_cannot_be_sent_is_told(connection: Connection) -> None:
