@@ -6,8 +6,8 @@ import numpy as np
 
 from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.ports import GraspGenerator
-from tool_nodes.results import ToolError, unavailable
-from tool_nodes.types import GraspSet
+from tool_nodes.results import ToolError, invalid, unavailable
+from tool_nodes.types import FloatArray, GraspSet
 
 _RIGID = 1e-3
 """Largest deviation of a rotation matrix from orthonormal [-]; float32 comes within 1e-6. A round figure."""
@@ -50,3 +50,19 @@ def require_possible(grasps: GraspSet, generator: GraspGenerator, gripper: Gripp
     if odd.size:
         raise wrong(f"a score of {odd[0]:g}: scores are probabilities, from 0 to 1")
     return GraspSet(grasps.T_camera_gripper, np.minimum(widths, most), scores, grasps.sampled)
+
+
+def require_rigid(pose: FloatArray) -> FloatArray:
+    """The argument 'grasp_pose' (4, 4) if it is a rigid transform. Raises ToolError INVALID_ARGUMENT."""
+    T = np.asarray(pose, float)
+    R = T[:3, :3]
+    if not (
+        np.allclose(T[3], (0, 0, 0, 1), atol=1e-6)
+        and np.allclose(R @ R.T, np.eye(3), atol=_RIGID)
+        and np.linalg.det(R) > 0
+    ):
+        raise invalid(
+            "robot.execute_grasp: argument 'grasp_pose' must be a rigid 4x4 pose (rotation, translation, last row "
+            "0 0 0 1)."
+        )
+    return T

@@ -30,6 +30,7 @@ from tool_nodes.toolbox.grasp_memory import GraspOf
 from tool_nodes.toolbox.images import SessionImage, view_of
 from tool_nodes.toolbox.toolbox import InSession, Session, tool
 from tool_nodes.tools.spacetools.depth import depth_range
+from tool_nodes.tools.spacetools.proposed import require_rigid
 from tool_nodes.types import FloatArray, Frame, SkillOutcome, SkillRequest
 
 _LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING})
@@ -454,19 +455,3 @@ def robot_tools(
     if role == "operator":
         return RobotTools(camera, manipulator, clock)
     raise invalid(f"The role must be {' or '.join(ROLES)}, got {role[:60]!r}.")
-
-
-def require_rigid(pose: FloatArray) -> FloatArray:
-    """The argument 'grasp_pose' (4, 4) if it is a rigid transform. Raises ToolError INVALID_ARGUMENT."""
-    T = np.asarray(pose, float)
-    R = T[:3, :3]
-    if not (
-        np.allclose(T[3], (0, 0, 0, 1), atol=1e-6)
-        and np.allclose(R @ R.T, np.eye(3), atol=1e-3)
-        and np.linalg.det(R) > 0
-    ):
-        raise invalid(
-            "robot.execute_grasp: argument 'grasp_pose' must be a rigid 4x4 pose (rotation, translation, last row "
-            "0 0 0 1)."
-        )
-    return T
