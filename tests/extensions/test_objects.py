@@ -11,7 +11,7 @@ import pytest
 from tests.extensions.package import GUIDES, Package, install_guide, promised
 
 PAGE = (GUIDES / "objects.md").read_text(encoding="utf-8")
-SCENE, RUN = (shlex.split(line) for line in re.findall(r"^    toolhand (.*)$", PAGE, re.MULTILINE))
+SCENE, RUN = (shlex.split(line) for line in re.findall(r"^    toolhand ((?:scene|run) .*)$", PAGE, re.MULTILINE))
 """The commands of the page."""
 
 

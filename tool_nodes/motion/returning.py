@@ -12,9 +12,9 @@ from tool_nodes.motion.grasp_scenes import APPROACH
 from tool_nodes.motion.guard import LIFT_M, Mode
 from tool_nodes.motion.moves import NOBODY_MOVES, GuardedMoves, HeldUp, may_go_on
 from tool_nodes.motion.plans import ParkPlan
-from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.targets import HeldObject
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.scene_change import changed
 from tool_nodes.types import CollisionScene, FloatArray, Frame, JointGoal, LinearGoal, Trajectory
 
 CARRY_SPEED = 0.7
