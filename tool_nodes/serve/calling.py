@@ -11,6 +11,7 @@ import contextlib
 import importlib
 import logging
 import os
+import socket
 import sys
 import threading
 import time
@@ -299,7 +300,8 @@ def joined(service: ServiceNote) -> Any:
         require_trusted(service)
         _read_environment(service)
         try:
-            ray.init(service.address, log_to_driver=False, logging_level="ERROR")
+            here = _address_towards(service.address)
+            ray.init(service.address, log_to_driver=False, logging_level="ERROR", _node_ip_address=here)
         except Exception as error:
             if _asks_for_token(error):
                 raise unavailable(
@@ -309,6 +311,17 @@ def joined(service: ServiceNote) -> Any:
                 ) from error
             raise not_served(f"No cluster answers at {service.address}: {first_line(error)}.", GONE) from error
     return ray
+
+
+def _address_towards(address: str) -> str | None:
+    """This machine's own address on the network of a cluster: Ray guesses it from a route to the internet, which a
+    laboratory may not have, and others then wait for ever for what this process owns. None leaves it to Ray."""
+    host, _, port = address.rpartition(":")
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((host, int(port)))  # nothing is sent
+        own: str = probe.getsockname()[0]
+        return own
+    return None
 
 
 def _asks_for_token(error: BaseException | None) -> bool:
