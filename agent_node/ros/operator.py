@@ -85,15 +85,16 @@ class StepNarrator:
             self._listener(CommandBegan(step.sentence))
         if step.thought:
             self._listener(Thought(step.thought))
+        code = ErrorCode(step.error_code) if step.error_code in set(ErrorCode) else None
         if step.refusal:
-            code = ErrorCode(step.error_code) if step.error_code in set(ErrorCode) else None
             self._listener(CallRefused(call, code, step.refusal))
         elif call is not None:
             self._running, self._call_began = call, time.monotonic()
             self._listener(ToolCalled(call))
         if step.result_text and self._running is not None:
             call, took = self._running, time.monotonic() - self._call_began
-            result = ToolResult(text=step.result_text)
+            error = None if code is None else ToolError(code, step.result_text.removeprefix(f"Error {code}: "))
+            result = ToolResult(text=step.result_text, error=error)
             self._listener(ToolAnswered(CallRecord(call.name, call.arguments, result, None, self._call_began, took)))
         if step.note:
             self._listener(NoteAdded(step.note))

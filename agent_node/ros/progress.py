@@ -103,6 +103,7 @@ def call_text(call: ToolCall) -> str:
 def _put_result(step: Any, record: CallRecord) -> NDArray[np.uint8] | None:
     """Fill in a step; the picture that it names."""
     step.result_text = record.result.text
+    step.error_code = "" if record.result.error is None else str(record.result.error.code)
     if record.image_index is None:
         return None
     step.picture = image_path(record.image_index)

@@ -69,3 +69,14 @@ def test_a_call_and_its_result_are_one_record() -> None:
     assert isinstance(result, ToolAnswered)
     record = result.record
     assert (record.name, record.arguments, record.result.text) == ("robot.capture_image", {"a": 1}, "seen")
+
+
+def test_what_a_look_does_not_find_comes_with_its_code_and_is_shown_as_no_error() -> None:
+    heard: list[Event] = []
+    steps = StepNarrator(heard.append)
+    steps.hear(CommandStep(number=1, tool_call=json.dumps({"name": "roborefer.detect_all", "arguments": {}})))
+    answered = "Error OBJECT_NOT_FOUND: no 'can' here"
+    steps.hear(CommandStep(number=2, result_text=answered, error_code="OBJECT_NOT_FOUND"))
+    (result,) = (event.record.result for event in heard if isinstance(event, ToolAnswered))
+    assert (result.text, result.failed) == (answered, False)
+    assert result.shown == "Not there: no 'can' here"
