@@ -31,17 +31,17 @@ class Hosts:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.names = [f"toolhand-{name}" for name in ("head", "worker", "client")]
-        self._bridge = "toolhand-hosts"[:15]
+        self._mark = f"th{os.getpid()}"
+        self.names = [f"{self._mark}-{name}" for name in ("head", "worker", "client")]
 
     def up(self) -> None:
-        self._ip("link", "add", self._bridge, "type", "bridge")
-        self._ip("link", "set", self._bridge, "up")
+        self._ip("link", "add", self._mark, "type", "bridge")
+        self._ip("link", "set", self._mark, "up")
         for k, name in enumerate(self.names):
             (self.folder / name).mkdir()
             self._ip("netns", "add", name)
-            self._ip("link", "add", f"toolhand{k}", "type", "veth", "peer", "name", "eth0", "netns", name)
-            self._ip("link", "set", f"toolhand{k}", "master", self._bridge, "up")
+            self._ip("link", "add", f"{self._mark}-{k}", "type", "veth", "peer", "name", "eth0", "netns", name)
+            self._ip("link", "set", f"{self._mark}-{k}", "master", self._mark, "up")
             self._ip("-n", name, "addr", "add", f"10.77.0.{k + 1}/24", "dev", "eth0")
             for device in ("eth0", "lo"):
                 self._ip("-n", name, "link", "set", device, "up")
@@ -49,13 +49,13 @@ class Hosts:
     def down(self) -> None:
         for k in range(3):
             self.end(k)
-        for name in self.names:
-            self._ip("netns", "del", name)
-        self._ip("link", "del", self._bridge)
+        for name in self.names:  # also of those that were not made
+            subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL, check=False)
+        self._ip("link", "del", self._mark)
 
     def end(self, host: int) -> None:
         """End everything on a host, as when its power fails."""
-        listed = subprocess.run(["ip", "netns", "pids", self.names[host]], capture_output=True, text=True, check=True)
+        listed = subprocess.run(["ip", "netns", "pids", self.names[host]], capture_output=True, text=True, check=False)
         for process in listed.stdout.split():
             os.kill(int(process), signal.SIGKILL)
 
@@ -130,7 +130,7 @@ def test_a_third_host_asks_what_is_served_and_collects_rollouts_on_the_workers(h
         "rollouts",
         "collect",
         "--n",
-        "2",
+        "4",
         "--tasks",
         "pick",
         "--workers",
