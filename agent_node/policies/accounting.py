@@ -17,7 +17,7 @@ from agent_node.policies.scripted.verbs import VERBS
 from agent_node.policy import Message
 from agent_node.protocol import REMEMBERED
 from rclpy_zenoh.plain_yaml import load
-from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, NUMBERS, ORDINALS, SIDES, stem, word_set
+from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, GENERIC, NUMBERS, ORDINALS, SIDES, stem, word_set
 from tool_nodes.results import ErrorCode
 
 THING = "{}"
@@ -84,7 +84,7 @@ def unaccounted(sentence: str, things: Sequence[str], places: bool) -> tuple[str
     words = _words(sentence)
     parts = [THING if stem(word) in named and word not in SIDES else word for word in words]
     said = [part for k, part in enumerate(parts) if part != THING or parts[k - 1 : k] != [THING]]
-    known = _frames()[0] | SIDES.keys()
+    known = _frames()[0] | SIDES.keys() | GENERIC
     left = [word for k, word in enumerate(said) if word in BINDING and not _learned(said, k)]
     left += _ASKED.findall(" ".join(said))
     left += [word for word in said if word not in known | BINDING | {THING} and _kind(word) not in ("pick", "place")]

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tool_nodes.motion.robot_model import load_robot
+from tool_nodes.motion.robot_model import RobotModel
 
 LEAD_S = 1.2
 """A manner is heard for so long before the stop comes [s]."""
 LEFT_OUT_S = 0.5
 """Drivers that fall silent do so then: 0.7 s before the stop [s]."""
 
-_ROBOT = load_robot()
-ARM, JAWS = _ROBOT.arm_joints, _ROBOT.gripper.joint
+ARM, JAWS = tuple(f"j{k}" for k in range(1, 8)), "jaws"
+"""The joints of an arm of seven, and of its gripper; `of_robot` gives them a robot's own names."""
 
 Measured = Mapping[str, tuple[float, float]]
 """By joint, its position [rad] and velocity [rad/s]."""
@@ -73,14 +73,19 @@ class Manner:
                 yield t, said
 
 
+def of_robot(measured: Measured, robot: RobotModel) -> dict[str, tuple[float, float]]:
+    """The same by a robot's own names; joints of others keep theirs."""
+    own = dict(zip((*ARM, JAWS), robot.joints, strict=True))
+    return {own.get(name, name): value for name, value in measured.items()}
+
+
 def _truth(**joints: tuple[float, float]) -> dict[str, tuple[float, float]]:
-    """Joints at rest but for those that are named: `j2` is joint_2, `jaws` the gripper's."""
-    named = {JAWS if name == "jaws" else ARM[int(name[1:]) - 1]: value for name, value in joints.items()}
-    return {name: named.get(name, (0.1, 0.0)) for name in (*ARM, JAWS)}
+    """Joints at rest but for those that are named."""
+    return {name: joints.get(name, (0.1, 0.0)) for name in (*ARM, JAWS)}
 
 
 def _turning(t: float, velocity: float = 0.0) -> dict[str, tuple[float, float]]:
-    """joint_2 turns by 0.5 rad/s, which is told as `velocity`."""
+    """j2 turns by 0.5 rad/s, which is told as `velocity`."""
     return _truth(j2=(0.5 * t, velocity))
 
 
@@ -117,15 +122,15 @@ _STILL_FORE = Reporter(100.0, lambda t: Said(t, _only(_truth(), _FORE)))
 """A driver of joints at rest, 100 times a second [1/s]."""
 
 MOVING = (
-    _one("velocity 0, joint_2 turns", True, lambda t: Said(t, _turning(t))),
+    _one("velocity 0, j2 turns", True, lambda t: Said(t, _turning(t))),
     _one("velocity 0, stamp 0", True, lambda t: Said(0.0, _turning(t))),
     _one("velocity in a wrong unit", True, lambda t: Said(t, _turning(t, 0.5 / 667.0))),
     _one(
-        "joint_2 left out, and turning",
+        "j2 left out, and turning",
         True,
         lambda t: Said(t, _turning(t) if _until(t) else _only(_truth(), tuple({*ARM, JAWS} - {ARM[1]}))),
     ),
-    _one("only joint_1 still sent", True, lambda t: Said(t, _turning(t) if _until(t) else _only(_truth(), ARM[:1]))),
+    _one("only j1 still sent", True, lambda t: Said(t, _turning(t) if _until(t) else _only(_truth(), ARM[:1]))),
     _two(
         "second driver silent",
         True,
@@ -139,7 +144,7 @@ MOVING = (
         Reporter(50.0, lambda t: Said(t, _only(_truth(), (JAWS,))) if _until(t) else None),
     ),
     _one("the same message again and again", True, lambda t: Said(1.0, _truth())),
-    _one("joint_3 jumps", True, lambda t: Said(t, _truth(j3=(float(round(t * 50.0) % 2), 0.0)))),
+    _one("j3 jumps", True, lambda t: Said(t, _truth(j3=(float(round(t * 50.0) % 2), 0.0)))),
     _one("jaws creep", True, lambda t: Said(t, _truth(jaws=(0.1 + 0.03 * t, 0.0)))),
     _one("jaws creep, no velocity", True, lambda t: Said(t, _truth(jaws=(0.1 + 0.03 * t, 0.0)), False)),
     _two(
@@ -164,8 +169,8 @@ MOVING = (
     _one("swing 0.3 rad at 0.1 Hz, velocity 0", True, lambda t: Said(t, _swing(0.3, 0.1, t, False)), 100.0),
     _one("swing 0.02 rad at 0.5 Hz, velocity 0", True, lambda t: Said(t, _swing(0.02, 0.5, t, False))),
     _one("swing 0.1 rad at 1 Hz, one message a second", True, lambda t: Said(t, _swing(0.1, 1.0, t, False)), 1.0),
-    _one("joint_2 creeps by 5 mrad/s", True, lambda t: Said(t, _truth(j2=(0.005 * t, 0.0)))),
-    _one("joint_2 trembles by 2 mrad", True, lambda t: Said(t, _truth(j2=(0.002 * math.sin(160.0 * t), 0.0))), 100.0),
+    _one("j2 creeps by 5 mrad/s", True, lambda t: Said(t, _truth(j2=(0.005 * t, 0.0)))),
+    _one("j2 trembles by 2 mrad", True, lambda t: Said(t, _truth(j2=(0.002 * math.sin(160.0 * t), 0.0))), 100.0),
     _one("stamps a thousand times too slow", True, lambda t: Said(t / 1000.0, _turning(t))),
     _one("positions stand, velocity does not", True, lambda t: Said(t, _truth(j4=(0.1, 0.1)))),
     _one("turning through half a turn", True, lambda t: Said(t, _truth(j3=((t + 3.0) % 6.2832 - 3.1416, 0.0)))),

@@ -9,12 +9,13 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from agent_node.console.terminal import AsJson, say
 from bench.stats import machine, publish
+from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.results import invalid, unavailable
 from tool_nodes.ros.client import environment, use_client
 
@@ -192,11 +193,12 @@ class _Asking:
 def _message(said: Any) -> Any:
     from sensor_msgs.msg import JointState
 
+    from bench.ros.manners import of_robot
     from tool_nodes.ros.messages import time_message
 
-    names: Sequence[str] = list(said.joints)
-    message = JointState(name=names, position=[said.joints[name][0] for name in names])
+    joints = of_robot(said.joints, load_robot())
+    message = JointState(name=list(joints), position=[position for position, _ in joints.values()])
     if said.velocities:
-        message.velocity = [said.joints[name][1] for name in names]
+        message.velocity = [velocity for _, velocity in joints.values()]
     message.header.stamp = time_message(round(1e9 * said.stamp_s))
     return message

@@ -31,7 +31,7 @@ def station() -> SizedStation:
 def test_every_tool_has_an_example_of_its_own_arguments(station: SizedStation) -> None:
     for name, spec in station.toolbox.specs.items():
         assert set(spec.required) <= set(example_of(spec).arguments) <= set(spec.kinds), name
-    assert all(name.split(".")[-1].startswith(("execute_", "place_")) for name in MOVING)
+    assert all(name.split(".")[-1].startswith(("execute_", "place_", "return_")) for name in MOVING)
 
 
 @pytest.mark.parametrize("name", sorted(set(STATION.toolbox.specs) - set(MOVING)))

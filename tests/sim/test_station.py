@@ -55,6 +55,7 @@ def test_exactly_the_tools_that_move_the_robot_are_motions(scene: Scene) -> None
         "robot.execute_grasp",
         "robot.place_object_at_2d_location",
         "robot.place_object_at_3d_location",
+        "robot.return_to_park",
     }
 
 

@@ -228,6 +228,7 @@ def test_each_rate_is_of_its_own_tasks():
         "false_success": (1, 4),
         "denied": (1, 2),
         "wrong_answer": (1, 2),
+        "wrongly_acted": (0, 0),
         "gave_up": (1, 4),
     }
 

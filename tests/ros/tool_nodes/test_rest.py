@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.ros.manners import AT_REST, LEAD_S, MOVING, Manner
+from bench.ros.manners import AT_REST, LEAD_S, MOVING, Manner, of_robot
 from tests.gen3 import GEN3
 from tool_nodes.ros.rest import RestJudge, Unrest
 
@@ -16,7 +16,8 @@ def judged(manner: Manner) -> tuple[bool, list[Unrest]]:
     """Whether rest was said at any time after the stop, and why it was not."""
     judge, why = RestJudge(GEN3, 0.002), list[Unrest]()
     for t, said in manner.messages(0.0, LEAD_S + _WATCHED_S):
-        known = {name: value for name, value in said.joints.items() if name in GEN3.joints}
+        named = of_robot(said.joints, GEN3)
+        known = {name: value for name, value in named.items() if name in GEN3.joints}
         if not said.velocities:
             known = {name: (position, float("nan")) for name, (position, _) in known.items()}
         judge.hear(known, round(1e9 * said.stamp_s), t)
@@ -38,8 +39,8 @@ def test_rest_is_said_of_an_arm_at_rest_and_of_no_other(manner: Manner) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("velocity 0, joint_2 turns", "joint_2 moves: it was measured to travel by"),
-        ("joint_2 left out, and turning", "joint_2 has not been measured for"),
+        ("velocity 0, j2 turns", "joint_2 moves: it was measured to travel by"),
+        ("j2 left out, and turning", "joint_2 has not been measured for"),
         ("second driver silent", "joint_4 has not been measured for"),
         ("the same message again and again", "the time stamp of joint_1 has not advanced for"),
         ("clock running back", "the time stamps of joint_1 go back"),
