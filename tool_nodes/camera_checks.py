@@ -47,7 +47,7 @@ def known_depth(raw: NDArray[Any], units: float, what: str, instead: str) -> NDA
         raw: Numbers (H, W); 0, NaN, infinities and, of 16 bits, 65535 are no readings.
         units: How many of them a metre has, greater than 0.
         what: Name of the picture inside a sentence.
-        instead: What to do where they cannot be metres.
+        instead: Advice where they cannot be metres.
 
     Raises:
         BadMessage: The distances can only be millimetres.

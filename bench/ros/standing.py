@@ -29,7 +29,7 @@ _ANSWER_S = 30.0
 
 
 @dataclass(frozen=True)
-class Heard:
+class StopBeside:
     """What became of one manner.
 
     Attributes:
@@ -70,7 +70,7 @@ def bench_stop(only: str = "", as_json: AsJson = False) -> int:
     chosen = [manner for manner in (*MOVING, *AT_REST) if only in manner.name]
     if not chosen:
         raise invalid(f"No manner of joint states is called {only[:60]!r}.", "Leave --only out to see the names.")
-    began, heard = time.monotonic(), list[Heard]()
+    began, heard = time.monotonic(), list[StopBeside]()
     with _stop_beside() as listen:
         for manner in chosen:
             heard.append(listen(manner))
@@ -106,7 +106,7 @@ def _report(document: Mapping[str, Any]) -> str:
 
 
 @contextlib.contextmanager
-def _stop_beside() -> Iterator[Callable[[Any], Heard]]:
+def _stop_beside() -> Iterator[Callable[[Any], StopBeside]]:
     """A motion node, and what asks it to stop beside a manner; gone when the block ends."""
     import rclpy
     from rclpy.context import Context
@@ -156,7 +156,7 @@ class _Asking:
             if not client.wait_for_service(_ANSWER_S):
                 raise unavailable(f"The motion node does not serve /{name}.", "Run the benchmark again.")
 
-    def heard(self, manner: Any) -> Heard:
+    def heard(self, manner: Any) -> StopBeside:
         """What /stop and /reset_stop say beside a manner."""
         from bench.ros.manners import LEAD_S
 
@@ -170,7 +170,7 @@ class _Asking:
         reset = self._call("reset_stop")
         over.set()
         sender.join()
-        return Heard(manner.name, manner.moves, stopped.success, reset.success, stopped.message, round(took_s, 3))
+        return StopBeside(manner.name, manner.moves, stopped.success, reset.success, stopped.message, round(took_s, 3))
 
     def _send(self, manner: Any, over: threading.Event) -> None:
         """Send what is due, until it is over."""

@@ -355,9 +355,10 @@ def _files(root: Path) -> tuple[list[Path], list[Path]]:
         urdfs = sorted(name for name in files if name.lower().endswith(_URDF))
         if urdfs:  # what lies beside and below them are their meshes
             folders[:] = [
-                name for name in folders
+                name
+                for name in folders
                 if not _SHARED_FOLDERS.fullmatch(name.lower()) and not _ONLY_TOUCHED.search(name.lower())
-            ]  # fmt: skip
+            ]
         touches = any(_ONLY_TOUCHED.search(part.lower()) for part in inside)
         for name in urdfs or sorted(files):
             stem, kind = os.path.splitext(name.lower())

@@ -55,8 +55,10 @@ def test_one_process_answers_one_request_after_the_other_and_raises_what_the_wor
         child.ask({"what": "refuse"})
     error = caught.value
     assert (error.code, error.message, error.hint) == (
-        ErrorCode.INVALID_ARGUMENT, "It is not allowed.", "Do something else.",
-    )  # fmt: skip
+        ErrorCode.INVALID_ARGUMENT,
+        "It is not allowed.",
+        "Do something else.",
+    )
     assert double(child) == first != os.getpid()
 
 

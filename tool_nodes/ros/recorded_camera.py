@@ -52,7 +52,7 @@ def frames_of(
 
     Args:
         messages: (topic, message) of the camera's topics, as they are or compressed, and of the transforms.
-        names: What the topics are called.
+        names: Names of the topics.
         camera: "scene" or "wrist".
         base_frame: Frame of the robot's base.
         left_out: Told why a picture cannot be used, in one sentence; the others are given all the same.

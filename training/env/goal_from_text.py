@@ -44,7 +44,7 @@ class UnreadTask:
     Attributes:
         text: Sentence of the operator.
         scene: The table before.
-        problem: What the reader lacks, or why it finds no goal.
+        problem: Word that the reader lacks, or why it finds no goal.
     """
 
     text: str

@@ -80,7 +80,7 @@ class ReadThing:
     Attributes:
         asset: The thing.
         unit: The unit of its mesh and who says so, in words.
-        remarks: What was repaired or guessed, a sentence each.
+        remarks: Sentences about what was repaired or guessed.
     """
 
     asset: MeshAsset

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from tool_nodes.files import MIB, read_file
 from tool_nodes.results import ToolError, invalid
+from tool_nodes.toolbox.picture_files import PictureFileError, opened
 from tool_nodes.types import FloatArray
 
 LONGEST = 64 * MIB
@@ -64,7 +64,7 @@ class NamedFiles:
     Attributes:
         name: Name of the mesh in messages.
         remarks: A sentence for each file that is not there, or is read otherwise than named.
-        refusal: What `refuse` raised; a reader may have gone on without the file.
+        refusal: The error that `refuse` raised; a reader may have gone on without the file.
     """
 
     def __init__(self, path: Path, root: Path) -> None:
@@ -106,14 +106,11 @@ class NamedFiles:
             KeyError: It is of no format that is read, which stands in the remarks then.
             ToolError: INVALID_ARGUMENT where all textures have too many pixels.
         """
-        from PIL import Image, UnidentifiedImageError
-
-        Image.MAX_IMAGE_PIXELS = None  # counted here, over all pictures
         try:
-            with Image.open(io.BytesIO(content), formats=_PICTURES) as picture:
+            with opened(content, _PICTURES, _MOST_PIXELS) as picture:
                 width, height = picture.size
-        except (UnidentifiedImageError, OSError, ValueError, SyntaxError):
-            self.say(f"The texture {name[:_SHOWN]!r} of {self.name} is no {', '.join(_PICTURES)}: it is left out.")
+        except PictureFileError as error:
+            self.say(f"The texture {name[:_SHOWN]!r} of {self.name} is left out: {error}.")
             raise KeyError(name) from None
         self._pixels -= width * height
         if self._pixels < 0:
@@ -123,14 +120,12 @@ class NamedFiles:
 
     def picture(self, content: bytes, name: str) -> NDArray[np.uint8]:
         """A texture, (H, W, 3). Raises as `check_picture`."""
-        from PIL import Image
-
         self.check_picture(content, name)
         try:
-            with Image.open(io.BytesIO(content), formats=_PICTURES) as picture:
+            with opened(content, _PICTURES, _MOST_PIXELS) as picture:
                 return np.asarray(picture.convert("RGB"))
-        except (OSError, ValueError, SyntaxError):
-            self.say(f"The texture {name[:_SHOWN]!r} of {self.name} is damaged: it is left out.")
+        except PictureFileError as error:
+            self.say(f"The texture {name[:_SHOWN]!r} of {self.name} is left out: {error}.")
             raise KeyError(name) from None
 
     def say(self, remark: str) -> None:

@@ -44,7 +44,9 @@ def test_a_camera_is_published_where_its_file_has_it_once_its_driver_is_there(ma
 
 def test_files_that_cannot_be_used_end_a_node_with_one_sentence(make_node: Any, tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("scene.yaml", "again.yaml", "other.yaml")]
-    for path, made in zip(files, (MADE, MADE, replace(MADE, robot="jaco2_j2s7s300")), strict=True):
+    for path, made in zip(
+        files, (MADE, MADE, replace(MADE, robot="jaco2_j2s7s300", description="0" * 16)), strict=True
+    ):
         write_calibration(path, made)
     scene, again, other = files
     for name, text, words in (

@@ -69,8 +69,10 @@ def sparse() -> bytes:
     flat = (CORNERS * (1, 0.2, 1)).astype("<f4").tobytes() + FACES.tobytes()
     made, body = with_views(document(), flat, np.arange(8, dtype="<u2").tobytes(), POINTS)
     made["accessors"][0]["sparse"] = {
-        "count": 8, "indices": {"bufferView": 2, "componentType": 5123}, "values": {"bufferView": 3}
-    }  # fmt: skip
+        "count": 8,
+        "indices": {"bufferView": 2, "componentType": 5123},
+        "values": {"bufferView": 3},
+    }
     return glb(made, body)
 
 

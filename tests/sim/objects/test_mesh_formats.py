@@ -146,21 +146,31 @@ TOO_MUCH: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "a matrix of words": ("a.glb", lambda: made.changed("nodes.0.matrix", ["a"] * 16), "matrix must be 16 numbers"),
     "nodes that are none": ("a.glb", lambda: made.changed("nodes", {"mesh": 0}), "nodes is no list"),
     "a texture of 144 million pixels": (
-        "a.glb", lambda: made.textured(png(12_000, 12_000, mode="1"), "rough"), "one of 12000x12000",
+        "a.glb",
+        lambda: made.textured(png(12_000, 12_000, mode="1"), "rough"),
+        "one of 12000x12000",
     ),
     "the same, specular-glossiness": (
-        "a.glb", lambda: made.textured(png(12_000, 12_000, mode="1"), "glossy"), "one of 12000x12000",
+        "a.glb",
+        lambda: made.textured(png(12_000, 12_000, mode="1"), "glossy"),
+        "one of 12000x12000",
     ),
     "Draco": ("a.glb", lambda: made.compressed(DRACO), f"needs the extension {DRACO}"),
     "Draco that is not said to be required": (
-        "a.glb", lambda: made.compressed(DRACO, required=False), f"needs the extension {DRACO}",
+        "a.glb",
+        lambda: made.compressed(DRACO, required=False),
+        f"needs the extension {DRACO}",
     ),
     "meshopt": ("a.glb", lambda: made.compressed(MESHOPT), f"needs the extension {MESHOPT}"),
     "an extension to come": (
-        "a.glb", lambda: made.changed("extensionsRequired", ["XY_new"]), "needs the extension XY_new, which is not",
+        "a.glb",
+        lambda: made.changed("extensionsRequired", ["XY_new"]),
+        "needs the extension XY_new, which is not",
     ),
     "data that are not there": (
-        "a.gltf", lambda: made.gltf(made.document(), "gone%20far.bin"), "names its data 'gone%20far.bin', and there",
+        "a.gltf",
+        lambda: made.gltf(made.document(), "gone%20far.bin"),
+        "names its data 'gone%20far.bin', and there",
     ),
     "data elsewhere": ("a.gltf", lambda: made.gltf(made.document(), "http://a/b.bin"), "names its data 'http:"),
     "glTF 1": ("a.glb", lambda: b"glTF\1\0\0\0" + bytes(12), "is of glTF 1, and glTF 2 is read"),
@@ -169,7 +179,7 @@ TOO_MUCH: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "one face of an OFF": ("a.off", lambda: b"OFF\n1 1 0\n0 0 0\n2000 " + b"0 " * 2000, "names points that are"),
     "OFF of four dimensions": ("a.off", lambda: off("4OFF\n", " 1"), "of another dimension"),
     "OFF in binary": ("a.off", lambda: b"OFF BINARY\n\0\0\0\1", "does not begin with OFF and numbers in text"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", TOO_MUCH)
