@@ -25,7 +25,9 @@ def runs(
     since: str | None = None,
     as_json: AsJson = False,
 ) -> int:
-    """List the runs of a folder, oldest first; every option narrows the list. Of a single one it says how to repeat it.
+    """List the runs of a folder, oldest first; every option narrows the list.
+
+    Of a single one it says how to repeat it.
 
     Args:
         folder: Where `toolhand run` and the agent's node write their runs.

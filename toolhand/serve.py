@@ -57,7 +57,7 @@ def serve_join(
     token_file: Path | None = None,
     as_json: AsJson = False,
 ) -> int:
-    """Ask the service of another machine from here, until `toolhand serve down`: it is noted once it answers.
+    """Ask the service of another machine from here, until `toolhand serve down`.
 
     This machine must be a node of the same Ray cluster: `ray start --address=HOST:PORT`, with `--num-cpus=0` where
     nothing is to run on it.

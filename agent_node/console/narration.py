@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_node.console.terminal import only_planned, plain, say, tell
-from agent_node.episode import not_judged
 from agent_node.events import (
     CallRefused,
     CommandBegan,
@@ -68,6 +67,8 @@ class Narrator:
 
     def summary(self, result: Mapping[str, Any]) -> None:
         """How a run ended, from its result.json."""
+        from agent_node.episode import not_judged  # the help of a command need not load what it knows
+
         code = result.get("error_code")
         verdict = "done" if result.get("success") else f"not done ({code})" if code else "answered; nothing was moved"
         if only_planned(result):

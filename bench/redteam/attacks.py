@@ -182,7 +182,7 @@ def names(bait: FloatArray) -> Iterable[Attack]:
         "the arm": "arm.follow",
         "the guard": "guard.permit",
         "the stop's reset": "reset_stop",
-        "the return": "robot.return_to_park",
+        "the return": "arm.return_to_park",
         "two in one": "robot.capture_image;robot.execute_grasp",
         "none": "",
         "100,000 letters": "robot." * 20_000,

@@ -288,10 +288,11 @@ def fuzz_calls(n: int, seed: int, ground: Range, progress: Callable[[int], None]
     began = time.monotonic()
     with safety_log() as log:
         for k in range(n):
-            if k in (0, (n + 1) // 2):
+            begins = k in (0, (n + 1) // 2)
+            if begins:
                 mode, before = (Mode.DRY_RUN if k else Mode.AUTO), arm.commands
                 station.manipulator = Manipulator(arm, station.planner, station.camera, guard=MotionGuard(mode))
-            if k % CALLS_A_CONVERSATION == 0:
+            if begins or k % CALLS_A_CONVERSATION == 0:  # tools of a conversation keep their manipulator
                 arm.home()
                 station.manipulator.held = None
                 session, toolbox = _conversation(station.new_toolbox())

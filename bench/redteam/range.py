@@ -103,7 +103,10 @@ class HostileStation(Station):
 
     def make_camera(self, model: CameraModel) -> Camera:
         """See Station."""
-        return PoisonedCamera(super().make_camera(model))
+        camera = PoisonedCamera(super().make_camera(model))
+        if model.name == "scene":
+            self.poisoned = camera
+        return camera
 
 
 class Adversary:
@@ -264,8 +267,7 @@ class Range:
 
     def poison(self, poison: Poison) -> None:
         """Write into the scene."""
-        assert isinstance(self.station.camera, PoisonedCamera)
-        self.station.camera.poison = poison
+        self.station.poisoned.poison = poison
 
     def manipulator(self, guard: MotionGuard, planner: Planner | None = None) -> Manipulator:
         """A fresh manipulator on the arm, parked and with nothing in its hand."""

@@ -27,7 +27,7 @@ from tool_nodes.tools.spacetools.grasping import GraspTools
 from tool_nodes.tools.spacetools.mock_robot import MockRobot
 from tool_nodes.tools.spacetools.robot import RobotTools
 from tool_nodes.tools.suites import Backends, make_toolbox
-from tool_nodes.types import FloatArray, Frame, Grasped, GraspTarget
+from tool_nodes.types import FloatArray, Frame, Grasped, GraspTarget, SkillOutcome, SkillRequest
 
 
 class RecordedCamera:
@@ -49,6 +49,9 @@ class RefusingHand:
         raise ToolError(ErrorCode.PLAN_FAILED, "There is no path.")
 
     def place(self, point_base: FloatArray, frame: Frame, speed: float = 1.0) -> None:
+        raise ToolError(ErrorCode.PLAN_FAILED, "There is no path.")
+
+    def skill(self, asked: SkillRequest, frame: Frame) -> SkillOutcome:
         raise ToolError(ErrorCode.PLAN_FAILED, "There is no path.")
 
     def holds(self) -> str | None:
