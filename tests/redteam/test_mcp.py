@@ -28,7 +28,7 @@ SPOOFED = (
     "execute_grasp",
     "approve_motion",
     "approve",
-    "robot-return_to_park",
+    "arm-return_to_park",
     "reset_stop",
     "__class__",
     "",
