@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+pytest.importorskip("nicegui")  # which the pages are made of; `make test-console` has it
+
 from agent_node.runs.index import parse_since
 from console.history.runs import RunSearch
 from console.pages.parts import counted, local_time
