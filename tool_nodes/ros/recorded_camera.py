@@ -12,7 +12,7 @@ from rclpy.time import Time
 from sensor_msgs.msg import CompressedImage, Image
 from tf2_ros import Buffer
 
-from tool_nodes.camera_checks import BadMessage, require_usable
+from tool_nodes.camera_checks import BadMessage, known_depth, require_usable
 from tool_nodes.camera_names import CameraTopics
 from tool_nodes.results import ToolError, invalid
 from tool_nodes.ros.calibration import rectified_by_name
@@ -116,11 +116,11 @@ def decompressed(message: Image | CompressedImage) -> Image:
         with opened(data[_DEPTH_HEADER.size :] if deep else data) as picture:
             if picture.mode != "I;16":
                 return rgb_to_image(np.array(picture.convert("RGB")), message.header)
-            values = np.array(picture).astype(np.float32)
+            raw = np.array(picture)
     except PictureFileError as error:
         raise BadMessage(f"A compressed picture cannot be read: {error}.") from error
     if deep and encoding == "32FC1":
         _, a, b = _DEPTH_HEADER.unpack_from(data)
+        values = raw.astype(np.float32)
         return depth_to_image(np.where(values > b, np.float32(a) / (values - np.float32(b)), np.nan), message.header)
-    values[values == np.iinfo(np.uint16).max] = 0.0  # no reading
-    return depth_to_image(values / np.float32(1000.0), message.header)
+    return depth_to_image(known_depth(raw, 1000.0, "depth image", "send millimetres"), message.header)
