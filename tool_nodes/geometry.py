@@ -44,6 +44,26 @@ def invert(T: ArrayLike) -> FloatArray:
     return inverse
 
 
+def is_rigid(T: ArrayLike, tolerance: float = 1e-6) -> bool:
+    """Whether all of (..., 4, 4) are finite rigid transforms.
+
+    Args:
+        T: The matrices.
+        tolerance: Largest deviation of a rotation from orthonormal, and of the last row from 0, 0, 0, 1 [-]. float32
+            comes within 1e-6.
+    """
+    try:
+        T = np.asarray(T, dtype=float)
+    except (TypeError, ValueError):
+        return False
+    if T.shape[-2:] != (4, 4) or not np.isfinite(T).all():
+        return False
+    R = T[..., :3, :3]
+    skewed = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max(initial=0.0) > tolerance
+    below = np.abs(T[..., 3, :] - [0.0, 0.0, 0.0, 1.0]).max(initial=0.0) > tolerance
+    return bool(not skewed and not below and (np.linalg.det(R) > 0.0).all())
+
+
 def transform(T: FloatArray, points: NDArray[_Float]) -> NDArray[_Float]:
     """Maps points (..., 3) by T (4, 4). Keeps the points' dtype and their NaN rows."""
     R = T[:3, :3].astype(points.dtype)

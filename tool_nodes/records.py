@@ -120,16 +120,28 @@ def record_of(kind: type[T], document: Any, at: str = "", recall: RecallText | N
     """
     from pydantic_core import ValidationError
 
-    reader = _reader(kind)
+    reader = _reader(cast(Any, kind))
     try:
         return cast(T, reader.validator.validate_python(document, context=recall))
     except ValidationError as error:
         raise invalid(f"{_sentence(error, reader, at)[0]}.") from None
 
 
-def read_yaml(kind: type[T], path: Path, limits: Limits = USUAL, within: Path | None = None) -> T:
-    """The record in a YAML file. Raises ToolError INVALID_ARGUMENT that names file, line and key."""
-    return yaml_record(kind, _content(path, limits.size, within), path.name, limits)
+def read_yaml(kind: type[T], path: Path, limits: Limits = USUAL, within: Path | None = None, name: str = "") -> T:
+    """The record in a YAML file.
+
+    Args:
+        kind: See `record_of`.
+        path: The file.
+        limits: How much it may hold.
+        within: See `tool_nodes.files.read_file`.
+        name: Of the file in errors; that of the path by default.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT, one sentence that names file, line and key and says what is allowed.
+    """
+    name = name or path.name
+    return yaml_record(kind, _content(path, limits.size, within, name), name, limits)
 
 
 def yaml_record(kind: type[T], text: str | bytes, name: str, limits: Limits = USUAL) -> T:
@@ -150,7 +162,7 @@ def placed_record(kind: type[T], document: Any, name: str) -> T:
     """The record of a document with lines (`yaml_document`). Raises as `read_yaml`."""
     from pydantic_core import ValidationError
 
-    reader = _reader(kind)
+    reader = _reader(cast(Any, kind))
     try:
         return cast(T, reader.validator.validate_python(_without_lines(document)))
     except ValidationError as error:
@@ -163,7 +175,7 @@ def placed_record(kind: type[T], document: Any, name: str) -> T:
 
 def read_json(kind: type[T], path: Path, limit: int, within: Path | None = None) -> T:
     """The record in a JSON file of at most `limit` bytes. Raises ToolError INVALID_ARGUMENT that names file and key."""
-    content = _content(path, limit, within)
+    content = _content(path, limit, within, path.name)
     try:
         return record_of(kind, plain_json.load(content))
     except PlainJsonError as error:
@@ -211,13 +223,11 @@ def _as_plain(content: Any, keep: KeepText | None, longest: int) -> Any:
     return content
 
 
-def _content(path: Path, limit: int, within: Path | None) -> bytes:
+def _content(path: Path, limit: int, within: Path | None, name: str) -> bytes:
     try:
         return read_file(path, limit, within)
-    except FileNotFoundError as error:
-        raise invalid(f"There is no file {path.name}.") from error
     except OSError as error:
-        raise invalid(f"{path.name} cannot be read: {why(error)}.") from error
+        raise invalid(f"{name} cannot be read: {why(error)}.") from error
 
 
 # -- the validator ----------------------------------------------------------------------------------------------------
