@@ -23,6 +23,7 @@ from __future__ import annotations
 import difflib
 import functools
 import json
+import re
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -104,6 +105,18 @@ class As:
         from pydantic_core import core_schema
 
         return core_schema.no_info_plain_validator_function(self.read, metadata={"says": self.says})
+
+
+@dataclass(frozen=True)
+class Before:
+    """What is made of a value before it is checked, such as the long form of a short one; see `Rule`."""
+
+    made: Callable[[Any], Any]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_before_validator_function(self.made, handler(source))
 
 
 def record_of(kind: type[T], document: Any, at: str = "", recall: RecallText | None = None) -> T:
@@ -307,8 +320,10 @@ def _strict(node: Any) -> Any:
         case "str":  # every text of Python, also one with half of a surrogate pair
             length = made.keys() & {"min_length", "max_length", "pattern"}
             return _recalling(made | {"strict": True} if length else {"type": "is-instance", "cls": str})
+        case "list":
+            return made | {"fail_fast": True}
         case "tuple":
-            return _recalling(made)
+            return _recalling(made | {"fail_fast": True})
         case "dataclass-args":
             return made | {"extra_behavior": "forbid"}
         case "dataclass-field" if _key(made) != made["name"]:
@@ -373,7 +388,7 @@ def _unknown(path: Sequence[str | int], reader: _Reader, at: str) -> str:
     for key in path[:-1]:
         node = reader.plain(reader.inner(node, key) or node)
     keys = [_key(entry) for entry in node.get("fields", ())]
-    near = difflib.get_close_matches(str(path[-1]), keys, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(path[-1]), keys, n=1, cutoff=0.6)
     nearest = f", the nearest is {near[0]}" if near else ""
     listed = f"; the keys are {', '.join(keys)}" if len(keys) <= _MOST_KEYS else ""
     return f"there is no key {_spoken([*path[:-1], str(path[-1])[:60]], at)}{nearest}{listed}"
@@ -387,29 +402,36 @@ def _expected(node: Mapping[str, Any], reader: _Reader) -> str:
     if kind in ("float", "int"):
         return f"a {'finite' if kind == 'float' else 'whole'} number{_bounds(node)}"
     if kind == "literal":
-        return " or ".join(map(str, node["expected"]))
+        allowed = [str(value) for value in node["expected"]]
+        return " or ".join(allowed) if len(allowed) < 4 else f"one of {', '.join(allowed)}"
     if kind == "dataclass-args":
         return f"a mapping with the keys {', '.join(_key(entry) for entry in node['fields'][:_MOST_KEYS])}"
     if kind in ("union", "tagged-union"):
         return " or ".join(_expected(reader.plain(choice), reader) for choice in node["choices"])
     if kind in ("tuple", "list"):
         return _listed(node, reader)
+    if kind == "dict":
+        return "a mapping that is not empty" if node.get("min_length") else "a mapping"
     return _KINDS.get(kind, "as documented")
 
 
-_KINDS = {"is-instance": "a text", "str": "a text", "bool": "true or false", "dict": "a mapping", "none": "null"}
+_KINDS = {"is-instance": "a text", "str": "a text", "bool": "true or false", "none": "null"}
 """What a type of schema takes, as the end of "it must be ..."."""
 
 
 def _listed(node: Mapping[str, Any], reader: _Reader) -> str:
-    if "variadic_item_index" in node or node["type"] == "list":
-        low, high = node.get("min_length", 0), node.get("max_length")
-        return f"a list of {low} to {high}" if high is not None else f"a list{f' of {low} or more' if low else ''}"
-    items = [reader.plain(item) for item in node["items_schema"]]
-    each = {_expected(item, reader) for item in items}
-    singular = each.pop() if len(each) == 1 else "a value"
-    article, _, noun = singular.partition(" ")
-    return f"a list of {len(items)} {noun.replace('number', 'numbers', 1) if article == 'a' else 'values'}"
+    items = [node["items_schema"]] if node["type"] == "list" else node["items_schema"]
+    each = {_expected(reader.plain(item), reader).split(" with the keys")[0] for item in items}
+    named = each.pop() if len(each) == 1 else ""
+    article, _, noun = named.partition(" ")
+    noun = re.sub(r"^((?:finite |whole )?number|text|list|mapping)\b", r"\1s", noun) if article == "a" else "values"
+    if node["type"] == "tuple" and "variadic_item_index" not in node:
+        return f"a list of {len(items)} {noun}"
+    low, high = node.get("min_length", 0), node.get("max_length")
+    amount = f"{low} or more " if low else ""
+    if high is not None:
+        amount = f"{low} {'or' if high == low + 1 else 'to'} {high} "
+    return f"a list of {amount}{noun}"
 
 
 def _bounds(node: Mapping[str, Any]) -> str:
