@@ -415,7 +415,7 @@ def _expected(node: Mapping[str, Any], reader: _Reader) -> str:
     return _KINDS.get(kind, "as documented")
 
 
-_KINDS = {"is-instance": "a text", "str": "a text", "bool": "true or false", "none": "null"}
+_KINDS = {"is-instance": "a text", "str": "a text", "bool": "true or false", "none": "null", "enum": "a known code"}
 """What a type of schema takes, as the end of "it must be ..."."""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from annotated_types import Interval, Len
 
@@ -30,7 +30,8 @@ METHODS: Mapping[str, str] = {
 }
 """The ports that can be served, and the one method of each."""
 
-ACTOR, SERVE = "actor", "serve"
+ACTOR: Final = "actor"
+SERVE: Final = "serve"
 """One Ray actor, for what is light; a deployment of Ray Serve, for models."""
 
 ABREAST = 2
