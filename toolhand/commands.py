@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -39,12 +39,10 @@ class Group:
     Attributes:
         summary: Purpose of the group.
         commands: Commands of the group by their names.
-        gone: Command to type today, by the name of one that there was once.
     """
 
     summary: str
     commands: Mapping[str, CliCommand]
-    gone: Mapping[str, str] = field(default_factory=dict)
 
 
 BENCHMARKS = {
@@ -333,10 +331,6 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
     "bench": Group(
         "Measure success, perception and speed over many random scenes.",
         BENCHMARKS,
-        gone={
-            "foreign": "toolhand bench grasp --objects generated --scene packed,pile",
-            "tasks": "toolhand bench policy --policies teacher blind --split train",
-        },
     ),
     "train": Group("Train a pointer, or a policy by a paper's recipe.", TRAIN),
     "models": Group(
