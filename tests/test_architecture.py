@@ -242,7 +242,7 @@ def test_inside_a_room_imports_run_one_way(room: str) -> None:
 
 def test_parameters_of_nodes_are_declared_where_those_that_cannot_change_are_refused() -> None:
     declaring = {name for name, path in MODULES.items() if ".declare_parameter(" in path.read_text(encoding="utf-8")}
-    assert declaring == {"tool_nodes.ros.parameters", "sim.ros.settings"}
+    assert declaring == {"tool_nodes.ros.parameters"}
 
 
 def test_folders_that_would_shadow_other_packages_are_no_packages() -> None:

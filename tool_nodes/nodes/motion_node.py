@@ -17,8 +17,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any
 
+from annotated_types import Interval
 from geometry_msgs.msg import Point
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -51,6 +52,7 @@ from tool_nodes.ros.joint_states import STILL_VELOCITIES, STILL_VELOCITY
 from tool_nodes.ros.messages import BASE_FRAME, header_of, put_frame, rgb_to_image
 from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, StageProgress
 from tool_nodes.ros.motion_markers import MotionMarkers
+from tool_nodes.ros.parameters import Seconds, Text
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, failure, success
 from tool_nodes.ros.stop import StopNode
@@ -107,16 +109,40 @@ class QueuedMotion:
         return self.cancel_asked() or self.abandoned
 
 
+@dataclass(frozen=True)
+class MotionParameters:
+    """Parameters of the motion node.
+
+    Attributes:
+        base_frame: Frame of the robot's base.
+        arm: What moves the robot, a name of the group toolhand.arm.
+        lockstep: Time passes by steps that motions ask for.
+        planner: What plans motions.
+        planning_s: How long one search for a path may take, free running [s].
+        stop_deadline_s: How long a stop may take to be confirmed [s].
+        still_velocity: A joint that reports more is not at rest [rad/s].
+        approval: Who lets a motion run, at the least; no goal is let through more easily.
+        approval_deadline_s: How long to wait for a person's approval [s].
+    """
+
+    base_frame: Text = BASE_FRAME
+    arm: Text = "ros2_control"
+    lockstep: bool = False
+    planner: Text = DEFAULT_PLANNER
+    planning_s: Seconds = 5.0
+    stop_deadline_s: Seconds = 5.0
+    still_velocity: Annotated[float, Interval(ge=STILL_VELOCITIES[0], le=STILL_VELOCITIES[1])] = STILL_VELOCITY
+    approval: Mode = Mode.AUTO
+    approval_deadline_s: Seconds = 60.0
+
+
 class MotionNode(Node):
     """Serves grasps and places.
 
-    Parameters: `robot`, `seed` (may be set while nothing moves: all but what is held is as freshly started), `arm` (a
-    name of the group `toolhand.arm`; `ros2_control` adds `gripper_action` and `time_step`), `lockstep`, `planner`,
-    `planning_s` (of one search for a path, free running alone), `base_frame`, those of `declare_cameras` for the scene
-    camera, `wrist.camera`, `calibration` (files of `toolhand calibrate`: nothing moves before a picture agrees with
-    them), `availability_deadline_s`, `response_deadline_s`, `motion_deadline_s`, `stop_deadline_s`, `still_velocity`;
-    for the guard `approval` (auto, ask-motion, dry-run: no goal is let through more easily), `approval_deadline_s`,
-    `approval_token_file`, `speed_limit`, `motions_per_minute` (0: any number), `workspace_low`, `workspace_high`.
+    Parameters: those of `MotionParameters` and `tool_nodes.ros.calling.Deadlines`, `robot`, `seed` (may be set while
+    nothing moves: all but what is held is as freshly started), what the arm adds (`ros2_control`: `gripper_action` and
+    `time_step`), those of `declare_cameras` for the scene camera, `wrist.camera`, `calibration` (files of `toolhand
+    calibrate`: nothing moves before a picture agrees with them); for the guard those of `approving.LimitParameters`.
 
     Args:
         options: For `rclpy.node.Node`.
@@ -127,7 +153,8 @@ class MotionNode(Node):
         deadlines = parameters.deadlines(self)
         self._robot = robot = parameters.robot(self)
         # The camera and the frames.
-        base_frame = parameters.text(self, "base_frame", BASE_FRAME, "Frame of the robot's base")
+        own = parameters.read(self, MotionParameters)
+        base_frame, lockstep, mode = own.base_frame, own.lockstep, own.approval
         transforms = Buffer(node=self)
         self._listener = TransformListener(transforms, self)
         self._camera = declare_cameras(self, ["scene"], transforms, deadlines.availability_s, base_frame, robot)[
@@ -140,23 +167,18 @@ class MotionNode(Node):
         self._frames, self._markers = Frames(transforms, base_frame), MotionMarkers(self, base_frame, robot)
         # The arm and the stop.
         self._latch = StopLatch(HOW_TO_RESET)
-        still_velocity = parameters.number(
-            self, "still_velocity", STILL_VELOCITY, STILL_VELOCITIES, "A joint that reports more is not at rest [rad/s]"
-        )
-        stop_deadline_s = parameters.seconds(self, "stop_deadline_s", 5.0, "How long a stop may take to be confirmed")
         actions = (robot.trajectory_action, robot.gripper_action)
-        self._stop = StopNode(self, self._latch, actions, stop_deadline_s, still_velocity, robot)
-        lockstep = parameters.flag(self, "lockstep", False, "Time passes by steps that motions ask for")
+        self._stop = StopNode(self, self._latch, actions, own.stop_deadline_s, own.still_velocity, robot)
         self._cancelled: Callable[[], bool] = lambda: False
         self._arm: Arm = registry.make(
             "arm",
-            parameters.text(self, "arm", "ros2_control", "What moves the robot"),
+            own.arm,
             Setting(node=self, robot=robot),
             joints=self._stop.joints,
             latch=self._latch,
             deadlines=deadlines,
             lockstep=lockstep,
-            still_velocity=still_velocity,
+            still_velocity=own.still_velocity,
             cancelled=lambda: self._cancelled(),
             faults=self._stop.faults,
         )
@@ -168,19 +190,17 @@ class MotionNode(Node):
         self._desk = ApprovalDesk(
             self,
             read_token(self),
-            parameters.seconds(self, "approval_deadline_s", 60.0, "How long to wait for a person's approval"),
+            own.approval_deadline_s,
             base_frame,
             lambda: self._plan_id,
             self._check_halted,
         )
-        mode = parameters.choice(self, "approval", Mode.AUTO, tuple(Mode), "Who lets a motion run, at the least")
-        self._guard = MotionGuard(Mode(mode), self._desk, read_limits(self, robot))
+        self._guard = MotionGuard(mode, self._desk, read_limits(self, robot))
         # The motions.
-        planning_s = parameters.seconds(self, "planning_s", 5.0, "How long a search for a path may take, free running")
         planner: Planner = registry.make(
             "planner",
-            parameters.text(self, "planner", DEFAULT_PLANNER, "What plans motions"),
-            Setting(node=self, robot=robot, planning_s=None if lockstep else planning_s),
+            own.planner,
+            Setting(node=self, robot=robot, planning_s=None if lockstep else own.planning_s),
             base_frame=base_frame,
             deadlines=deadlines,
             interrupted=lambda: self._halted,
@@ -202,7 +222,7 @@ class MotionNode(Node):
         self.create_service(LookCloser, "look_closer", self._on_look, callback_group=ReentrantCallbackGroup())
         self.create_service(RunSkill, "run_skill", self._on_skill, callback_group=ReentrantCallbackGroup())
         self.create_service(GetHeld, "get_held", self._on_get_held, callback_group=ReentrantCallbackGroup())
-        self._desk.announce(Mode(mode) is Mode.ASK)
+        self._desk.announce(mode is Mode.ASK)
         self._stop.start()
 
     def destroy_node(self) -> None:

@@ -243,7 +243,7 @@ def test_a_policy_writes_its_own_protocol_unless_the_graph_names_another(
     ("name", "value", "sentence"),
     [
         ("policy", "genius", "There is no policy 'genius': it must be like scripted"),
-        ("turns", 0, "Parameter turns must be 1 or more, got 0."),
+        ("turns", 0, "Parameter turns must be a whole number of 1 or more, not 0."),
         ("response_deadline_s", 0.0, "response_deadline_s must be greater than 0 seconds, got 0.0."),
     ],
 )
