@@ -20,10 +20,11 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from agent_node.runs.folder import write_atomically
 from tool_nodes.results import invalid
 from training.data.formats.chat import OnSkip
 from training.data.formats.conversation import ChatEntry, ChatExample, Layout
-from training.data.formats.shards import ROWS, SHARD_ROWS, write_durably
+from training.data.formats.shards import ROWS, SHARD_ROWS
 from training.data.formats.writing import PictureCopies, WrittenSet, json_text, write_set
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import RolloutRecord
@@ -96,7 +97,7 @@ class ShareGpt:
                 },
             }
         }
-        write_durably(folder / "dataset_info.json", f"{json.dumps(document, indent=2)}\n".encode())
+        write_atomically(folder / "dataset_info.json", f"{json.dumps(document, indent=2)}\n".encode(), durable=True)
 
 
 def _conversation(example: ChatExample) -> tuple[list[dict[str, str]], tuple[str, ...]]:
