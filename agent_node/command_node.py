@@ -39,7 +39,7 @@ from tool_nodes.language.stopping import is_stop
 from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from tool_nodes.ros import parameters
 from tool_nodes.ros.calling import Deadlines, call
-from tool_nodes.ros.parameters import Count, Seconds, Text, one_of
+from tool_nodes.ros.parameters import Count, NonEmpty, Seconds, one_of
 from tool_nodes.ros.remote import remote_toolbox
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import failure, success
@@ -120,11 +120,11 @@ class CommandParameters:
         answer_deadline_s: How long a question waits [s].
     """
 
-    suites: Text = "spacetools"
+    suites: NonEmpty = "spacetools"
     role: Annotated[str, one_of(ROLES)] = "operator"
-    policy: Text = "scripted"
-    protocol: Text = OWN
-    runs_dir: Text = "runs"
+    policy: NonEmpty = "scripted"
+    protocol: NonEmpty = OWN
+    runs_dir: NonEmpty = "runs"
     keep_runs: Count = 0
     turns: Annotated[int, Interval(ge=1)] = TURN_BUDGET
     answer_deadline_s: Seconds = ANSWER_DEADLINE_S

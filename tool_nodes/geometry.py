@@ -20,6 +20,8 @@ QUATERNION_DECIMALS = 12
 """Decimals of a quaternion's components as shares of its largest: 1e-12 rad, far above the rounding of doubles and far
 below what an arm can resolve."""
 
+ROUNDED = 1e-3
+"""Largest deviation from rigid of poses that others have made, perhaps in float32, which comes within 1e-6 [-]."""
 _FEW = 3000
 """Coordinates up to which a matrix product transforms points faster than sums by axis [-]. For a picture's cloud the
 sums take 1.5 ms of processor time, the product 2 ms, or 6 ms where BLAS has its threads wait for one another."""

@@ -27,7 +27,7 @@ from tool_nodes.motion.scene_model import SceneModels
 from tool_nodes.results import ToolError
 from tool_nodes.ros import parameters
 from tool_nodes.ros.messages import BASE_FRAME
-from tool_nodes.ros.parameters import Text
+from tool_nodes.ros.parameters import NonEmpty
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.types import CollisionScene, FloatArray, Goal, LinearGoal, Trajectory
 
@@ -49,8 +49,8 @@ class _Parameters:
         base_frame: Frame of the robot's base.
     """
 
-    group: Text = "manipulator"
-    base_frame: Text = BASE_FRAME
+    group: NonEmpty = "manipulator"
+    base_frame: NonEmpty = BASE_FRAME
 
 
 class MoveGroupDouble(Node):

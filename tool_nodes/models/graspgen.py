@@ -26,7 +26,6 @@ from tool_nodes.models.spec import NumberOptions, Option, parse_address
 from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.results import ErrorCode, ToolError, unavailable
-from tool_nodes.tools.spacetools.proposed import RIGID
 from tool_nodes.types import BoolArray, FloatArray, GraspSet
 
 PORT = 5556
@@ -170,7 +169,7 @@ def _grasps(answer: dict[str, Any]) -> tuple[FloatArray, FloatArray]:
     fits = poses.ndim == 3 and poses.shape[1:] == (4, 4) and scores.shape == (len(poses),) and len(poses) <= MAX_GRASPS
     if not fits or not (np.isfinite(poses).all() and np.isfinite(scores).all()):
         raise unavailable(f"GraspGen gave grasps of shape {poses.shape} and scores of {scores.shape}.")
-    if not geometry.is_rigid(poses, RIGID):
+    if not geometry.is_rigid(poses, geometry.ROUNDED):
         raise unavailable("GraspGen gave poses that are no rotations.")
     return poses, np.clip(scores, 0.0, 1.0)
 

@@ -25,7 +25,7 @@ from tool_nodes.ros.messages import (
     put_frame,
     put_picture,
 )
-from tool_nodes.ros.parameters import Seconds, Text
+from tool_nodes.ros.parameters import NonEmpty, Seconds
 from tool_nodes.ros.spinning import Unrecoverable, run_node
 from tool_nodes.ros.status import answering, success, use_tool, visualization
 from tool_nodes.ros.topic_camera import SILENT_DEADLINES
@@ -47,7 +47,7 @@ class _Parameters:
         wrist_mount: Pose of the wrist camera's body in the robot's tip frame, to publish: x y z roll pitch yaw.
     """
 
-    base_frame: Text = BASE_FRAME
+    base_frame: NonEmpty = BASE_FRAME
     availability_deadline_s: Seconds = 5.0
     wrist_mount: str = ""
 

@@ -17,9 +17,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import Any
 
-from annotated_types import Interval
 from geometry_msgs.msg import Point
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -39,7 +38,6 @@ from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.planner_wrapper import InterruptedPlanning, InterruptiblePlanner, stopped_in_planning
 from tool_nodes.motion.plans import GraspPlan, PlacePlan, PlanBook
-from tool_nodes.port_names import DEFAULT_PLANNER
 from tool_nodes.ports import Arm, Planner
 from tool_nodes.registry import Setting
 from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
@@ -48,11 +46,10 @@ from tool_nodes.ros.approving import ApprovalDesk, read_limits, read_token
 from tool_nodes.ros.attempts import AttemptLog
 from tool_nodes.ros.calibrated_frames import declare_calibrations
 from tool_nodes.ros.camera_parameters import declare_cameras
-from tool_nodes.ros.joint_states import STILL_VELOCITIES, STILL_VELOCITY
-from tool_nodes.ros.messages import BASE_FRAME, header_of, put_frame, rgb_to_image
+from tool_nodes.ros.messages import header_of, put_frame, rgb_to_image
 from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, StageProgress
 from tool_nodes.ros.motion_markers import MotionMarkers
-from tool_nodes.ros.parameters import Seconds, Text
+from tool_nodes.ros.motion_parameters import MotionParameters
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, failure, success
 from tool_nodes.ros.stop import StopNode
@@ -107,33 +104,6 @@ class QueuedMotion:
     def cancelled(self) -> bool:
         """True once it should not go on."""
         return self.cancel_asked() or self.abandoned
-
-
-@dataclass(frozen=True)
-class MotionParameters:
-    """Parameters of the motion node.
-
-    Attributes:
-        base_frame: Frame of the robot's base.
-        arm: What moves the robot, a name of the group toolhand.arm.
-        lockstep: Time passes by steps that motions ask for.
-        planner: What plans motions.
-        planning_s: How long one search for a path may take, free running [s].
-        stop_deadline_s: How long a stop may take to be confirmed [s].
-        still_velocity: A joint that reports more is not at rest [rad/s].
-        approval: Who lets a motion run, at the least; no goal is let through more easily.
-        approval_deadline_s: How long to wait for a person's approval [s].
-    """
-
-    base_frame: Text = BASE_FRAME
-    arm: Text = "ros2_control"
-    lockstep: bool = False
-    planner: Text = DEFAULT_PLANNER
-    planning_s: Seconds = 5.0
-    stop_deadline_s: Seconds = 5.0
-    still_velocity: Annotated[float, Interval(ge=STILL_VELOCITIES[0], le=STILL_VELOCITIES[1])] = STILL_VELOCITY
-    approval: Mode = Mode.AUTO
-    approval_deadline_s: Seconds = 60.0
 
 
 class MotionNode(Node):

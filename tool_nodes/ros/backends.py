@@ -13,7 +13,7 @@ from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.port_names import DEFAULT_PRESET, PortNames
 from tool_nodes.registry import Setting
 from tool_nodes.ros import parameters
-from tool_nodes.ros.parameters import Text
+from tool_nodes.ros.parameters import NonEmpty
 
 
 def load_backends(node: Node, use: Callable[..., None], *ports: str, others: tuple[str, ...] = ()) -> None:
@@ -39,7 +39,7 @@ class _Parameters:
         perception: Which backends, where a port names none: a preset's name.
     """
 
-    perception: Text = DEFAULT_PRESET
+    perception: NonEmpty = DEFAULT_PRESET
 
 
 def backend_maker(

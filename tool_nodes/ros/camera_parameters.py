@@ -18,7 +18,7 @@ from tool_nodes.ports import Camera
 from tool_nodes.registry import Setting
 from tool_nodes.ros import parameters
 from tool_nodes.ros.messages import BASE_FRAME
-from tool_nodes.ros.parameters import Text, one_of
+from tool_nodes.ros.parameters import NonEmpty, one_of
 from tool_nodes.ros.robot_pose import RobotOnTf
 from tool_nodes.ros.topic_camera import STAMP_TOLERANCE_S, TopicCamera
 
@@ -128,7 +128,7 @@ class _Maker:
         camera: What takes its pictures.
     """
 
-    camera: Text = "topics"
+    camera: NonEmpty = "topics"
 
 
 @dataclass(frozen=True)

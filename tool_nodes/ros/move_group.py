@@ -35,7 +35,7 @@ from tool_nodes.ros.moveit_messages import (
     stamped,
     unusable,
 )
-from tool_nodes.ros.parameters import Text
+from tool_nodes.ros.parameters import NonEmpty
 from tool_nodes.types import CollisionScene, FloatArray, Trajectory
 
 JOINT_TOLERANCE = 1e-4
@@ -62,7 +62,7 @@ class _Parameters:
         moveit_planner: Planner in it; empty: its own.
     """
 
-    moveit_group: Text = "manipulator"
+    moveit_group: NonEmpty = "manipulator"
     moveit_pipeline: str = ""
     moveit_planner: str = ""
 

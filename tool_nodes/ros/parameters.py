@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 _A_COUNT = "an integer of 0 or more"
 
-Text = Annotated[str, Rule("a string that is not empty", bool)]
+NonEmpty = Annotated[str, Rule("a string that is not empty", bool)]
 Seconds = Annotated[float, Interval(gt=0.0)]
 Count = Annotated[int, Interval(ge=0)]
 
@@ -85,7 +85,7 @@ class _Robot:
         robot: Which robot, or the folder of its files.
     """
 
-    robot: Text = DEFAULT_ROBOT
+    robot: NonEmpty = DEFAULT_ROBOT
 
 
 def robot(node: Node) -> RobotModel:
