@@ -9,6 +9,7 @@ import difflib
 import functools
 import re
 import reprlib
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -23,8 +24,8 @@ HASH = "sha256"
 LINE = "__line__"
 """Key of a mapping's first line, in documents that were read with lines."""
 
-_GREATEST = 1e300
-"""Greatest number of either sign: Python's whole numbers have no end, and arithmetic goes on with what is read."""
+_GREATEST = sys.float_info.max
+"""Greatest number of either sign: Python's whole numbers have no end."""
 _WHOLE = 2**63
 """Whole numbers lie below it, and not below its negative: what every reader of JSON and ROS can hold."""
 _MOST_KEYS = 16
