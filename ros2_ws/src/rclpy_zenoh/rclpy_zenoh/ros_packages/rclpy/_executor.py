@@ -312,7 +312,7 @@ class Executor:
                 self._suspended.add(task)
             else:
                 self._suspended.discard(task)
-            if awaits_thread:  # only these wait for the end of a task; a wake-up after each costs a third of an idle graph
+            if awaits_thread:  # otherwise nobody waits for this, and each wake-up costs
                 self._changed.notify_all()
         if task.done():
             if task._entity is not None:
