@@ -78,6 +78,7 @@ tool_nodes/perception/learned/pointer
 :caption: Explanation
 docs/architecture
 docs/explanation/*
+docs/glossary
 ```
 ```{toctree}
 :hidden:
