@@ -41,7 +41,6 @@ HEAVY = {
     "cv2",
     "gymnasium",
     "pyarrow",
-    "tensorboardX",
     "safetensors",
     "huggingface_hub",
     "zmq",
@@ -80,11 +79,6 @@ ADAPTERS = {
     "training.data.arrow": {"pyarrow"},
     "training.env.gymnasium_view": {"gymnasium"},
     "training.pool.ray_workers": {"ray"},
-    "training.pointer.hits": {"torch"},
-    "training.pointer.network": {"torch"},
-    "training.trainer.learner": {"torch"},
-    "training.trainer.network": {"torch"},
-    "training.trainer.tensorboard": {"tensorboardX"},
 }
 """The one file that imports such a package: only when it is asked to read, or what Gymnasium itself imports."""
 ROS_MODULE = re.compile(

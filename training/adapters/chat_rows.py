@@ -31,7 +31,6 @@ import numpy as np
 
 from agent_node.policies.scripted.commands import parse_command
 from agent_node.policies.smollm2 import PROTOCOL
-from agent_node.policies.tiny.dialect import Move, Plan, render_lines
 from agent_node.protocol import load_protocol
 from sim.tasks.predicates import RELATIONS
 from sim.tasks.sentences import COMPARATIVES
@@ -44,6 +43,7 @@ from training.rollouts.collection import read_rollouts
 from training.tasks.sayings import CommandWords, say_otherwise, say_widely, wider_things
 from training.tasks.splits import Split, products_of
 from training.teacher.careful import RETRIES, plan_of
+from training.teacher.moves import Move, Plan, render_move
 
 _SENTENCES, _UNRESOLVED = 23, 29
 """Keep these random numbers apart from others of the same seed."""
@@ -133,7 +133,7 @@ def unresolved_rows(system: str, count: int, tokenizer: Any, seed: int = 0) -> l
 
 
 def _written(move: Move) -> ChatEntry:
-    return ChatEntry("assistant", (render_lines(move, (), load_protocol(PROTOCOL)),), sampled=True)
+    return ChatEntry("assistant", (render_move(move, (), 0, load_protocol(PROTOCOL)),), sampled=True)
 
 
 def _drawn_command(rng: np.random.Generator, number: int, sided: bool = True) -> tuple[str, Plan]:

@@ -130,6 +130,5 @@ DIRL = TrainingRecipe(
     totals=_totals,
     adds=(),
     training=TRAINING,
-    tiny="All three stages, on deeds with tools that err: a pointer by hits and misses, SFT, then GRPO in physics.",
 )  # fmt: skip
 """SpaceTools' recipe."""

@@ -2,9 +2,8 @@
 
 A zoom has to be worth its turn. On things of the table it is not: in a picture of 160x120 small things are pointed at
 as often as large ones, so a policy learns there that looking closer is for nothing. Print is another matter: the lot
-numbers of `small_print` are 14 px high in a picture of 1800 px. An overview of 1024 px, which is what the small policy
-looks at, shows them at 8 px, below the 9 px that its reader needs; a crop shows them whole. So print is what the
-preset tiny asks for.
+numbers of `small_print` are 14 px high in a picture of 1800 px. An overview of 1024 px shows them at 8 px, below the
+9 px that a reader needs; a crop shows them whole.
 
 Eq. 4 sums over the tokens of a rollout; verl's default, the mean over the tokens of a batch, is kept in presets.
 """
@@ -98,6 +97,5 @@ EVIC = TrainingRecipe(
     totals=_totals,
     adds=("evic.format", "evic.gate", "failed_calls"),
     training=TRAINING,
-    tiny="RL alone, on print that is legible in a crop only: on things of the table a zoom wins nothing.",
 )
 """E-ViC's recipe."""

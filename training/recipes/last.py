@@ -101,6 +101,5 @@ LAST = TrainingRecipe(
     totals=_totals,
     adds=("last.format", "last.tool"),
     training=TRAINING,
-    tiny="SFT and then GRPO, on the deeds and tools of dirl: the small policy works SpaceTools' tools alone.",
 )
 """LAST's recipe."""

@@ -96,6 +96,5 @@ PERIA = TrainingRecipe(
     totals=_totals,
     adds=("peria.repetition", "peria.format"),
     training=TRAINING,
-    tiny="SFT and then OR-GIGPO, on the deeds and tools of dirl: the small policy works SpaceTools' tools alone.",
 )
 """PERIA's recipe."""
