@@ -249,8 +249,7 @@ def test_files_stay_short_enough_to_read() -> None:
 
 
 SAME_NAME = {
-    "Plan": "a planned motion, and what the small policy thinks before a move",
-    "Vocabulary": "the words of the operator's language, and the tokens of the small policy",
+    "Plan": "a planned motion, and what a teacher thinks before a move",
     "Relation": "the relations of places in sentences, and those of them that the judge knows",
 }
 """Types of one name in several modules, and why."""
