@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,8 +34,8 @@ from agent_node.protocol import load_protocol
 from sim.tasks.predicates import RELATIONS
 from sim.tasks.sentences import COMPARATIVES
 from tool_nodes.files import write_whole
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from training.adapters.environments import require_engine
+from tool_nodes.results import ErrorCode, invalid
+from training.adapters.environments import require_engine, run_stage
 from training.adapters.sft_on_trl import DATA, NOT_LEARNED, ROWS
 from training.data.formats.conversation import ChatEntry, example_of
 from training.rollouts.collection import read_rollouts
@@ -213,7 +212,4 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    try:
-        print("{} rows, {} tokens".format(*write_rows(**vars(_options()))))
-    except ToolError as error:
-        sys.exit(f"{error.code}: {error}")
+    run_stage(lambda: "{} rows, {} tokens".format(*write_rows(**vars(_options()))))

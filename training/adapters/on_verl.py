@@ -223,10 +223,7 @@ class ToolEpisodeLoop(ToolAgentLoop):  # type: ignore[misc, unused-ignore]
     def __init__(self, *args: Any, settings: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._episodes = shared_episodes({"protocol": "native"} | _plain(settings))
-        if self._episodes.protocol.tools != "none":
-            raise invalid(
-                f"The chat template lists the tools: the protocol must be native, not {self._episodes.protocol.name}."
-            )
+        self._episodes.require_native("The chat template lists the tools")
         self._sees = self.processor is not None and self.continuous_token_builder.supports_multimodal()
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput | list[AgentLoopOutput]:
