@@ -125,10 +125,9 @@ def _train_smollm2(options: RecipeOptions, language: LanguageOptions, written: W
         raise invalid(f"--{given[0]} is of the presets that write a folder: {' and '.join(MODELS)}.")
     if written.n is not None and len(written.n) != 1:
         raise invalid(f"--n of the preset {SMOLLM2} is one number, got {len(written.n)}.")
-    more = {"n": written.n and written.n[0], "workers": options.workers}
-    asked = Smollm2Options(
-        **vars(language), seed=options.seed, **{name: value for name, value in more.items() if value is not None}
-    )
+    typed = {"n": written.n and written.n[0], "seed": options.seed, "workers": options.workers}
+    more: dict[str, Any] = {name: value for name, value in typed.items() if value is not None}
+    asked = Smollm2Options(**vars(language), **more)
     return smollm2_run.run_smollm2(_folder("dirl", options), asked, say)
 
 

@@ -149,7 +149,7 @@ def agent_document(plan: RolloutPlan, recipe: TrainingRecipe, stage: RlStage) ->
         "difficulty": plan.difficulty,
         "world": plan.world,
     }
-    return [episode_loop(settings, stage.max_action and stage.max_action.value)]
+    return [episode_loop(settings, None if stage.max_action is None else stage.max_action.value)]
 
 
 def _within(path: str) -> str:
