@@ -91,7 +91,7 @@ def _time_one(timings: Timings, name: str, station: Station, perception: str, n:
         return error.code is ErrorCode.UNAVAILABLE
     by_perception = backend == perception
     if not by_perception and backend in presets():
-        return True  # `learned` leaves outlines and depth to `pixels`: timed there
+        return True  # another preset's backend answered: timed there
     shown = f"{name} [{perception}]" if by_perception else name
     shown += "" if size == workspace.IMAGE_SIZE else f" {size[0]}x{size[1]}"
     seconds, cpu_s = zip(*calls, strict=True)

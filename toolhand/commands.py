@@ -177,20 +177,16 @@ DATA = {
     ),
 }
 
-_BY_RECIPE = "Train a small policy by the recipe of {}, or write everything to train a large one on GPUs."
+_WRITTEN = "Write everything that a machine with GPUs needs to train a model by the recipe of {}."
 
 TRAIN = {
-    "pointer": CliCommand(
-        "toolhand.train:train_a_pointer",
-        "Train the pointer of --perception learned on pictures of random scenes; a killed run goes on where it was.",
-    ),
-    "pointer-hits": CliCommand(
-        "toolhand.train:train_pointer_by_hits",
-        "Improve a trained pointer on pictures of which only hits and misses are known; a killed run goes on.",
+    "dirl": CliCommand(
+        "toolhand.train_recipe:train_dirl",
+        "Train SmolLM2 by SFT and GRPO, or write all that the recipe of SpaceTools needs on GPUs.",
     ),
     **{
-        name: CliCommand(f"toolhand.train_recipe:train_{name}", _BY_RECIPE.format(paper))
-        for name, paper in (("dirl", "SpaceTools"), ("peria", "PERIA"), ("evic", "E-ViC"), ("last", "LAST"))
+        name: CliCommand(f"toolhand.train_recipe:train_{name}", _WRITTEN.format(paper))
+        for name, paper in (("peria", "PERIA"), ("evic", "E-ViC"), ("last", "LAST"))
     },
 }
 
@@ -338,7 +334,7 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
             "tasks": "toolhand bench policy --policies teacher blind --split train",
         },
     ),
-    "train": Group("Train a pointer, or a policy by a paper's recipe.", TRAIN),
+    "train": Group("Train a policy by a paper's recipe, here or on GPUs.", TRAIN),
     "models": Group(
         "Make folders of language models that come in packages; nothing is downloaded.",
         {

@@ -138,6 +138,11 @@ class ToolNames:
                 )
             self._ours[sent] = name
 
+    def schemas(self, schemas: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """JSON schemas of tools in the function-calling form, with the names as the server reads them."""
+        functions = ({**schema["function"], "name": self.sent(schema["function"]["name"])} for schema in schemas)
+        return [{"type": "function", "function": function} for function in functions]
+
     def sent(self, name: str) -> str:
         """The name as the server reads it."""
         return name.replace(".", "__")

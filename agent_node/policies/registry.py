@@ -21,8 +21,6 @@ FORMS = (
     "anthropic:MODEL[@BASE_URL]",
     "transformers:FOLDER_OR_NAME",
     "replay:RUN_FOLDER",
-    "tiny",
-    "tiny:FILE",
     "smollm2",
 )
 """What a user can type; installed packages may offer more (the entry points `toolhand.policy`)."""
@@ -98,15 +96,6 @@ def transformers(model: str, protocol: Protocol, options: PolicyOptions) -> Poli
     from agent_node.policies.transformers_chat import TransformersChat
 
     return TransformersChat(model, protocol, options)
-
-
-def tiny(protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: PolicyOptions, model: str = "") -> Policy:
-    """The entry `tiny`: a small network that sees, of a file or as shipped."""
-    from agent_node.policies.tiny.policy import TinyPolicy
-    from agent_node.policies.tiny.weights import read_kept, shipped_weights
-
-    weights = read_kept(Path(model)) if model else shipped_weights()
-    return TinyPolicy(weights, options, protocol, schemas)
 
 
 def smollm2(protocol: Protocol, options: PolicyOptions) -> Policy:

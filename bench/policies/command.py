@@ -106,7 +106,7 @@ def task_list(kinds: Sequence[str], n: int, first_seed: int) -> list[tuple[str, 
 
 
 def bench_policy(
-    policies: Policies = ("scripted", "careful", "blind", "tiny"),
+    policies: Policies = ("scripted", "careful", "blind"),
     kinds: Kinds = "all",
     split: str = "test",
     n: int = 100,

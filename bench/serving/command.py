@@ -90,7 +90,7 @@ def bench_serving(
     threads of this process. A cluster is started and taken down; one that is served already is left alone.
 
     Args:
-        payloads: Names among small, rgb (640x480), rgbd (1280x720), busy (a tool that takes 20 ms a batch) and learned.
+        payloads: Names among small, rgb (640x480), rgbd (1280x720), busy (a tool that takes 20 ms a batch) and pixels.
         ways: Names among "in process", actors, serve, blocking and http.
         callers: Conversations at once.
         seconds: How long each combination is measured.

@@ -240,7 +240,7 @@ WRONG = [
     (("run", PICK, "--seed", "-1"), "The seed must be 0 or greater, got -1."),
     (("run", PICK, "--seed", "two"), "--seed"),
     (("run", PICK, "--turns", "0"), "turns must be 1 or more, got 0."),
-    (("run", PICK, "--perception", "magic"), "There is no perception 'magic': it must be learned or pixels or served"),
+    (("run", PICK, "--perception", "magic"), "There is no perception 'magic': it must be pixels or served"),
     (("run", PICK, "--policy", "magic"), "scripted"),
     (("run", PICK, "--scene", "-3"), "A scene seed must be 0 or greater, got -3."),
     (

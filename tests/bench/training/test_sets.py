@@ -210,8 +210,8 @@ def test_a_port_is_chosen_on_its_own(
 ) -> None:
     questions(tmp_path, 3)
     monkeypatch.setattr(registry, "make_policy", lambda *_: Points())
-    bench_sets("vstar", tmp_path, backends=BackendOptions("pixels", PortNames(pointer="learned")), **POINTING)
-    assert "pointer learned" in capsys.readouterr().err
+    bench_sets("vstar", tmp_path, backends=BackendOptions("pixels", PortNames(pointer="sim")), **POINTING)
+    assert "pointer sim" in capsys.readouterr().err
 
 
 def test_a_policy_is_asked_and_its_answers_are_predictions(

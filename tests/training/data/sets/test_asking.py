@@ -82,7 +82,7 @@ def test_an_answer_after_a_failed_call_is_an_answer(toolbox: Toolbox) -> None:
     assert answer_of(policy, TWO, toolbox, PERIA) == "B"
 
 
-@pytest.mark.parametrize("perception", ["pixels", "sim", "learned"])
+@pytest.mark.parametrize("perception", ["pixels", "sim"])
 @pytest.mark.parametrize(
     "call",
     [

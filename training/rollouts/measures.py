@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 
 from agent_node.episode import admits_failure
@@ -287,16 +287,6 @@ class Measures:
         """As JSON has it."""
         return {name: value.document() if isinstance(value, Share) else value for name, value in vars(self).items()}
 
-    @classmethod
-    def of_document(cls, document: Mapping[str, object]) -> Measures:
-        """What `document` wrote. Raises KeyError or TypeError for something else, as for what knew fewer measures."""
-        return cls(
-            **{
-                name: Share(int(value["count"]), int(value["n"])) if isinstance(value, Mapping) else value  # type: ignore[arg-type]
-                for name, value in document.items()
-            }
-        )
-
 
 def summarise(records: Iterable[RolloutRecord], planned: int | None = None) -> Measures:
     """The measures of many episodes.
@@ -329,24 +319,6 @@ def summarise(records: Iterable[RolloutRecord], planned: int | None = None) -> M
         checks_idle=Share(checks.idle_made, checks.idle),
         calls=sum(row.calls for row in rows) / n if n else 0.0,
         invalid=sum(row.invalid for row in rows) / n if n else 0.0,
-    )
-
-
-def pooled(parts: Sequence[Measures]) -> Measures:
-    """Of several measurements together, one or more."""
-    n = sum(part.n for part in parts)
-
-    def mean(name: str) -> float:
-        return sum(getattr(part, name) * part.n for part in parts) / n if n else 0.0
-
-    def share(name: str) -> Share:
-        found = [getattr(part, name) for part in parts]
-        return Share(sum(part.count for part in found), sum(part.n for part in found))
-
-    shares = [entry.name for entry in fields(Measures) if entry.type == "Share"]
-    planned = sum(part.planned for part in parts)
-    return Measures(
-        n=n, planned=planned, calls=mean("calls"), invalid=mean("invalid"), **{name: share(name) for name in shares}
     )
 
 

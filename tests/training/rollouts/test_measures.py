@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 
 from tests.training.data.episodes_at_hand import HELD, LOOK, OTHER, SLIPPED, TARGET, Call, episode, outlined, pointed
 from tests.training.data.rollouts_at_hand import rollout
-from training.experiment.measures import CheckCounts, Measures, Share, markdown_table, measure, pooled, summarise
+from training.rollouts.measures import CheckCounts, Share, markdown_table, measure, summarise
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import CallEntry, RolloutRecord
 
@@ -72,13 +71,6 @@ def test_false_success_is_said_by_the_tools_and_the_answer_and_denied_by_the_jud
 @pytest.mark.parametrize(("true", "said"), [(True, True), (True, False), (False, True), (False, False)])
 def test_done_and_said_is_what_the_judge_and_the_tools_agree_on(tmp_path: Path, true: bool, said: bool) -> None:
     assert measure(episode(tmp_path, [HELD], true=true, success=said)).reported == (true and said)
-
-
-def test_measures_that_know_less_are_refused(tmp_path: Path) -> None:
-    document = summarise([episode(tmp_path, [HELD])]).document()
-    assert Measures.of_document(document).reported == Share(1, 1)
-    with pytest.raises(TypeError):
-        Measures.of_document({name: value for name, value in document.items() if name != "reported"})
 
 
 def test_a_refusal_is_right_where_the_thing_was_never_shown(tmp_path: Path) -> None:
@@ -152,10 +144,3 @@ def test_many_episodes_are_rates_with_intervals_and_a_table(tmp_path: Path) -> N
     assert len({line.count("|") for line in table}) == 1
     assert "| careful | 4 | 0 | 75.0 % (30.1..95.4) | 75.0 % (30.1..95.4) | 25.0 % (4.6..69.9) |" in table[2]
     assert str(Share(0, 0)) == "-"
-
-
-def test_measures_are_written_read_and_put_together(tmp_path: Path) -> None:
-    one, other = summarise([episode(tmp_path, [HELD])]), summarise([episode(tmp_path, [HELD], [HELD], true=False)] * 3)
-    assert Measures.of_document(json.loads(json.dumps(one.document()))) == one
-    both = pooled([one, other])
-    assert (both.n, both.true_success, both.calls) == (4, Share(1, 4), 7 / 4)
