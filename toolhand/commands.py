@@ -56,18 +56,6 @@ BENCHMARKS = {
         "bench.grasp.command:bench_grasp",
         "Grasp things of any set in any clutter, beside a naive control; success, masks, times and causes of failure.",
     ),
-    "planning": CliCommand(
-        "bench.planning:bench_planning",
-        "Plan paths among boxes: table, clutter, shelf, bins, narrow slots; beside OMPL where it is installed.",
-    ),
-    "planners": CliCommand(
-        "bench.planners:bench_planners",
-        "Ask planners for paths, refusals and exact poses, and let them pick things through the graph of ROS 2.",
-    ),
-    "hold": CliCommand(
-        "bench.hold:bench_hold",
-        "Hold things up without moving and print how far they slide in the jaws; exit status 1 where one slides 1 mm.",
-    ),
     "crowded": CliCommand(
         "bench.crowded:bench_crowded",
         "Ask for things that stand 0 to 20 mm from others and print what came of it with 95 % intervals.",
@@ -77,82 +65,31 @@ BENCHMARKS = {
         "Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and "
         "scores.",
     ),
-    "sensors": CliCommand(
-        "bench.sensors:bench_sensors",
-        "Switch the noise terms of a sensor on one at a time, over the same scenes: masks, 3D boxes and grasps.",
-    ),
     "usd": CliCommand(
         "bench.usd:bench_usd",
         "Export scenes to USD, check them with OpenUSD's validators and read them back; exit status 1 where one is "
         "wrong.",
     ),
-    "clouds": CliCommand(
-        "bench.clouds:bench_clouds",
-        "Compare boxes and alignment of clouds by this project's own code and by Open3D, where that is installed.",
-    ),
-    "tools": CliCommand(
-        "bench.tools:bench_tools", "Time every tool that does not move the robot, each call on a fresh picture."
-    ),
-    "agent": CliCommand(
-        "bench.training.agent:bench_agent",
-        "Measure the agent's own loop: time of a turn, tokens of each protocol, memory of a long conversation.",
-    ),
-    "rollouts": CliCommand(
-        "bench.training.rollouts:bench_rollouts",
-        "Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.",
-    ),
     "policy": CliCommand(
         "bench.policies.command:bench_policy",
         "Give the same tasks of all kinds to any policies: one table, paired differences, a page; resumable.",
     ),
-    "sets": CliCommand(
-        "bench.training.sets:bench_sets",
-        "Mark predictions for a public set of the papers, or ask a policy its questions with tools over the pictures.",
-    ),
     "redteam": CliCommand(
         "bench.redteam.command:bench_redteam",
         "Attack the tools: no motion may leave the limits or begin without the approval that the operator asked for.",
-    ),
-    "ros": CliCommand(
-        "bench.ros.latency:bench_ros",
-        "Time the ROS 2 client that needs no ROS 2 install: calls, pictures and goals between two processes.",
-    ),
-    "spoken": CliCommand(
-        "bench.ros.spoken_command:bench_spoken",
-        "Time a graph's answers to an operator and stop sequences; exit status 1 where anything moves after a stop.",
-    ),
-    "driver": CliCommand(
-        "bench.ros.driver:bench_driver",
-        "Let the arm's driver fail at every leg of grasp, place and look, and cross the ends of its wrapped joints.",
     ),
     "stop": CliCommand(
         "bench.ros.standing:bench_stop",
         "Stop beside every manner of joint states; exit status 1 where motion is confirmed as rest, or rest is "
         "refused.",
     ),
-    "truth": CliCommand(
-        "bench.ros.truth:bench_truth",
-        "Judge episodes by the simulator's own truth and by poses of entities; exit status 1 where a verdict differs.",
-    ),
-    "startup": CliCommand(
-        "bench.startup:bench_startup",
-        "Measure the processor time of help, of a sentence until the arm moves, and of the graph until it is ready.",
-    ),
     "serving": CliCommand(
         "bench.serving.command:bench_serving",
         "Call tools in process, as actors, in batches, by a blocking loop and over HTTP; print what that takes.",
     ),
-    "clicking": CliCommand(
-        "bench.clicking:bench_clicking",
-        'Click one of two things that are alike and say "pick up this one": how often that one is meant.',
-    ),
     "calibration": CliCommand(
         "bench.calibration.command:bench_calibration",
         "Calibrate a simulated camera with known truth: error, stated deviation, refusals, and picks by the result.",
-    ),
-    "sentences": CliCommand(
-        "bench.sentences:bench_sentences",
-        "Say sentences that are easily half understood; each is to be done as meant or refused in the right words.",
     ),
     "dialogue": CliCommand(
         "bench.dialogue.command:bench_dialogue",

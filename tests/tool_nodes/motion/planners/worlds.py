@@ -1,4 +1,4 @@
-"""Worlds for `toolhand bench planning`: boxes, and two free postures of the arm between which a path is asked for.
+"""Worlds of boxes, and two free postures of the arm between which a path is asked for.
 
 Five kinds, drawn from a seed: a table with a few low boxes, clutter of tall ones, a shelf of four compartments, two
 bins, and slots between upright slabs into which the hand just fits. In the last three both postures reach in, and the

@@ -9,22 +9,18 @@ person has put the driver right.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
-import numpy as np
 from controller_manager_msgs.srv import SwitchController
 from geometry_msgs.msg import Point, PointStamped
-from rclpy.node import Node
 from simulation_interfaces.srv import StepSimulation
 from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 from toolhand_interfaces.srv import GetHeld, LookCloser
 
 from bench.ros.task import PickAndPlace
-from bench.stats import rate_row, timing_row
 from sim.ros.driver import DRIVER_FAULTS
 from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.results import ErrorCode, ToolError
@@ -50,9 +46,6 @@ LEGS: Mapping[str, tuple[str, ...]] = {
     "look": ("opening", "the move to the view", "the return to the park position"),
 }
 """The legs of each command in their order, each one goal of a controller; the words are those of `motion.stages`."""
-
-KINDS = ("internal_fault", "hand_guiding", "controller_stopped", "internal_fault", "connection_lost")
-"""Faults in the order in which they come; one that the driver reports by itself is the most common."""
 
 CODES = dict.fromkeys(DRIVER_FAULTS, ErrorCode.CONTROLLER_FAULT) | {"connection_lost": ErrorCode.UNAVAILABLE}
 """How a command must end. Without a connection nobody knows the arm's state: the robot is not there."""
@@ -131,19 +124,6 @@ class FaultRun:
     def works(self) -> bool:
         """The driver could be put right, and the next command was carried out, or failed as a task."""
         return not self.repaired and self.next_code not in SYSTEM_FAILURES
-
-
-def driver_faults(command: str, n: int, seed: int) -> list[DriverFault]:
-    """The faults of a command, n for each of its legs: before, within and at the end of the leg's motion, in turn."""
-    draws = np.random.default_rng((seed, *command.encode()))
-    faults = []
-    for number, leg in product(range(n), range(1, len(LEGS[command]) + 1)):
-        kind, within = KINDS[number % len(KINDS)], float(draws.uniform(0.05, 0.95))
-        moments = (0.0, within, 1.0)
-        # Controllers that are switched off after a leg has ended have done it no harm.
-        share = within if kind == "controller_stopped" else moments[number // len(KINDS) % 3]
-        faults.append(DriverFault(command, leg, kind, share))
-    return faults
 
 
 class Trials(PickAndPlace):
@@ -228,56 +208,3 @@ class Trials(PickAndPlace):
             return ""
         answer = self.call(Trigger, "reset_fault")
         return "" if answer.success else str(answer.message)
-
-
-def measure_faults(
-    node: Node, n: int, seed: int = 0, on_run: Callable[[FaultRun], None] = lambda run: None
-) -> list[FaultRun]:
-    """Let n faults come at each leg of each command.
-
-    Args:
-        node: Spun by an executor in another thread; its graph is in lockstep, with `driver:=kortex`.
-        n: Faults of each leg.
-        seed: Seed of the moments.
-        on_run: Gets each run at once.
-
-    Raises:
-        ToolError: UNAVAILABLE or TIMEOUT where the graph does not answer; INTERNAL where it cannot do the task.
-    """
-    trials, runs = Trials(node), []
-    for fault in _in_turn(n, seed):
-        trials.prepare(fault.command)
-        runs.append(trials.run(fault))
-        on_run(runs[-1])
-    return runs
-
-
-def _in_turn(n: int, seed: int) -> list[DriverFault]:
-    """One leg after the other, so that a part of it covers all of them; grasps and placements in turn, so that the
-    grasp after one fault is of use for the next."""
-    faults = {command: driver_faults(command, n, seed) for command in LEGS}
-    ordered: list[DriverFault] = []
-    for number in range(n):
-        rounds = {
-            name: chosen[number * len(LEGS[name]) : (number + 1) * len(LEGS[name])] for name, chosen in faults.items()
-        }
-        for grasp, place in zip(rounds["grasp"], rounds["place"], strict=True):
-            ordered += [grasp, place]
-        ordered += rounds["look"]
-    return ordered
-
-
-def fault_rows(runs: Sequence[FaultRun]) -> list[dict[str, Any]]:
-    """Rows for a benchmark's document."""
-    rows = []
-    groups = {"all": runs} | {kind: [run for run in runs if run.fault.kind == kind] for kind in dict.fromkeys(KINDS)}
-    for name, chosen in groups.items():
-        for what, counted in (
-            ("right code at that leg", [run.right for run in chosen]),
-            ("no goal after it", [run.still for run in chosen]),
-            ("refused meanwhile", [run.meanwhile == CODES[run.fault.kind] for run in chosen]),
-            ("next command works", [run.works for run in chosen]),
-        ):
-            rows.append(rate_row(f"{name}: {what}", sum(counted), len(chosen)))
-    came = [run.reaction_s for run in runs if run.came]
-    return [*rows, timing_row("reaction, time of the robot", came)]

@@ -1,47 +1,32 @@
-"""`toolhand bench sentences`: what is easily half understood, done as meant or refused in the right words."""
+"""Whether a sentence that is easily half understood is done as meant, or refused in the right words."""
 
 from __future__ import annotations
 
 import re
-import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from agent_node.console.options import SensorName, require_at_least
-from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.asking import which_side
 from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.hand import of_what_is_held
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policies.scripted.refusals import EXAMPLES
-from bench.said import Utterance, load_said
-from bench.sentence_maker import Sentence, make_sentences
-from bench.stats import format_report, machine, publish, rate_row
+from bench.said import Utterance
+from bench.said.meaning import Sentence
 from sim.station import Station, StationConfig
 from sim.tasks.task import Task
 from sim.tasks.tasks import task_of
 from tool_nodes.language.places import place_words
 from tool_nodes.language.referring import refer
-from tool_nodes.port_names import DEFAULT_SENSOR, PortNames, require_sensor
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import ObjectView
 from training.env.episode import run_episode
 from training.env.goal_from_text import task_from_text, true_views
-from training.pool.parallel import run_jobs
 
 Result = Literal["done as meant", "refused rightly", "refused though fine", "refused in other words", "false success"]
-RESULTS: tuple[Result, ...] = (
-    "done as meant",
-    "refused rightly",
-    "refused though fine",
-    "refused in other words",
-    "false success",
-)
 _STAYED_M = 0.01
 """What was not to be moved has moved by less than this [m]."""
 
@@ -166,10 +151,9 @@ def judge_said(said: Utterance, views: Sequence[ObjectView]) -> Judgement:
     return min(judged, key=lambda judgement: _BETTER.index(judgement.result))
 
 
-def judge_physics(said: Utterance, sensor: str = DEFAULT_SENSOR) -> Judgement:
+def judge_physics(said: Utterance) -> Judgement:
     """Let the scripted policy carry out a sentence in simulation and judge it by the simulator's truth."""
-    config = StationConfig(ports=PortNames(sensor=sensor), seed=said.scene.seed % 1000)
-    station = Station(said.scene, config)
+    station = Station(said.scene, StationConfig(seed=said.scene.seed % 1000))
     if said.after:
         run_episode(station, ScriptedPolicy(), task_from_text(said.after, station))
     sentence = judge_said(said, true_views(station)).sentence
@@ -192,19 +176,8 @@ def judge_physics(said: Utterance, sensor: str = DEFAULT_SENSOR) -> Judgement:
     return Judgement(sentence, "physics", result, answer)
 
 
-def crashed(said: Utterance, why: str) -> Judgement:
-    """An episode that gave nothing: a refusal for no reason."""
-    return Judgement(said.options[0], "physics", "refused in other words", why)
-
-
-def judge_all(
-    sentences: Sequence[Utterance],
-    physics: int = 0,
-    jobs: int = 1,
-    deeds: bool = False,
-    sensor: str = DEFAULT_SENSOR,
-) -> list[Judgement]:
-    """Every sentence by its words, `physics` of them also in simulation: of all, or with `deeds` of motions."""
+def judge_all(sentences: Sequence[Utterance]) -> list[Judgement]:
+    """Every sentence by its words."""
     judged: list[Judgement] = []
     views: list[ObjectView] = []
     scene = None
@@ -212,89 +185,4 @@ def judge_all(
         if said.scene is not scene:
             scene, views = said.scene, true_views(Station(said.scene))
         judged.append(judge_said(said, views))
-    moving = [
-        said for said, j in zip(sentences, judged, strict=True) if not deeds or not j.result.startswith("refused")
-    ]
-    count = min(physics, len(moving))
-    chosen = [moving[k * len(moving) // count] for k in range(count)]
-    return judged + run_jobs(partial(judge_physics, sensor=sensor), chosen, jobs, crashed)
-
-
-def rows_of(judged: Sequence[Judgement]) -> list[dict[str, Any]]:
-    """Rates of each result, by level."""
-    rows = []
-    for level in ("words", "physics"):
-        chosen = [j for j in judged if j.level == level]
-        rows += [
-            rate_row(f"{level}: {result}", sum(j.result == result for j in chosen), len(chosen))
-            for result in RESULTS
-            if chosen
-        ]
-    return rows
-
-
-Source = Literal["made", "tuned", "unseen"]
-"""Where sentences come from: made over random scenes, or one of the halves that were written by hand."""
-
-
-def bench_sentences(
-    n: int = 400,
-    seed: int = 0,
-    physics: int = 0,
-    jobs: int = 1,
-    source: Source = "made",
-    sensor: SensorName = DEFAULT_SENSOR,
-    as_json: AsJson = False,
-) -> int:
-    """Say sentences that are easily half understood; each is to be done as meant or refused in the right words.
-
-    The exit status is 1 if any was done otherwise than meant.
-
-    Args:
-        n: Sentences, over random scenes; all are read and compared with what they mean.
-        seed: Seed of sentences and scenes.
-        physics: Number of them to carry out in simulation as well; of those written by hand, only ones that move.
-        jobs: Processes for those.
-        source: Made (n and seed count for these alone), or written by hand: "tuned" was there while the reader was
-            made, "unseen" was not.
-    """
-    require_at_least(1, n=n, jobs=jobs)
-    require_at_least(0, seed=seed, physics=physics)
-    require_sensor(sensor)
-    began = time.monotonic()
-    made = source == "made"
-    sentences = (
-        [Utterance((sentence,)) for sentence in make_sentences(n, seed)] if source == "made" else load_said(source)
-    )
-    say(f"{len(sentences)} sentences, {f'seed {seed}' if made else source}, at most {physics} of them in physics")
-    judged = judge_all(sentences, physics, jobs, not made, sensor)
-    false = [j for j in judged if j.result == "false success"]
-    worth_showing = [j for j in judged if j.result in ("refused though fine", "refused in other words")]
-    document = {
-        "bench": "sentences",
-        "source": source,
-        "sensor": sensor,
-        "seed": seed,
-        "machine": machine(),
-        "rows": rows_of(judged),
-        "families": dict(Counter(sentence.family for sentence in sentences)),
-        "results": dict(Counter(j.result for j in judged)),
-        "unscored": 0,
-        "failures": [
-            {
-                "level": j.level,
-                "family": j.sentence.family,
-                "text": j.sentence.text,
-                "result": j.result,
-                "answer": j.answer,
-            }
-            for j in [*false, *worth_showing]
-        ],
-        "wall_s": round(time.monotonic() - began, 1),
-    }
-    publish(document, lambda document: format_report({**document, "errors": {}}, "errors", _failure_line), as_json)
-    return 1 if false else 0
-
-
-def _failure_line(failure: Mapping[str, Any]) -> str:
-    return f"{failure['result']} ({failure['family']}): {failure['text']!r}: {failure['answer']}"
+    return judged

@@ -1,15 +1,10 @@
-"""`bench clouds` without Open3D: what it measures, and that a held thing's true motion is the one that it was given."""
+"""A thing in the hand is seen again nearer to where it truly is than where the hand should have it."""
 
 from __future__ import annotations
 
-import json
-import sys
-from typing import Any
-
 import numpy as np
-import pytest
 
-from bench.clouds import bench_clouds, held_thing, moved_in_hand, whole_cloud
+from tests.tool_nodes.clouds.held import held_thing, moved_in_hand, whole_cloud
 from tool_nodes.geometry import invert, transform
 
 
@@ -33,16 +28,3 @@ def test_clouds_of_a_seed_are_the_same_and_of_three_kinds() -> None:
     assert np.array_equal(whole_cloud(4), whole_cloud(4))
     assert not np.array_equal(whole_cloud(4), whole_cloud(7))
     assert all(len(whole_cloud(seed)) == 5000 for seed in range(3))
-
-
-def test_it_measures_its_own_code_alone_where_open3d_is_missing(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "open3d", None)
-    assert bench_clouds(n=1, scenes=1, first_seed=1, sensor="ideal", as_json=True) == 0
-    told = capsys.readouterr()
-    document: dict[str, Any] = json.loads(told.out)
-    assert document["libraries"] == ["own"]
-    names = {row["name"] for row in document["rows"]}
-    assert {"whole, volume/least: own", "seen, 3D IoU: standing", "held, surface off [mm]: own"} <= names
-    assert "Open3D cannot be imported" in told.err

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import rclpy
@@ -16,12 +14,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
-from agent_node.policies.scripted.policy import ScriptedPolicy
 from rclpy_zenoh.wire import start_router
-from sim.ros.graph import started_graph, station_anew
 from sim.ros.move_group_double import MoveGroupDouble
-from sim.station import StationConfig
-from sim.tasks.tasks import paper_task
 from tool_nodes.drivers.moveit import MoveItPlanner
 from tool_nodes.motion.checked_planner import checked
 from tool_nodes.motion.robot_model import load_robot
@@ -29,10 +23,6 @@ from tool_nodes.ports import Planner
 from tool_nodes.ros.calling import Deadlines
 from tool_nodes.ros.client import environment
 from tool_nodes.ros.link import RosLink
-from training.env.episode import run_episode
-
-SENTENCES = 20
-"""Sentences of the paper, see `sim.tasks.tasks.paper_task`."""
 
 _JOIN_S = 20.0
 """A bound against hanging [s]."""
@@ -58,30 +48,6 @@ def over_double(
         with _served(make, robot, variables) as double, RosLink(variables) as link:
             model = load_robot(robot)
             yield checked(MoveItPlanner(link.node, model, deadlines=deadlines, interrupted=interrupted), model), double
-
-
-def pick_through_graph(planner: str, seeds: Iterable[int], robot: str) -> Iterator[tuple[int, str, str, bool]]:
-    """Carry out a sentence of the paper for each seed in one graph, in lockstep: each picks, some place besides.
-
-    Args:
-        planner: Name of the planner of `motion`; for moveit the double answers.
-        seeds: Seeds of the scenes, sentences and perception.
-        robot: Name of the robot.
-
-    Yields:
-        The seed, the sentence, what was answered where the task was not done, else nothing, and whether it is scored.
-    """
-    config = StationConfig(robot=robot)
-    arguments = {"lockstep": "true", "robot": robot, "planner": planner}
-    if planner == "moveit":
-        arguments["move_group"] = "double"
-    with tempfile.TemporaryDirectory() as folder, started_graph(arguments | {"runs_dir": folder}) as graph:
-        for seed in seeds:
-            task = paper_task(seed % SENTENCES, seed=seed)
-            with station_anew(graph, task.scene, replace(config, seed=seed)) as station:
-                outcome = run_episode(station, ScriptedPolicy(), task)
-            done = outcome.truth is not None and outcome.truth.success
-            yield seed, task.text, "" if done else outcome.episode.answer or "no answer", outcome.scored
 
 
 @contextlib.contextmanager

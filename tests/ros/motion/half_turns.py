@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-from bench.stats import rate_row
 from sim.ros.station import RemoteWorld
 from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.results import ErrorCode, ToolError
@@ -32,17 +29,14 @@ LONG_WAY_RAD = 2.0
 """A joint that travels further than this went the long way round [rad]: the short way is 1.2 at most."""
 
 
-def crossing_rows(
-    link: RosLink, n: int, seed: int, report: Callable[[str], object], joints: Sequence[int] | None = None
-) -> list[dict[str, Any]]:
-    """Rows: of n trajectories of each joint, those that were carried out, and those of the short way.
+def crossings(link: RosLink, joint: int, n: int, seed: int) -> list[tuple[bool, bool]]:
+    """For each of n trajectories of a continuous joint, whether it was carried out, and by the short way.
 
     Args:
         link: To a graph in lockstep, with `driver:=kortex`.
-        n: Trajectories of each joint.
+        joint: Which joint, counted from 0.
+        n: How many trajectories.
         seed: Seeds them.
-        report: Gets a line for each joint.
-        joints: Which joints, counted from 0; all continuous ones where None.
     """
     world = RemoteWorld(link)
     robot, model = world.robot, world.model
@@ -51,29 +45,22 @@ def crossing_rows(
     arm = RosArm(link.node, states, StopLatch(), Deadlines(), stepper=stepper)
     planner = EmbeddedPlanner(seed=seed, robot=robot)
     draws = np.random.default_rng(seed)
-    rows = []
-    for joint in np.flatnonzero(robot.continuous) if joints is None else joints:
-        address = int(model.joint(robot.arm_joints[joint]).qposadr[0])
-        middle = _go_to_half_a_turn(arm, planner, int(joint), draws)
-        done = short = number = drawn = 0
-        side = 1.0
-        while number < n and drawn < _DRAWS * n:
-            drawn += 1
-            goal = middle + draws.uniform(-ASIDE_RAD, ASIDE_RAD, robot.dof)
-            goal[joint] = np.pi + side * draws.uniform(*NEAR_RAD)
-            try:
-                trajectory = planner.plan(arm.state().q, JointGoal(goal), CollisionScene(), 1.0)
-            except ToolError:  # that one would leave the workspace, or touch something: draw another one
-                continue
-            link.trigger("/sim/mark")
-            outcome = arm.follow(trajectory)
-            number, side = number + 1, -side
-            done += outcome.status is MotionStatus.SUCCEEDED
-            short += _travel(link, address) < LONG_WAY_RAD
-        report(f"{robot.arm_joints[joint]}: {done} of {n} carried out, {short} the short way")
-        rows.append(rate_row(f"{robot.arm_joints[joint]} through half a turn: carried out", done, n))
-        rows.append(rate_row(f"{robot.arm_joints[joint]} through half a turn: the short way", short, n))
-    return rows
+    address = int(model.joint(robot.arm_joints[joint]).qposadr[0])
+    middle = _go_to_half_a_turn(arm, planner, joint, draws)
+    found: list[tuple[bool, bool]] = []
+    for _ in range(_DRAWS * n):
+        if len(found) == n:
+            break
+        goal = middle + draws.uniform(-ASIDE_RAD, ASIDE_RAD, robot.dof)
+        goal[joint] = np.pi + (-1.0) ** len(found) * draws.uniform(*NEAR_RAD)
+        try:
+            trajectory = planner.plan(arm.state().q, JointGoal(goal), CollisionScene(), 1.0)
+        except ToolError:  # that one would leave the workspace, or touch something: draw another one
+            continue
+        link.trigger("/sim/mark")
+        done = arm.follow(trajectory).status is MotionStatus.SUCCEEDED
+        found.append((done, _travel(link, address) < LONG_WAY_RAD))
+    return found
 
 
 def _go_to_half_a_turn(arm: RosArm, planner: EmbeddedPlanner, joint: int, draws: np.random.Generator) -> FloatArray:

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from bench.planning_worlds import draw_problem
+from tests.tool_nodes.motion.planners.worlds import draw_problem
 from tool_nodes.geometry import pose, rotation_angle, rotation_z, transform
 from tool_nodes.motion.collision import Checker
 from tool_nodes.motion.kinematics import Kinematics
