@@ -28,7 +28,8 @@ def test_a_deed_that_was_not_meant_is_a_false_success() -> None:
     sentence = placed()
     views = true_views(Station(sentence.scene))
     assert judge_words(sentence, views).result == "done as meant"
-    other = next(placed.id for placed in sentence.scene.objects if placed.id not in sentence.target_ids)
+    named = {*sentence.target_ids, *sentence.reference_ids}
+    other = next(placed.id for placed in sentence.scene.objects if placed.id not in named)
     for meant in (
         replace(sentence, target_ids=(other,)),
         replace(sentence, relation="between"),
