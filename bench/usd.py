@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import mujoco
 import numpy as np
 
-from agent_node.console.options import DEFAULT_ROBOT_OPTIONS, RobotOptions, Unprefixed, require_at_least
-from agent_node.console.terminal import AsJson, say
-from bench.stats import machine, publish
+from bench.commands.usd import Options
+from bench.frame import Benchmark, Document
+from bench.stats import machine
 from bench.usd_reading import ReadStage, validation_issues
 from sim.model import build_model
 from sim.scene.files import named_scene
 from sim.usd.stage import usd_text
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.types import FloatArray
-from training.pool.parallel import run_jobs
 
 CLUTTER = ("packed", "pile", "bin", "shelf", "stacked", "lying")
 """Kinds of clutter among the scenes; every second scene is one of these, of generated things."""
@@ -283,62 +282,60 @@ def _apart_mm(first: FloatArray, second: FloatArray) -> float:
     return 1000 * float(np.linalg.norm((first @ points - second @ points)[:3], axis=0).max())
 
 
-def bench_usd(
-    n: int = 100,
-    postures: int = 50,
-    robot: Unprefixed[RobotOptions] = DEFAULT_ROBOT_OPTIONS,
-    jobs: int = 1,
-    as_json: AsJson = False,
-) -> int:
-    """Export scenes to USD, check them with OpenUSD's validators and read them back; exit status 1 where one is wrong.
+class Usd(Benchmark[Options, UsdJob, UsdRecord]):
+    """See `bench.commands.usd`."""
 
-    Args:
-        n: Scenes: random tables and clutter of generated things in turn.
-        postures: Postures of the robot in which the links are compared.
-        jobs: Processes.
-    """
-    robot.require_known()
-    require_at_least(1, n=n, postures=postures, jobs=jobs)
-    began = time.monotonic()
-    names = [_scene_name(number) for number in range(n)]
-    say(f"{n} scenes with {robot.robot}, {postures} postures each")
-    work = [UsdJob(name, robot.robot, postures) for name in names]
-    records = run_jobs(check_scene, work, jobs, lambda job, why: UsdRecord(job, error=why))
-    document = {
-        "bench": "usd",
-        "machine": machine(),
-        "robot": robot.robot,
-        "n": n,
-        "right": sum(record.right for record in records),
-        "geoms": sum(record.geoms for record in records),
-        "lost": sum(record.lost for record in records),
-        "issues": sum(len(record.issues) for record in records),
-        "worst": {name: max((r.worst.get(name, 0.0) for r in records), default=0.0) for name in WITHIN},
-        "seconds": round(float(np.median([record.seconds for record in records])), 3),
-        "kilobytes": round(float(np.median([record.kilobytes for record in records])), 1),
-        "wrong": [asdict(record) for record in records if not record.right],
-        "wall_s": round(time.monotonic() - began, 1),
-    }
-    publish(document, _report, as_json)
-    return int(document["right"] != n)
+    name = "usd"
+
+    def title(self, options: Options) -> str:
+        return f"{options.n} scenes with {options.robot.robot}, {options.postures} postures each"
+
+    def jobs(self, options: Options) -> Sequence[UsdJob]:
+        return [UsdJob(_scene_name(number), options.robot.robot, options.postures) for number in range(options.n)]
+
+    def run(self, job: UsdJob) -> Sequence[UsdRecord]:
+        return [check_scene(job)]
+
+    def crashed(self, job: UsdJob, why: str) -> Sequence[UsdRecord]:
+        return [UsdRecord(job, error=why)]
+
+    def document(self, options: Options, records: Sequence[UsdRecord]) -> dict[str, Any]:
+        return {
+            "machine": machine(),
+            "robot": options.robot.robot,
+            "n": options.n,
+            "right": sum(record.right for record in records),
+            "geoms": sum(record.geoms for record in records),
+            "lost": sum(record.lost for record in records),
+            "issues": sum(len(record.issues) for record in records),
+            "worst": {name: max((r.worst.get(name, 0.0) for r in records), default=0.0) for name in WITHIN},
+            "seconds": round(float(np.median([record.seconds for record in records])), 3),
+            "kilobytes": round(float(np.median([record.kilobytes for record in records])), 1),
+            "wrong": [asdict(record) for record in records if not record.right],
+        }
+
+    def lines(self, document: Document) -> str:
+        worst = document["worst"]
+        lines = [
+            f"{document['right']} of {document['n']} scenes right: {document['issues']} issues of the validators, "
+            f"{document['lost']} of {document['geoms']} geoms lost",
+            f"greatest differences: mass {100 * worst['mass']:.4f} %, inertia {100 * worst['inertia']:.4f} %, drives "
+            f"{100 * worst['drive']:.4f} %, poses {worst['pose_mm']:.5f} mm, shapes {worst['shape_mm']:.5f} mm, limits "
+            f"{worst['limit_rad']:.6f} rad",
+            f"{document['seconds']:.2f} s and {document['kilobytes']:.0f} kB a scene (medians); {document['wall_s']} s",
+        ]
+        for record in document["wrong"][:20]:
+            why = record["error"] or "; ".join(record["issues"][:3]) or f"{record['lost']} lost, {record['worst']}"
+            lines.append(f"  {record['job']['scene']}: {why}")
+        return "\n".join(lines)
+
+    def status(self, document: Document) -> int:
+        return int(document["right"] != document["n"])
+
+
+BENCH = Usd()
 
 
 def _scene_name(number: int) -> str:
     seed = FIRST_SEED + number
     return str(seed) if number % 2 == 0 else f"{CLUTTER[number // 2 % len(CLUTTER)]}:{seed}:generated+catalogue:6"
-
-
-def _report(document: Mapping[str, Any]) -> str:
-    worst = document["worst"]
-    lines = [
-        f"{document['right']} of {document['n']} scenes right: {document['issues']} issues of the validators, "
-        f"{document['lost']} of {document['geoms']} geoms lost",
-        f"greatest differences: mass {100 * worst['mass']:.4f} %, inertia {100 * worst['inertia']:.4f} %, drives "
-        f"{100 * worst['drive']:.4f} %, poses {worst['pose_mm']:.5f} mm, shapes {worst['shape_mm']:.5f} mm, limits "
-        f"{worst['limit_rad']:.6f} rad",
-        f"{document['seconds']:.2f} s and {document['kilobytes']:.0f} kB a scene (medians); {document['wall_s']} s",
-    ]
-    for record in document["wrong"][:20]:
-        why = record["error"] or "; ".join(record["issues"][:3]) or f"{record['lost']} lost, {record['worst']}"
-        lines.append(f"  {record['job']['scene']}: {why}")
-    return "\n".join(lines)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import ast
+import functools
+import importlib.util
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
@@ -47,55 +51,34 @@ class Group:
     gone: Mapping[str, str] = field(default_factory=dict)
 
 
-BENCHMARKS = {
-    "manipulation": CliCommand(
-        "bench.manipulation:bench_manipulation",
-        "Run the paper's 20 sentences over random scenes and print success with 95 % intervals.",
-    ),
-    "grasp": CliCommand(
-        "bench.grasp.command:bench_grasp",
-        "Grasp things of any set in any clutter, beside a naive control; success, masks, times and causes of failure.",
-    ),
-    "crowded": CliCommand(
-        "bench.crowded:bench_crowded",
-        "Ask for things that stand 0 to 20 mm from others and print what came of it with 95 % intervals.",
-    ),
-    "perception": CliCommand(
-        "bench.perception.report:bench_perception",
-        "Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and "
-        "scores.",
-    ),
-    "usd": CliCommand(
-        "bench.usd:bench_usd",
-        "Export scenes to USD, check them with OpenUSD's validators and read them back; exit status 1 where one is "
-        "wrong.",
-    ),
-    "policy": CliCommand(
-        "bench.policies.command:bench_policy",
-        "Give the same tasks of all kinds to any policies: one table, paired differences, a page; resumable.",
-    ),
-    "redteam": CliCommand(
-        "bench.redteam.command:bench_redteam",
-        "Attack the tools: no motion may leave the limits or begin without the approval that the operator asked for.",
-    ),
-    "stop": CliCommand(
-        "bench.ros.standing:bench_stop",
-        "Stop beside every manner of joint states; exit status 1 where motion is confirmed as rest, or rest is "
-        "refused.",
-    ),
-    "serving": CliCommand(
-        "bench.serving.command:bench_serving",
-        "Call tools in process, as actors, in batches, by a blocking loop and over HTTP; print what that takes.",
-    ),
-    "calibration": CliCommand(
-        "bench.calibration.command:bench_calibration",
-        "Calibrate a simulated camera with known truth: error, stated deviation, refusals, and picks by the result.",
-    ),
-    "dialogue": CliCommand(
-        "bench.dialogue.command:bench_dialogue",
-        "Hold conversations of 2 to 6 utterances in physics; each is judged by the goal that its maker means.",
-    ),
-}
+class _Benchmarks(Mapping[str, CliCommand]):
+    """A command for each file of `bench/commands`: its class `Options`; none is imported to be listed."""
+
+    @functools.cached_property
+    def _found(self) -> dict[str, CliCommand]:
+        spec = importlib.util.find_spec("bench")
+        folders = [] if spec is None else [Path(path) / "commands" for path in spec.submodule_search_locations or ()]
+        files = sorted(file for folder in folders for file in folder.glob("[a-z]*.py"))
+        return {file.stem: CliCommand(f"bench.commands.{file.stem}:Options", _summary(file)) for file in files}
+
+    def __getitem__(self, name: str) -> CliCommand:
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+def _summary(file: Path) -> str:
+    """First paragraph of the docstring of the class `Options` in a file."""
+    parsed = ast.parse(file.read_text(encoding="utf-8"))
+    options = next(node for node in parsed.body if isinstance(node, ast.ClassDef) and node.name == "Options")
+    return " ".join((ast.get_docstring(options) or "").split("\n\n")[0].split())
+
+
+BENCHMARKS: Mapping[str, CliCommand] = _Benchmarks()
 
 DATA = {
     "export": CliCommand(

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.grasp.command import AS_MEASURED
+from bench.commands.grasp import AS_MEASURED
 from bench.grasp.rows import DISAGREEMENTS
 from docs.site.tables import cell
 from sim.objects.census import counts_said

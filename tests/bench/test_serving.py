@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.serving.command import bench_serving, targets
+from bench.commands.serving import Options
+from bench.serving.command import targets
 from bench.serving.load import drive
 from bench.serving.over_http import _document, _image
 from bench.serving.payloads import LOOKS, Payload, make_payload
@@ -23,7 +24,7 @@ def test_calls_in_process_and_over_http_are_measured(
 
     registry._entries.cache_clear()
     try:
-        assert bench_serving(("small", "rgb"), ("in process", "http"), (1, 3), 0.05, as_json=True) == 0
+        assert Options(("small", "rgb"), ("in process", "http"), (1, 3), 0.05, as_json=True)() == 0
     finally:
         registry._entries.cache_clear()
     rows = json.loads(capsys.readouterr().out)["rows"]
@@ -96,4 +97,4 @@ def test_targets_are_judged_where_both_sides_were_measured() -> None:
 )
 def test_what_cannot_be_measured_is_refused(words: dict[str, Any], message: str) -> None:
     with pytest.raises(ToolError, match=message):
-        bench_serving(**words)
+        Options(**words)()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent_node.console.options import BackendOptions
-from bench.grasp.command import AS_MEASURED
+from bench.commands.grasp import AS_MEASURED
 from bench.grasp.comparison import figures
 from bench.grasp.sides import GraspSide, sides_of
 from docs.site import run_tables
@@ -86,7 +86,7 @@ def test_the_command_of_a_section_asks_for_the_same_sides(
     command = run_tables.command_of(grasp_document(sides))
     assert words in command
     bound: Any = _parse(command.split()[1:])
-    options = bound.args[-1].keywords  # of the benchmark, whose result is kept
+    options = vars(bound.args[-1])  # of the benchmark, whose result is kept
     again = sides_of(options["backends"], "gen3", options["vs"], options["control"], options["ideal"])
     assert [side.document() for side in again] == [side.document() for side in sides]
 

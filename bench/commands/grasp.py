@@ -1,8 +1,10 @@
-"""`toolhand bench grasp`: its arguments; what they ask for is imported when it is done."""
+"""Options of `toolhand bench grasp`."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from agent_node.console.options import (
     DEFAULT_ROBOT_OPTIONS,
@@ -12,34 +14,22 @@ from agent_node.console.options import (
     require_at_least,
 )
 from agent_node.console.terminal import AsJson
-from bench.grasp.protocol import GraspProtocol
+from bench.options import Options as Common
 from tool_nodes.port_names import PortNames
 
+GraspProtocol = Literal["attempt", "any", "clear"]
+"""One thing of a scene once, whatever is seen best, or that until the scene is empty."""
 SENSOR = "realsense_d435"
 """Sensor of the benchmark where none is named."""
 AS_MEASURED = BackendOptions("pixels", PortNames(sensor=SENSOR))
 """Backends that see what a real camera sees, with its noise."""
 
 
-def bench_grasp(
-    objects: str = "generated",
-    scene: str = "",
-    n: int = 20,
-    first_seed: int = 0,
-    backends: Unprefixed[BackendOptions] = AS_MEASURED,
-    robot: Unprefixed[RobotOptions] = DEFAULT_ROBOT_OPTIONS,
-    protocol: GraspProtocol = "attempt",
-    vs: str = "",
-    control: bool = True,
-    ideal: bool = False,
-    second_view: bool = False,
-    out: Path | None = None,
-    jobs: int = 1,
-    as_json: AsJson = False,
-) -> int:
+@dataclass(frozen=True)
+class Options(Common):
     """Grasp things of any set in any clutter, beside a naive control; success, masks, times and causes of failure.
 
-    Args:
+    Attributes:
         objects: Object sets and folders of meshes, several with +.
         scene: Kinds of scenes, several with commas; all that suit the sets where it is left out.
         n: Scenes of each kind; with the catalogue's own kinds, 58 grasp each product alone and in clutter.
@@ -54,24 +44,25 @@ def bench_grasp(
         out: Folder for records, tables, plots and a page of every failure; the same command goes on after a break.
         jobs: Processes.
     """
-    from bench.grasp.comparison import compare
 
-    require_at_least(1, n=n, jobs=jobs)
-    require_at_least(0, first_seed=first_seed)
-    robot.require_known()
-    return compare(
-        objects=objects,
-        scene=scene,
-        n=n,
-        first_seed=first_seed,
-        backends=backends,
-        robot=robot.robot,
-        protocol=protocol,
-        vs=vs,
-        control=control,
-        ideal=ideal,
-        second_view=second_view,
-        out=out,
-        jobs=jobs,
-        as_json=as_json,
-    )
+    WORK = "bench.grasp.comparison:BENCH"
+
+    objects: str = "generated"
+    scene: str = ""
+    n: int = 20
+    first_seed: int = 0
+    backends: Unprefixed[BackendOptions] = AS_MEASURED
+    robot: Unprefixed[RobotOptions] = DEFAULT_ROBOT_OPTIONS
+    protocol: GraspProtocol = "attempt"
+    vs: str = ""
+    control: bool = True
+    ideal: bool = False
+    second_view: bool = False
+    out: Path | None = None
+    jobs: int = 1
+    as_json: AsJson = False
+
+    def check(self) -> None:
+        require_at_least(1, n=self.n, jobs=self.jobs)
+        require_at_least(0, first_seed=self.first_seed)
+        self.robot.require_known()

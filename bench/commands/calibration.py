@@ -1,0 +1,40 @@
+"""Options of `toolhand bench calibration`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import tyro
+
+from agent_node.console.options import require_at_least
+from agent_node.console.terminal import AsJson
+from bench.options import Options as Common
+
+
+@dataclass(frozen=True)
+class Options(Common):
+    """Calibrate a simulated camera with known truth: error, stated deviation, refusals, and picks by the result.
+
+    Attributes:
+        camera: The camera at the wrist, the one beside the table, or both.
+        seeds: Calibrations of each.
+        first_seed: Seed of the first.
+        poses: Poses of each calibration.
+        picks: Scenes in which a thing is picked by the true scene camera and by the calibrated one.
+        jobs: Processes.
+    """
+
+    WORK = "bench.calibration.command:BENCH"
+
+    camera: Annotated[tuple[Literal["wrist", "scene"], ...], tyro.conf.arg(metavar="wrist|scene")] = ("wrist", "scene")
+    seeds: int = 50
+    first_seed: int = 0
+    poses: int = 15
+    picks: int = 0
+    jobs: int = 1
+    as_json: AsJson = False
+
+    def check(self) -> None:
+        require_at_least(1, seeds=self.seeds, poses=self.poses, jobs=self.jobs)
+        require_at_least(0, first_seed=self.first_seed, picks=self.picks)

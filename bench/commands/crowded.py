@@ -1,0 +1,33 @@
+"""Options of `toolhand bench crowded`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions, Unprefixed, require_at_least
+from agent_node.console.terminal import AsJson
+from bench.options import Options as Common
+
+
+@dataclass(frozen=True)
+class Options(Common):
+    """Ask for things that stand 0 to 20 mm from others and print what came of it with 95 % intervals.
+
+    Attributes:
+        n: Scenes; each is asked for up to five things.
+        first_seed: Seed of the first scene.
+        jobs: Processes.
+    """
+
+    WORK = "bench.crowded:BENCH"
+
+    n: int = 60
+    first_seed: int = 0
+    backends: Unprefixed[BackendOptions] = COLOUR_AND_DEPTH
+    jobs: int = 1
+    as_json: AsJson = False
+
+    def check(self) -> None:
+        require_at_least(1, n=self.n, jobs=self.jobs)
+        require_at_least(0, first_seed=self.first_seed)
+        self.backends.require_known()
