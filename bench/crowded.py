@@ -106,7 +106,7 @@ def rows_of(records: Sequence[CrowdRecord]) -> list[dict[str, Any]]:
     return rows
 
 
-class Crowded(Benchmark[Options, CrowdJob, CrowdRecord]):
+class CrowdedBench(Benchmark[Options, CrowdJob, CrowdRecord]):
     """See `bench.commands.crowded`."""
 
     name = "crowded"
@@ -142,4 +142,4 @@ class Crowded(Benchmark[Options, CrowdJob, CrowdRecord]):
         return told_line(failure, f"{failure['gap_mm']:.0f} mm  ")
 
 
-BENCH = Crowded()
+BENCH = CrowdedBench()

@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from agent_node.console.terminal import say
-from bench.options import Options
+from bench.options import BenchOptions
 from bench.stats import format_report, format_rows, machine_line, publish
 from training.pool.parallel import run_jobs
 
-Chosen = TypeVar("Chosen", bound=Options)
+Chosen = TypeVar("Chosen", bound=BenchOptions)
 Job = TypeVar("Job")
 Record = TypeVar("Record")
 

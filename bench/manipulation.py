@@ -204,7 +204,7 @@ def rows_of(records: Sequence[EpisodeRecord]) -> list[dict[str, Any]]:
     return rows
 
 
-class Manipulation(Benchmark[Options, ManipulationJob, EpisodeRecord]):
+class ManipulationBench(Benchmark[Options, ManipulationJob, EpisodeRecord]):
     """See `bench.commands.manipulation`."""
 
     name = "manipulation"
@@ -261,7 +261,7 @@ class Manipulation(Benchmark[Options, ManipulationJob, EpisodeRecord]):
         return told_line(failure)
 
 
-BENCH = Manipulation()
+BENCH = ManipulationBench()
 
 
 def _seeds(options: Options) -> range:

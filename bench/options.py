@@ -9,7 +9,7 @@ TURNS = 24
 """`agent_node.conversation_settings.TURN_BUDGET`, whose module takes long to import [turns]."""
 
 
-class Options:
+class BenchOptions:
     """Options of a benchmark: a frozen dataclass `Options` in `bench/commands/NAME.py`, whose docstring is the help.
 
     The file is all that makes `toolhand bench NAME` a command. It imports nothing that takes long.

@@ -177,7 +177,7 @@ def _said_of(work: Callable[[], object]) -> str:
     return ""
 
 
-class Calibration(Benchmark[Options, CalibrationJob, CalibrationRecord]):
+class CalibrationBench(Benchmark[Options, CalibrationJob, CalibrationRecord]):
     """See `bench.commands.calibration`."""
 
     name = "calibration"
@@ -219,7 +219,7 @@ class Calibration(Benchmark[Options, CalibrationJob, CalibrationRecord]):
         return int(any(not row["met"] for row in document["errors"]))
 
 
-BENCH = Calibration()
+BENCH = CalibrationBench()
 
 
 def _picks(options: Options, records: Sequence[CalibrationRecord]) -> list[PickRecord]:

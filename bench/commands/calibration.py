@@ -9,11 +9,11 @@ import tyro
 
 from agent_node.console.options import require_at_least
 from agent_node.console.terminal import AsJson
-from bench.options import Options as Common
+from bench.options import BenchOptions
 
 
 @dataclass(frozen=True)
-class Options(Common):
+class Options(BenchOptions):
     """Calibrate a simulated camera with known truth: error, stated deviation, refusals, and picks by the result.
 
     Attributes:

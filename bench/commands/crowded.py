@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions, Unprefixed, require_at_least
 from agent_node.console.terminal import AsJson
-from bench.options import Options as Common
+from bench.options import BenchOptions
 
 
 @dataclass(frozen=True)
-class Options(Common):
+class Options(BenchOptions):
     """Ask for things that stand 0 to 20 mm from others and print what came of it with 95 % intervals.
 
     Attributes:

@@ -8,11 +8,11 @@ from typing import Literal
 
 from agent_node.console.options import DEFAULT_BACKENDS, BackendOptions, Unprefixed, require_at_least
 from agent_node.console.terminal import AsJson
-from bench.options import Options as Common
+from bench.options import BenchOptions
 
 
 @dataclass(frozen=True)
-class Options(Common):
+class Options(BenchOptions):
     """Hold conversations of 2 to 6 utterances in physics; each is judged by the goal that its maker means.
 
     The exit status is 1 where success was claimed of what is not so, something moved that nobody asked for, or with

@@ -14,7 +14,7 @@ from agent_node.console.options import (
     require_at_least,
 )
 from agent_node.console.terminal import AsJson
-from bench.options import Options as Common
+from bench.options import BenchOptions
 from tool_nodes.port_names import PortNames
 
 GraspProtocol = Literal["attempt", "any", "clear"]
@@ -26,7 +26,7 @@ AS_MEASURED = BackendOptions("pixels", PortNames(sensor=SENSOR))
 
 
 @dataclass(frozen=True)
-class Options(Common):
+class Options(BenchOptions):
     """Grasp things of any set in any clutter, beside a naive control; success, masks, times and causes of failure.
 
     Attributes:

@@ -19,8 +19,7 @@ from agent_node.console.options import (
 from agent_node.console.terminal import AsJson
 from agent_node.policies.options import ModelSettings
 from agent_node.protocol import OWN, Protocol
-from bench.options import TURNS
-from bench.options import Options as Common
+from bench.options import TURNS, BenchOptions
 from sim.ros.graph import Transport
 from tool_nodes import registry
 from tool_nodes.results import invalid
@@ -97,7 +96,7 @@ _AS_DEFAULT = EpisodeOptions()
 
 
 @dataclass(frozen=True)
-class Options(Common):
+class Options(BenchOptions):
     """Run the paper's 20 sentences over random scenes and print success with 95 % intervals.
 
     With --scene or --objects things of any object set lie in clutter instead, and each scene is asked for one by its

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from agent_node.console.options import PictureSize, SensorName, require_at_least
 from agent_node.console.terminal import AsJson
-from bench.options import Options as Common
+from bench.options import BenchOptions
 from tool_nodes import registry
 from tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
 
 
 @dataclass(frozen=True)
-class Options(Common):
+class Options(BenchOptions):
     """Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and
     scores.
 

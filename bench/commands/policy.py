@@ -19,8 +19,7 @@ from agent_node.console.options import (
 from agent_node.console.terminal import AsJson
 from agent_node.policies.options import ModelSettings
 from agent_node.protocol import OWN
-from bench.options import TURNS
-from bench.options import Options as Common
+from bench.options import TURNS, BenchOptions
 from tool_nodes.port_names import DEFAULT_PRESET, DEFAULT_SENSOR, require_sensor
 from tool_nodes.results import invalid
 
@@ -40,7 +39,7 @@ Policies = Annotated[
 
 
 @dataclass(frozen=True)
-class Options(Common):
+class Options(BenchOptions):
     """Give the same tasks of all kinds to any policies: one table, paired differences, a page; resumable.
 
     Each outcome is written at once; the same command goes on where it was broken off, and other policies can be added

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent_node.console.terminal import AsJson
-from bench.options import Options as Common
+from bench.options import BenchOptions
 from tool_nodes.results import invalid
 
 
 @dataclass(frozen=True)
-class Options(Common):
+class Options(BenchOptions):
     """Attack the tools: no motion may leave the limits or begin without the approval that the operator asked for.
 
     Attacks run on a simulated station in the modes auto, ask-motion without a person to ask, and dry-run; each is

@@ -6,16 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent_node.console.terminal import AsJson
-from bench.options import Options as Common
+from bench.options import BenchOptions
 from tool_nodes.results import invalid
 
-IN_PROCESS, ACTORS, BATCHES, BLOCKING, HTTP = "in process", "actors", "serve", "blocking", "http"
+IN_PROCESS, ACTORS, BATCHES = "in process", "actors", "serve"
 WAYS: Mapping[str, str] = {
     IN_PROCESS: "a function call; each conversation has a backend of its own",
     ACTORS: "toolhand serve, run: actor",
     BATCHES: "toolhand serve, run: serve, with batches",
-    BLOCKING: "one actor a tool, one call after the other, pictures by value",
-    HTTP: "HTTP and JSON, pictures as base64",
 }
 """How a tool is called."""
 
@@ -30,15 +28,15 @@ ABOUT: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Options(Common):
-    """Call tools in process, as actors, in batches, by a blocking loop and over HTTP; print what that takes.
+class Options(BenchOptions):
+    """Call tools in process, as actors and in batches from many conversations; print what that takes.
 
     A conversation waits for each answer before its next call, and has a new picture every four calls. All callers are
     threads of this process. A cluster is started and taken down; one that is served already is left alone.
 
     Attributes:
         payloads: Names among small, rgb (640x480), rgbd (1280x720), busy (a tool that takes 20 ms a batch) and learned.
-        ways: Names among "in process", actors, serve, blocking and http.
+        ways: Names among "in process", actors and serve.
         callers: Conversations at once.
         seconds: How long each combination is measured.
         batch: Most requests at once of what is served in batches.

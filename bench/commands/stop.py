@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from agent_node.console.options import require_at_least
 from agent_node.console.terminal import AsJson
-from bench.options import Options as Common
+from bench.options import BenchOptions
 
 
 @dataclass(frozen=True)
-class Options(Common):
+class Options(BenchOptions):
     """Stop beside every manner of joint states; exit status 1 where motion is confirmed as rest, or rest is refused.
 
     Attributes:

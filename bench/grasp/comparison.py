@@ -24,7 +24,7 @@ from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.results import ErrorCode
 
 
-class Grasp(Benchmark[Options, GraspJob, GraspRecord]):
+class GraspBench(Benchmark[Options, GraspJob, GraspRecord]):
     """See `bench.commands.grasp`."""
 
     name = "grasp"
@@ -85,7 +85,7 @@ class Grasp(Benchmark[Options, GraspJob, GraspRecord]):
         return report(document)
 
 
-BENCH = Grasp()
+BENCH = GraspBench()
 
 
 def _sides(options: Options) -> list[GraspSide]:

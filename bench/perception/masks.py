@@ -170,7 +170,7 @@ def rows_of(records: Sequence[MaskRecord]) -> list[dict[str, Any]]:
     return rows
 
 
-class Masks(Benchmark[Options, MaskJob, MaskRecord]):
+class MaskBench(Benchmark[Options, MaskJob, MaskRecord]):
     """`toolhand bench perception --masks KINDS`."""
 
     name = "masks"
@@ -229,7 +229,7 @@ class Masks(Benchmark[Options, MaskJob, MaskRecord]):
         return f"{failure['kind']:9} seed {failure['seed']:>6}  {failure['item']}: {why}"
 
 
-MASKS = Masks()
+MASKS = MaskBench()
 
 
 def _seeds(options: Options) -> range:

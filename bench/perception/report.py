@@ -284,7 +284,7 @@ def scores_of(records: Sequence[SceneRecord]) -> dict[str, dict[str, Any]]:
     return {name: calibration(rated) for name, rated in found.items() if rated}
 
 
-class Perception(Benchmark[Options, SceneJob, SceneRecord]):
+class PerceptionBench(Benchmark[Options, SceneJob, SceneRecord]):
     """See `bench.commands.perception`."""
 
     name = "perception"
@@ -345,7 +345,7 @@ class Perception(Benchmark[Options, SceneJob, SceneRecord]):
         return f"seed {failure['seed']:>3}  {failure['perception']:6} {failure['fault']}"
 
 
-BENCH = Perception()
+BENCH = PerceptionBench()
 
 
 def _presets(options: Options) -> tuple[str, ...]:

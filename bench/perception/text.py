@@ -279,7 +279,7 @@ def rows_of(tallies: Mapping[str, Tally]) -> list[dict[str, Any]]:
     return rows
 
 
-class Text(Benchmark[Options, Page, dict[str, Any]]):
+class TextBench(Benchmark[Options, Page, dict[str, Any]]):
     """`toolhand bench perception --text`, in one process."""
 
     name = "text"
@@ -314,4 +314,4 @@ class Text(Benchmark[Options, Page, dict[str, Any]]):
         return f"{failure['page']}: {failure['printed']!r} read as {failure['read']!r}{', sure' * failure['sure']}"
 
 
-TEXT = Text()
+TEXT = TextBench()

@@ -80,7 +80,7 @@ def task_list(kinds: Sequence[str], n: int, first_seed: int) -> list[tuple[str, 
     return [(kinds[k % len(kinds)], first_seed + k // len(kinds)) for k in range(n)]
 
 
-class Policies(Benchmark[Options, tuple[str, int], PolicyOutcome]):
+class PolicyBench(Benchmark[Options, tuple[str, int], PolicyOutcome]):
     """See `bench.commands.policy`; a job is the kind and seed of a task."""
 
     name = "policy"
@@ -133,7 +133,7 @@ class Policies(Benchmark[Options, tuple[str, int], PolicyOutcome]):
         return 1 if broken else 0
 
 
-BENCH = Policies()
+BENCH = PolicyBench()
 
 
 _FREE = frozenset({"deadline_s", "price_prompt", "price_completion", "logprobs"})

@@ -91,7 +91,7 @@ class RedTeamFound:
     on_graph: Sequences
 
 
-class RedTeam(Benchmark[Options, Options, RedTeamFound]):
+class RedTeamBench(Benchmark[Options, Options, RedTeamFound]):
     """See `bench.commands.redteam`; one after the other, on stations that are made once."""
 
     name = "redteam"
@@ -146,7 +146,7 @@ class RedTeam(Benchmark[Options, Options, RedTeamFound]):
         return int(bool(document["violations"]))
 
 
-BENCH = RedTeam()
+BENCH = RedTeamBench()
 
 
 def _on_graph(n: int, seed: int) -> Sequences:

@@ -56,7 +56,7 @@ class StopBeside:
         return self.confirmed is self.reset is not self.moves
 
 
-class Stop(Benchmark[Options, Any, StopBeside]):
+class StopBench(Benchmark[Options, Any, StopBeside]):
     """See `bench.commands.stop`; a job is a manner of joint states, one after the other on one graph."""
 
     name = "stop"
@@ -115,7 +115,7 @@ class Stop(Benchmark[Options, Any, StopBeside]):
         return int(bool(document["confirmed_while_moving"] or document["refused_at_rest"]))
 
 
-BENCH = Stop()
+BENCH = StopBench()
 
 
 @contextlib.contextmanager

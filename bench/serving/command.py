@@ -1,4 +1,4 @@
-"""`toolhand bench serving`: the same calls served, and in four other ways."""
+"""`toolhand bench serving`: the same calls in process, on actors and served in batches."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from agent_node.console.terminal import say
-from bench.commands.serving import ABOUT, ACTORS, BATCHES, BLOCKING, HTTP, IN_PROCESS, WAYS, Options
+from bench.commands.serving import ABOUT, ACTORS, BATCHES, IN_PROCESS, WAYS, Options
 from bench.frame import Benchmark, Document
-from bench.serving.load import PointingConversation, available_bytes, drive, watched
-from bench.serving.on_ray import blocking_loop, count_puts
-from bench.serving.over_http import COPIES, http_conversation, http_server
+from bench.serving.load import PointingConversation, drive, watched
+from bench.serving.on_ray import count_puts
 from bench.serving.payloads import LOOKS, Payload, make_payload
 from bench.serving.tools import installed
 from bench.stats import machine
@@ -31,9 +30,6 @@ from tool_nodes.serve.runner import make_backend
 
 STORE_GB = 3.0
 """Shared memory for pictures [GB]: of 256 conversations with one of 1280x720 each, 1.7."""
-
-_HTTP_TIMES = 6.0
-"""Memory that a call over HTTP takes, in pictures: both ends hold most of the copies at once."""
 
 TARGET_CALLERS = 64
 """Conversations at once for which most targets are set [-]."""
@@ -65,7 +61,7 @@ class _Cluster:
         return processes.of_service(self.service)
 
 
-class Serving(Benchmark[Options, Options, dict[str, Any]]):
+class ServingBench(Benchmark[Options, Options, dict[str, Any]]):
     """See `bench.commands.serving`; its one record has the rows and the load before and after."""
 
     name = "serving"
@@ -75,7 +71,7 @@ class Serving(Benchmark[Options, Options, dict[str, Any]]):
         with _folder() as folder, installed(folder / "package"), ExitStack() as running:
             made = [make_payload(name) for name in options.payloads]
             cluster = None
-            if any(way in (ACTORS, BATCHES, BLOCKING) for way in options.ways):
+            if any(way in (ACTORS, BATCHES) for way in options.ways):
                 tools = sorted({payload.tool for payload in made})
                 entries = served_entries(tools, options.batch, options.batch_wait_ms)
                 cluster = running.enter_context(_served(entries))
@@ -101,7 +97,7 @@ class Serving(Benchmark[Options, Options, dict[str, Any]]):
         return _report(document)
 
 
-BENCH = Serving()
+BENCH = ServingBench()
 
 
 def _measure(
@@ -121,9 +117,6 @@ def _measure(
 
 def _row(name: str, way: Way, payload: Payload, size: int, callers: int, seconds: float) -> dict[str, Any]:
     row: dict[str, Any] = {"payload": payload.name, "way": name, "callers": callers}
-    if name == HTTP and _HTTP_TIMES * size * callers > available_bytes() / 2:
-        nothing = dict.fromkeys(("calls_per_s", "p50_ms", "p95_ms", "p99_ms", "copies", "memory_mb"))
-        return row | {"calls": 0, **nothing, "errors": {}, "left_out": "its copies would take half of the free memory"}
     with watched(way.others) as peak:
         load = drive(payload, way.conversation, callers, seconds)
     calls = len(load.seconds)
@@ -161,25 +154,10 @@ def _by_reference(tool: str, run: str, cluster: _Cluster | None) -> Iterator[Way
     yield Way(conversation, cluster.processes, copies)
 
 
-@contextmanager
-def _blocking(tool: str, cluster: _Cluster | None) -> Iterator[Way]:
-    assert cluster is not None
-    with blocking_loop(tool) as call:
-        yield Way(lambda: call, cluster.processes, lambda calls, size: 1.0)
-
-
-@contextmanager
-def _http(tool: str, cluster: _Cluster | None) -> Iterator[Way]:
-    with http_server(tool) as (port, process):
-        yield Way(lambda: http_conversation(port), lambda: (process,), lambda calls, size: float(COPIES))
-
-
 _WAYS = {
     IN_PROCESS: _in_process,
     ACTORS: lambda tool, cluster: _by_reference(tool, ACTOR, cluster),
     BATCHES: lambda tool, cluster: _by_reference(tool, SERVE, cluster),
-    BLOCKING: _blocking,
-    HTTP: _http,
 }
 
 
@@ -226,21 +204,14 @@ def targets(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         row = known.get((payload, way, TARGET_CALLERS))
         return None if row is None else row["calls_per_s"]
 
-    def times(payload: str, way: str, other: str) -> float | None:
-        mine, theirs = rate(payload, way), rate(payload, other)
-        return None if mine is None or theirs is None else round(mine / theirs, 2)
-
     def more_ms(way: str) -> float | None:
         mine, theirs = known.get(("small", way, 1)), known.get(("small", IN_PROCESS, 1))
         return None if mine is None or theirs is None else round(mine["p50_ms"] - theirs["p50_ms"], 2)
 
     at = f"{TARGET_CALLERS} conversations"
     measured = [
-        (f"busy, {at}: times the calls of the blocking loop, served in batches", times("busy", BATCHES, BLOCKING), 4.0),
         (f"small, {at}: calls/s, served in batches", rate("small", BATCHES), 400.0),
         (f"small, {at}: calls/s, an actor", rate("small", ACTORS), 400.0),
-        (f"rgbd, {at}: times the calls over HTTP, served in batches", times("rgbd", BATCHES, HTTP), 10.0),
-        (f"rgbd, {at}: times the calls over HTTP, an actor", times("rgbd", ACTORS, HTTP), 10.0),
     ]
     found = [
         {"name": name, "value": value, "at_least": least, "met": value >= least}
@@ -262,7 +233,7 @@ def _report(document: Mapping[str, Any]) -> str:
         cells = [row[key] for key in ("calls_per_s", "p50_ms", "p95_ms", "p99_ms", "copies", "memory_mb")]
         shown = ["-" if cell is None else f"{cell:.1f}" if cell >= 10 else f"{cell:.2g}" for cell in cells]
         shown[-1] = "-" if cells[-1] is None else str(cells[-1])
-        errors = ", ".join(f"{code} {count}" for code, count in row["errors"].items()) or row.get("left_out", "")
+        errors = ", ".join(f"{code} {count}" for code, count in row["errors"].items())
         lines.append(
             "{:9}{:12}{:>8}{:>10}{:>10}{:>10}{:>10}{:>8}{:>7}  {}".format(
                 row["payload"], row["way"], row["callers"], *shown, errors

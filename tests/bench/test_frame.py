@@ -15,15 +15,14 @@ import pytest
 
 from agent_node.conversation_settings import TURN_BUDGET
 from bench.frame import Benchmark, Document, told_entries, told_line
-from bench.options import TURNS
-from bench.options import Options as Common
+from bench.options import TURNS, BenchOptions
 from bench.stats import machine, rate_row
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.commands import BENCHMARKS
 
 
 @dataclass(frozen=True)
-class Options(Common):
+class Options(BenchOptions):
     """Roll dice."""
 
     WORK = f"{__name__}:BENCH"

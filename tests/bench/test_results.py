@@ -13,7 +13,7 @@ import pytest
 
 from agent_node.console.terminal import AsJson
 from agent_node.runs.bench_results import FOLDER, read_bench_result
-from bench.options import Options as Common
+from bench.options import BenchOptions
 from bench.results import kept
 from bench.stats import machine, publish, rate_row
 from tool_nodes.results import ToolError, invalid
@@ -34,7 +34,7 @@ DOCUMENT = {"bench": "hold", "machine": machine(), "rows": [rate_row("all", 3, 4
 
 
 @dataclass(frozen=True)
-class Options(Common):
+class Options(BenchOptions):
     """A benchmark of one row."""
 
     WORK = f"{__name__}:one_row"

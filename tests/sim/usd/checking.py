@@ -1,32 +1,23 @@
-"""`toolhand bench usd`: scenes exported to USD, checked by OpenUSD's validators and read back beside the physics."""
+"""A scene exported to USD, checked by OpenUSD's validators and read back beside the physics."""
 
 from __future__ import annotations
 
 import copy
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import mujoco
 import numpy as np
 
-from bench.commands.usd import Options
-from bench.frame import Benchmark, Document
-from bench.stats import machine
-from bench.usd_reading import ReadStage, validation_issues
 from sim.model import build_model
 from sim.scene.files import named_scene
 from sim.usd.stage import usd_text
+from tests.sim.usd.reading import ReadStage, validation_issues
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.types import FloatArray
 
-CLUTTER = ("packed", "pile", "bin", "shelf", "stacked", "lying")
-"""Kinds of clutter among the scenes; every second scene is one of these, of generated things."""
 SURROUNDINGS = "table"
 """What of the world a robot stands on."""
-FIRST_SEED = 1000
-"""Seed of the first scene."""
 WITHIN = {"mass": 1e-3, "inertia": 1e-3, "drive": 1e-2, "pose_mm": 0.1, "shape_mm": 0.1, "limit_rad": 1e-4}
 """What may differ at most: masses, inertias and drives as parts of them [-], poses and half sizes [mm]; figures of an
 exporter that loses nothing but digits."""
@@ -59,9 +50,6 @@ class UsdRecord:
         issues: Lines of OpenUSD's validators.
         geoms, lost: Geoms of the physics, and those of them that are not in the file.
         worst: Greatest difference of each kind, see WITHIN.
-        kilobytes: Size of the text [kB].
-        seconds: Time of the export [s].
-        error: Why there is no file; then the rest is 0.
     """
 
     job: UsdJob
@@ -69,23 +57,18 @@ class UsdRecord:
     geoms: int = 0
     lost: int = 0
     worst: dict[str, float] = field(default_factory=dict)
-    kilobytes: float = 0.0
-    seconds: float = 0.0
-    error: str = ""
 
     @property
     def right(self) -> bool:
         """Nothing is missing, wrong or criticised."""
         within = all(value <= WITHIN[name] for name, value in self.worst.items())
-        return not self.error and not self.issues and not self.lost and within
+        return not self.issues and not self.lost and within
 
 
 def check_scene(job: UsdJob) -> UsdRecord:
     """Export a scene, validate it, and read it back."""
     scene, robot = named_scene(job.scene), load_robot(job.robot)
-    began = time.process_time()
     text = usd_text(scene, robot)
-    seconds = time.process_time() - began
     model, stage = build_model(scene, robot), ReadStage(text)
     worst = dict.fromkeys(WITHIN, 0.0)
     _compare_bodies(model, stage, worst)
@@ -93,7 +76,7 @@ def check_scene(job: UsdJob) -> UsdRecord:
     _compare_drives(model, robot, stage, worst)
     _compare_poses(model, robot, stage, worst, job.postures)
     issues = [*validation_issues(text), *_mimic_issues(stage), *_contact_issues(model, robot, stage, job.postures)]
-    return UsdRecord(job, issues, model.ngeom, lost, worst, len(text) / 1000, seconds)
+    return UsdRecord(job, issues, model.ngeom, lost, worst)
 
 
 def _mimic_issues(stage: ReadStage) -> list[str]:
@@ -280,62 +263,3 @@ def _apart_mm(first: FloatArray, second: FloatArray) -> float:
     arms = np.hstack([0.1 * np.eye(3), np.zeros((3, 1))])
     points = np.vstack([arms, np.ones((1, 4))])
     return 1000 * float(np.linalg.norm((first @ points - second @ points)[:3], axis=0).max())
-
-
-class Usd(Benchmark[Options, UsdJob, UsdRecord]):
-    """See `bench.commands.usd`."""
-
-    name = "usd"
-
-    def title(self, options: Options) -> str:
-        return f"{options.n} scenes with {options.robot.robot}, {options.postures} postures each"
-
-    def jobs(self, options: Options) -> Sequence[UsdJob]:
-        return [UsdJob(_scene_name(number), options.robot.robot, options.postures) for number in range(options.n)]
-
-    def run(self, job: UsdJob) -> Sequence[UsdRecord]:
-        return [check_scene(job)]
-
-    def crashed(self, job: UsdJob, why: str) -> Sequence[UsdRecord]:
-        return [UsdRecord(job, error=why)]
-
-    def document(self, options: Options, records: Sequence[UsdRecord]) -> dict[str, Any]:
-        return {
-            "machine": machine(),
-            "robot": options.robot.robot,
-            "n": options.n,
-            "right": sum(record.right for record in records),
-            "geoms": sum(record.geoms for record in records),
-            "lost": sum(record.lost for record in records),
-            "issues": sum(len(record.issues) for record in records),
-            "worst": {name: max((r.worst.get(name, 0.0) for r in records), default=0.0) for name in WITHIN},
-            "seconds": round(float(np.median([record.seconds for record in records])), 3),
-            "kilobytes": round(float(np.median([record.kilobytes for record in records])), 1),
-            "wrong": [asdict(record) for record in records if not record.right],
-        }
-
-    def lines(self, document: Document) -> str:
-        worst = document["worst"]
-        lines = [
-            f"{document['right']} of {document['n']} scenes right: {document['issues']} issues of the validators, "
-            f"{document['lost']} of {document['geoms']} geoms lost",
-            f"greatest differences: mass {100 * worst['mass']:.4f} %, inertia {100 * worst['inertia']:.4f} %, drives "
-            f"{100 * worst['drive']:.4f} %, poses {worst['pose_mm']:.5f} mm, shapes {worst['shape_mm']:.5f} mm, limits "
-            f"{worst['limit_rad']:.6f} rad",
-            f"{document['seconds']:.2f} s and {document['kilobytes']:.0f} kB a scene (medians); {document['wall_s']} s",
-        ]
-        for record in document["wrong"][:20]:
-            why = record["error"] or "; ".join(record["issues"][:3]) or f"{record['lost']} lost, {record['worst']}"
-            lines.append(f"  {record['job']['scene']}: {why}")
-        return "\n".join(lines)
-
-    def status(self, document: Document) -> int:
-        return int(document["right"] != document["n"])
-
-
-BENCH = Usd()
-
-
-def _scene_name(number: int) -> str:
-    seed = FIRST_SEED + number
-    return str(seed) if number % 2 == 0 else f"{CLUTTER[number // 2 % len(CLUTTER)]}:{seed}:generated+catalogue:6"
