@@ -128,7 +128,7 @@ class CrowdedBench(Benchmark[Options, CrowdJob, CrowdRecord]):
         return [CrowdRecord(job.seed, gap, pairing, "", "", error_code=ErrorCode.INTERNAL, answer=why)]
 
     def document(self, options: Options, records: Sequence[CrowdRecord]) -> dict[str, Any]:
-        told = told_entries(records, "gap_mm", "pairing", "lifted")
+        told = told_entries(records, ("gap_mm", "pairing"), ("lifted",))
         return {
             **options.backends.document(),
             "machine": machine(),

@@ -113,12 +113,13 @@ class Benchmark(Generic[Chosen, Job, Record]):
         return self.status(document)
 
 
-def told_entries(records: Sequence[Any], *more: str) -> dict[str, Any]:
+def told_entries(records: Sequence[Any], first: Sequence[str] = (), last: Sequence[str] = ()) -> dict[str, Any]:
     """The entries `unscored`, `error_codes` and `failures` of records of commands.
 
     Args:
         records: With text, seed, scored, success, false_success, denied, error_code, answer and reasons.
-        more: Names of further attributes that a failure shows, behind its seed.
+        first: Names of further attributes that a failure shows, behind its seed.
+        last: The same, before its answer.
     """
     return {
         "unscored": sum(not record.scored for record in records),
@@ -127,10 +128,11 @@ def told_entries(records: Sequence[Any], *more: str) -> dict[str, Any]:
             {
                 "text": record.text,
                 "seed": record.seed,
-                **{name: _plain(getattr(record, name)) for name in more},
+                **{name: _plain(getattr(record, name)) for name in first},
                 "error_code": record.error_code,
                 "false_success": record.false_success,
                 "denied": record.denied,
+                **{name: _plain(getattr(record, name)) for name in last},
                 "answer": record.answer,
                 "truth": list(record.reasons),
             }

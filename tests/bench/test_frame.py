@@ -122,7 +122,7 @@ class Told:
 def test_records_of_commands_give_counts_and_failures() -> None:
     lost = Told(scored=False, success=False, error_code="INTERNAL", answer="It died.")
     lied = Told(success=False, false_success=True, reasons=("it lies elsewhere",), lifted=("milk_1",))
-    entries = told_entries([Told(), lost, lied, Told(denied=True)], "lifted")
+    entries = told_entries([Told(), lost, lied, Told(denied=True)], last=["lifted"])
     assert (entries["unscored"], entries["error_codes"]) == (1, {"INTERNAL": 1})
     assert [failure["lifted"] for failure in entries["failures"]] == [[], ["milk_1"], []]
     assert told_line(entries["failures"][0]) == "seed   3  'pick it up': INTERNAL: It died."
