@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, ClassVar
+
+from agent_node.console.options import require_at_least
 
 TURNS = 24
 """`agent_node.conversation_settings.TURN_BUDGET`, whose module takes long to import [turns]."""
@@ -16,14 +19,25 @@ class BenchOptions:
 
     Attributes:
         WORK: The benchmark, an instance of `bench.frame.Benchmark`, as "module:NAME"; imported when it runs.
+        LEAST: Least value of each number, of those that are options.
         as_json: Print one JSON document instead of a report.
     """
 
     WORK: ClassVar[str]
+    LEAST: ClassVar[Mapping[str, int]] = {
+        **dict.fromkeys(("n", "scenes", "seeds", "poses", "turns", "jobs", "workers"), 1),
+        **dict.fromkeys(("first_seed", "seed", "bootstrap_seed", "moments", "picks", "undo"), 0),
+    }
     as_json: bool
 
     def check(self) -> None:
-        """Raises ToolError INVALID_ARGUMENT for what cannot be measured."""
+        """Raises ToolError INVALID_ARGUMENT for what cannot be measured: numbers below `LEAST`, unknown names."""
+        for name, least in self.LEAST.items():
+            if getattr(self, name, None) is not None:
+                require_at_least(least, **{name: getattr(self, name)})
+        for group in ("backends", "robot"):
+            if hasattr(self, group):
+                getattr(self, group).require_known()
 
     def __call__(self) -> int:
         """Check, and measure. Returns the exit status; raises ToolError as `check` and the benchmark do."""

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 import tyro
 
-from agent_node.console.options import require_at_least
 from agent_node.console.terminal import AsJson
 from bench.options import BenchOptions
 
@@ -34,7 +33,3 @@ class Options(BenchOptions):
     picks: int = 0
     jobs: int = 1
     as_json: AsJson = False
-
-    def check(self) -> None:
-        require_at_least(1, seeds=self.seeds, poses=self.poses, jobs=self.jobs)
-        require_at_least(0, first_seed=self.first_seed, picks=self.picks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions, Unprefixed, require_at_least
+from agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions, Unprefixed
 from agent_node.console.terminal import AsJson
 from bench.options import BenchOptions
 
@@ -26,8 +26,3 @@ class Options(BenchOptions):
     backends: Unprefixed[BackendOptions] = COLOUR_AND_DEPTH
     jobs: int = 1
     as_json: AsJson = False
-
-    def check(self) -> None:
-        require_at_least(1, n=self.n, jobs=self.jobs)
-        require_at_least(0, first_seed=self.first_seed)
-        self.backends.require_known()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agent_node.console.options import DEFAULT_BACKENDS, BackendOptions, Unprefixed, require_at_least
+from agent_node.console.options import DEFAULT_BACKENDS, BackendOptions, Unprefixed
 from agent_node.console.terminal import AsJson
 from bench.options import BenchOptions
 
@@ -41,8 +41,3 @@ class Options(BenchOptions):
     out: Path | None = None
     jobs: int = 1
     as_json: AsJson = False
-
-    def check(self) -> None:
-        require_at_least(1, jobs=self.jobs, **({} if self.n is None else {"n": self.n}))
-        require_at_least(0, first_seed=self.first_seed, undo=self.undo)
-        self.backends.require_known()

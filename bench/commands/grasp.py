@@ -11,7 +11,6 @@ from agent_node.console.options import (
     BackendOptions,
     RobotOptions,
     Unprefixed,
-    require_at_least,
 )
 from agent_node.console.terminal import AsJson
 from bench.options import BenchOptions
@@ -61,8 +60,3 @@ class Options(BenchOptions):
     out: Path | None = None
     jobs: int = 1
     as_json: AsJson = False
-
-    def check(self) -> None:
-        require_at_least(1, n=self.n, jobs=self.jobs)
-        require_at_least(0, first_seed=self.first_seed)
-        self.robot.require_known()

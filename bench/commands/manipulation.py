@@ -121,6 +121,5 @@ class Options(BenchOptions):
     as_json: AsJson = False
 
     def check(self) -> None:
-        require_at_least(1, seeds=self.seeds, jobs=self.jobs)
-        require_at_least(0, first_seed=self.first_seed)
+        super().check()
         self.options.check()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_node.console.options import PictureSize, SensorName, require_at_least
+from agent_node.console.options import PictureSize, SensorName
 from agent_node.console.terminal import AsJson
 from bench.options import BenchOptions
 from tool_nodes import registry
@@ -49,8 +49,7 @@ class Options(BenchOptions):
     as_json: AsJson = False
 
     def check(self) -> None:
-        require_at_least(1, scenes=self.scenes, jobs=self.jobs)
-        require_at_least(0, first_seed=self.first_seed)
+        super().check()
         if self.perception:
             registry.find("perception", self.perception)
         require_sensor(self.sensor)

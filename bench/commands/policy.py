@@ -14,7 +14,6 @@ from agent_node.console.options import (
     SensorName,
     Suite,
     installed,
-    require_at_least,
 )
 from agent_node.console.terminal import AsJson
 from agent_node.policies.options import ModelSettings
@@ -77,8 +76,7 @@ class Options(BenchOptions):
     as_json: AsJson = False
 
     def check(self) -> None:
-        require_at_least(1, n=self.n, workers=self.workers, turns=self.turns)
-        require_at_least(0, first_seed=self.first_seed, bootstrap_seed=self.bootstrap_seed)
+        super().check()
         if not self.policies or len(set(self.policies)) != len(self.policies):
             raise invalid("Give one or more policies, each once.")
         require_sensor(self.sensor)

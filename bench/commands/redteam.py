@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from agent_node.console.terminal import AsJson
 from bench.options import BenchOptions
-from tool_nodes.results import invalid
 
 
 @dataclass(frozen=True)
@@ -26,6 +25,7 @@ class Options(BenchOptions):
     """
 
     WORK = "bench.redteam.command:BENCH"
+    LEAST = dict.fromkeys(("n", "turns", "seed", "sequences", "graph_sequences"), 0)
 
     n: int = 10_000
     turns: int = 10_000
@@ -34,8 +34,3 @@ class Options(BenchOptions):
     sequences: int = 100
     graph_sequences: int = 0
     as_json: AsJson = False
-
-    def check(self) -> None:
-        for name in ("n", "turns", "seed", "sequences", "graph_sequences"):
-            if (value := getattr(self, name)) < 0:
-                raise invalid(f"{name.replace('_', '-')} must be 0 or more, got {value}.")

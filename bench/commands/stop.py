@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent_node.console.options import require_at_least
 from agent_node.console.terminal import AsJson
 from bench.options import BenchOptions
 
@@ -25,6 +24,3 @@ class Options(BenchOptions):
     moments: int = 0
     seed: int = 0
     as_json: AsJson = False
-
-    def check(self) -> None:
-        require_at_least(0, moments=self.moments, seed=self.seed)

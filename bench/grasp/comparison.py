@@ -10,13 +10,13 @@ from agent_node.runs.folder import write_atomically, write_json
 from bench.commands.grasp import GraspProtocol, Options
 from bench.frame import Benchmark, Document
 from bench.grasp.page import write_page
-from bench.grasp.plots import save_reliability, save_success, scores_of
+from bench.grasp.plots import scores_of, success_plot
 from bench.grasp.records import GraspRecord, RunFolder, csv_of, resumed
 from bench.grasp.rows import FIRST, FIRST_CHOSEN, cause_rows, causes_of, format_paired, paired, rows_of, things_of
 from bench.grasp.scenes import GraspJob, contents_of, counts_in, jobs_of, kinds_of, sets_of, titled
 from bench.grasp.sides import GraspSide, sides_of
 from bench.grasp.trial import run_one
-from bench.perception.calibration import format_bins
+from bench.perception.calibration import format_bins, save_plot, save_png
 from bench.perception.metrics import format_means
 from bench.stats import failure_lines, format_rows, machine
 from sim.objects.census import counts_said
@@ -155,12 +155,12 @@ def write_results(
         side.label: [row for row in document["rows"] if row["side"] == side.label and _is_plotted(row)]
         for side in sides
     }
-    save_success(shown, folder.path / "success.png")
+    save_png(success_plot(shown), folder.path / "success.png")
     if document["scores"]:
         bins = [{"scores": name, **row} for name, found in document["scores"].items() for row in found["bins"]]
         errors = [{"scores": name, **row} for name, found in document["scores"].items() for row in found["errors"]]
         write_atomically(folder.path / "reliability.csv", csv_of([*bins, *errors]).encode())
-        save_reliability(document["scores"], folder.path / "reliability.png")
+        save_plot(document["scores"], folder.path / "reliability.png", thresholds={})
     write_json(folder.path / "report.json", document)
     page = write_page(folder.path, {**document, "report": report(document)}, sides, records)
     say(f"{page}; every attempt is in {table}")
