@@ -327,6 +327,15 @@ def test_the_ros_client_knows_nothing_of_this_project() -> None:
         assert "toolhand" not in path.read_text(encoding="utf-8").lower(), path
 
 
+def test_only_the_public_interface_of_the_ros_client_is_used() -> None:
+    rows = re.findall(r"^\| `(rclpy_zenoh[\w.]*)` \| (.+?) \|", (CLIENT / "README.md").read_text("utf-8"), re.MULTILINE)
+    public = {f"{module}.{name}" for module, names in rows for name in re.findall(r"`(\w+)`", names)}
+    modules = {module for module, _ in rows} | {"rclpy_zenoh"}
+    for path in [*MODULES.values(), *(ROOT / "examples").glob("*.py")]:
+        used = {name for name in imports(path) if name.split(".")[0] == "rclpy_zenoh"}
+        assert used <= public | modules, path
+
+
 def test_this_project_asks_for_all_that_the_ros_client_needs() -> None:
     ours, clients = (tomllib.loads((folder / "pyproject.toml").read_text())["project"] for folder in (ROOT, CLIENT))
     assert set(clients["dependencies"]) <= set(ours["dependencies"])

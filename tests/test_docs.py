@@ -14,6 +14,7 @@ import pytest
 
 from agent_node.policies.tiny.vocabulary import FIXED
 from bench.stats import rate_row, timing_row
+from docs.site import command_docs
 from docs.site.tool_docs import own_suites
 from sim.scene import files as scene_files
 from sim.scene.files import EXAMPLE_SCENE, load_scene, named_scene, parse_scene
@@ -136,6 +137,15 @@ def test_the_page_of_the_command_line_has_every_command_with_its_summary() -> No
     names = [name for name in names_of(COMMANDS) if not name.startswith("bench ")]  # `toolhand bench` lists those
     assert {name for name in listed if not name.startswith("--")} - {"toolhand"} == set(names)
     assert [name for name in names if listed[name] != summary(name)] == []
+    assert command_docs.filled(page) == page, "run python -m docs.site.command_docs"
+
+
+def test_a_command_that_no_heading_of_the_page_names_stands_below_the_last_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = (ROOT / "docs" / "reference" / "command_line.md").read_text(encoding="utf-8")
+    monkeypatch.setattr(command_docs, "COMMANDS", {**COMMANDS, "fresh": CliCommand("a:b", "Something new.")})
+    assert command_docs.filled(page).count("| `fresh` | Something new. |\n\n## Options") == 1
 
 
 def summary(typed: str) -> str:

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from tool_nodes.files import read_file, why
+from tool_nodes.plain_yaml import PlainYamlError, YamlLimits, load
 from tool_nodes.results import ToolError, invalid
 from tool_nodes.types import FloatArray, ObjectView
 
@@ -118,7 +118,7 @@ def nearest_names(name: str, allowed: Iterable[str], n: int = 3) -> str:
 @cache
 def _load(path: Path) -> Mapping[str, CatalogueItem]:
     try:
-        rows = load(read_file(path, Limits().size))
+        rows = load(read_file(path, YamlLimits().size))
     except (OSError, PlainYamlError) as error:
         raise invalid(f"{path.name} cannot be read as YAML: {why(error)}.") from error
     if not isinstance(rows, list) or not rows:

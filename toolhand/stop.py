@@ -51,8 +51,7 @@ def _over_zenoh(name: str, domain: int | None, router: str | None) -> int:
     from dataclasses import replace
 
     from rclpy_zenoh.trigger import NoServerError, call_trigger
-    from rclpy_zenoh.wire.errors import SessionError, WireError
-    from rclpy_zenoh.wire.options import SessionOptions
+    from rclpy_zenoh.wire import SessionError, SessionOptions, WireError
 
     try:
         options = replace(SessionOptions.from_environment(), shared_memory=False)

@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from bench.said.meaning import Sentence
-from rclpy_zenoh import plain_yaml
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import Scene
 from sim.tasks.predicates import PlaceRelation
+from tool_nodes import plain_yaml
 from tool_nodes.results import invalid
 
 Half = Literal["tuned", "unseen"]

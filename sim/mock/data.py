@@ -32,9 +32,9 @@ import yaml
 from numpy.typing import NDArray
 from PIL import Image
 
-from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from tool_nodes.files import FileRefused, read_file, require_regular
 from tool_nodes.geometry import backproject
+from tool_nodes.plain_yaml import PlainYamlError, YamlLimits, load
 from tool_nodes.results import ToolError, invalid, unavailable
 from tool_nodes.toolbox.picture_files import PictureFileError, opened
 from tool_nodes.types import FloatArray, Frame
@@ -53,7 +53,7 @@ _MM = 1000.0
 """Millimetres in a metre: depth is stored in whole millimetres."""
 _MAX_MM = 65535
 """Greatest depth that 16 bits hold [mm]."""
-_LIMITS = Limits(size=100_000, depth=4, nodes=50_000)
+_LIMITS = YamlLimits(size=100_000, depth=4, nodes=50_000)
 """Limits of a YAML file."""
 _MAX_LABEL = 100
 """Longest label [characters]; a round figure."""

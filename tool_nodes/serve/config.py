@@ -13,10 +13,10 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from tool_nodes import registry
 from tool_nodes.extras import install_extra
 from tool_nodes.files import read_file
+from tool_nodes.plain_yaml import PlainYamlError, YamlLimits, load
 from tool_nodes.port_names import PortNames
 from tool_nodes.results import ToolError, invalid, unavailable
 
@@ -119,7 +119,7 @@ class ServeConfig:
 def read_config(path: Path) -> ServeConfig:
     """The file's, checked. Raises ToolError INVALID_ARGUMENT with the key that is wrong and what is allowed."""
     try:
-        text = read_file(path, Limits().size)
+        text = read_file(path, YamlLimits().size)
     except OSError as error:
         raise invalid(f"{path} cannot be read: {error.strerror}.") from error
     try:

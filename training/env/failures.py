@@ -41,8 +41,8 @@ from typing import Any
 
 import numpy as np
 
-from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from tool_nodes.files import read_file
+from tool_nodes.plain_yaml import PlainYamlError, YamlLimits, load
 from tool_nodes.ports import Answer
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, ToolResult, invalid
 from tool_nodes.stop_latch import StopWatch
@@ -165,7 +165,7 @@ def load_failures(path: str | Path, shared: bool = False) -> Failures:
     """
     path = Path(path)
     try:
-        document = load(read_file(path, Limits().size))
+        document = load(read_file(path, YamlLimits().size))
     except OSError as error:
         raise _invalid(f"{path.name} cannot be read ({error.strerror}).") from error
     except PlainYamlError as error:

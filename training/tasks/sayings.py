@@ -30,9 +30,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from rclpy_zenoh.plain_yaml import load
 from sim.tasks import sentences
 from sim.tasks.predicates import Relation
+from tool_nodes.plain_yaml import load
 from training.tasks.splits import SPLITS, Split
 
 POLITE = 0.5

@@ -20,15 +20,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from sim.objects.asset import MASS_KG
 from tool_nodes.files import MIB, read_file, why
 from tool_nodes.motion.packages import find_package
+from tool_nodes.plain_yaml import PlainYamlError, YamlLimits, load
 from tool_nodes.results import invalid
 
 FILE = "objects.yaml"
 """File of a folder in which its things are described."""
-_LIMITS = Limits(size=8 * MIB, depth=8, nodes=400_000)
+_LIMITS = YamlLimits(size=8 * MIB, depth=8, nodes=400_000)
 """Some lines for each thing of the largest published sets."""
 AXES = ("x", "y", "z", "-x", "-y", "-z")
 """Axes of a mesh that can be upwards."""

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from agent_node.protocol import load_protocol
-from rclpy_zenoh.plain_yaml import load
+from tool_nodes.plain_yaml import load
 from tool_nodes.results import ErrorCode, ToolError
 from training.adapters.episodes import Episodes
 from training.data.arrow import read_parquet

@@ -11,8 +11,8 @@ from string import Formatter
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
-from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from tool_nodes.files import read_file, why
+from tool_nodes.plain_yaml import PlainYamlError, YamlLimits, load
 from tool_nodes.results import invalid
 from tool_nodes.toolbox.arguments import InvalidValue, NumberArgument
 from tool_nodes.toolbox.example import Example
@@ -25,7 +25,7 @@ from tool_nodes.tools.last.skill import Argument, Line, Literal, Skill, SkillSte
 FOLDER = Path(__file__).parent
 """Where the six skills of LAST's appendix A are."""
 
-_LIMITS = Limits(size=100_000, depth=10, nodes=5_000)
+_LIMITS = YamlLimits(size=100_000, depth=10, nodes=5_000)
 """Limits of a skill file."""
 _LONGEST_ERROR = 500
 """More of what is wrong in a file is not repeated [characters]."""
