@@ -249,6 +249,7 @@ def test_files_stay_short_enough_to_read() -> None:
 
 
 SAME_NAME = {
+    "Options": "the options of each benchmark, one in each file of bench/commands",
     "Plan": "a planned motion, and what a teacher thinks before a move",
     "Relation": "the relations of places in sentences, and those of them that the judge knows",
 }

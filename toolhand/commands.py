@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -31,7 +32,7 @@ class CliCommand:
             return self.told
         module, _, name = self.target.partition(":")
         source = _file_of(module).read_text(encoding="utf-8")
-        function = re.search(rf"^def {name}\(.*?(?=^[\w@#]|\Z)", source, re.MULTILINE | re.DOTALL)
+        function = re.search(rf"^(?:def|class) {name}\(.*?(?=^[\w@#]|\Z)", source, re.MULTILINE | re.DOTALL)
         documentation = ast.get_docstring(ast.parse(function[0]).body[0]) if function else None  # type: ignore[arg-type]
         return " ".join((documentation or "").partition("\n\n")[0].split())
 
@@ -76,35 +77,25 @@ class Group:
     gone: Mapping[str, str] = field(default_factory=dict)
 
 
-BENCHMARKS = {
-    "manipulation": CliCommand("bench.manipulation:bench_manipulation"),
-    "grasp": CliCommand("bench.grasp.command:bench_grasp"),
-    "planning": CliCommand("bench.planning:bench_planning"),
-    "planners": CliCommand("bench.planners:bench_planners"),
-    "hold": CliCommand("bench.hold:bench_hold"),
-    "crowded": CliCommand("bench.crowded:bench_crowded"),
-    "perception": CliCommand("bench.perception.report:bench_perception"),
-    "sensors": CliCommand("bench.sensors:bench_sensors"),
-    "usd": CliCommand("bench.usd:bench_usd"),
-    "clouds": CliCommand("bench.clouds:bench_clouds"),
-    "tools": CliCommand("bench.tools:bench_tools"),
-    "agent": CliCommand("bench.training.agent:bench_agent"),
-    "rollouts": CliCommand("bench.training.rollouts:bench_rollouts"),
-    "policy": CliCommand("bench.policies.command:bench_policy"),
-    "sets": CliCommand("bench.training.sets:bench_sets"),
-    "redteam": CliCommand("bench.redteam.command:bench_redteam"),
-    "ros": CliCommand("bench.ros.latency:bench_ros"),
-    "spoken": CliCommand("bench.ros.spoken_command:bench_spoken"),
-    "driver": CliCommand("bench.ros.driver:bench_driver"),
-    "stop": CliCommand("bench.ros.standing:bench_stop"),
-    "truth": CliCommand("bench.ros.truth:bench_truth"),
-    "startup": CliCommand("bench.startup:bench_startup"),
-    "serving": CliCommand("bench.serving.command:bench_serving"),
-    "clicking": CliCommand("bench.clicking:bench_clicking"),
-    "calibration": CliCommand("bench.calibration.command:bench_calibration"),
-    "sentences": CliCommand("bench.sentences:bench_sentences"),
-    "dialogue": CliCommand("bench.dialogue.command:bench_dialogue"),
-}
+class _Benchmarks(Mapping[str, CliCommand]):
+    """A command for each file of `bench/commands`: its class `Options`; none is imported to be listed."""
+
+    @functools.cached_property
+    def _found(self) -> dict[str, CliCommand]:
+        files = sorted(_file_of("bench.commands").parent.glob("[a-z]*.py"))
+        return {file.stem: CliCommand(f"bench.commands.{file.stem}:Options") for file in files}
+
+    def __getitem__(self, name: str) -> CliCommand:
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+BENCHMARKS: Mapping[str, CliCommand] = _Benchmarks()
 
 DATA = {
     "export": CliCommand("toolhand.data:data_export"),

@@ -26,7 +26,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from bench.sentence_maker import Sentence
+from bench.said.meaning import Sentence
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import Scene
 from sim.tasks.predicates import PlaceRelation

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bench.commands.serving import ABOUT
 from bench.serving.tools import BUSY, PIXELS, QUICK
 from sim.scene.generator import generate_scene
 from sim.station import Station, StationConfig
@@ -93,13 +94,3 @@ def make_payload(name: str) -> Payload:
     }
     tool, calls = make[name]
     return Payload(name, tool, ABOUT[name], calls())
-
-
-ABOUT: Mapping[str, str] = {
-    "small": "a picture of 8x8, a tool that costs nothing",
-    "rgb": "640x480 RGB, the same tool",
-    "rgbd": "1280x720 RGB-D, the same tool",
-    "busy": "a picture of 8x8, a tool that takes 20 ms a batch",
-    "pixels": "640x480 RGB-D, the pointer of `pixels`",
-}
-"""The payloads."""

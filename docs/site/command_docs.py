@@ -21,7 +21,9 @@ SECTIONS: Mapping[str, str] = {
     "Learn": "rollouts data train",
     "Check and measure": "",
 }
-"""First words of the commands of each heading, in their order; the last one has all others."""
+"""First words of the commands of each heading, in their order; the last one has all others but BENCH."""
+BENCH = "bench"
+"""Benchmarks are listed by `toolhand bench`: a new one changes no page."""
 _TABLE = re.compile(r"^\| `toolhand` \| \|\n(?:\|.*\n)+", re.MULTILINE)
 
 
@@ -43,7 +45,7 @@ def filled(page: str) -> str:
     """The page with its tables as they are to be. Raises ValueError where it has not one for each heading."""
     chosen = [[name for name in words.split() if name in COMMANDS] for words in SECTIONS.values()]
     listed = {name for names in chosen for name in names}
-    chosen[-1] += [name for name in COMMANDS if name not in listed]
+    chosen[-1] += [name for name in COMMANDS if name not in {*listed, BENCH}]
     tables = iter([table(names) for names in chosen])
     fresh, count = _TABLE.subn(lambda _: next(tables, ""), page)
     if count != len(chosen):

@@ -21,9 +21,7 @@ from tool_nodes.serve.config import read_config as read_served
 from tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
 from tool_nodes.tools.last.loading import load_skill
 from training.data.formats.chat import read_chat
-from training.data.sets.files import ROWS_OF, rows_of
-from training.data.sets.predictions import read_predictions
-from training.data.sets.question import RowError
+from training.data.public_sets import RowError, rows_of
 from training.env.failures import load_failures
 from training.rollouts.branching import plan_of
 from training.rollouts.collection import read_rollouts, write_shard
@@ -88,10 +86,6 @@ def _rows(path: Path) -> None:
             raise AssertionError(row)
 
 
-def _predictions(path: Path) -> None:
-    read_predictions(path, strict=True)
-
-
 def _all(rows: Iterator[Any]) -> list[Any]:
     return list(rows)
 
@@ -119,8 +113,7 @@ READERS: Mapping[str, tuple[str, Callable[[Path], Any]]] = {
     "a manifest": ("manifest.json", lambda path: _all(read_chat(path.parent))),
     "rows of a chat": ("data/train-00000.jsonl", lambda path: _all(read_chat(path.parents[1]))),
     "a token": ("token", lambda path: read_token(path)),
-    "predictions": ("predictions.jsonl", _predictions),
-    **{f"a set in {ending[1:]}": (f"rows{ending}", _rows) for ending in ROWS_OF if ending != ".parquet"},
+    "a public set": ("rows.json", _rows),
 }
 """Where each looks, below a folder, and how it is asked."""
 
