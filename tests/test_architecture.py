@@ -41,7 +41,6 @@ HEAVY = {
     "cv2",
     "gymnasium",
     "pyarrow",
-    "tensorboardX",
     "safetensors",
     "huggingface_hub",
     "zmq",
@@ -84,11 +83,6 @@ ADAPTERS = {
     "training.data.arrow": {"pyarrow"},
     "training.env.gymnasium_view": {"gymnasium"},
     "training.pool.ray_workers": {"ray"},
-    "training.pointer.hits": {"torch"},
-    "training.pointer.network": {"torch"},
-    "training.trainer.learner": {"torch"},
-    "training.trainer.network": {"torch"},
-    "training.trainer.tensorboard": {"tensorboardX"},
 }
 """The one file that imports such a package: only when it is asked to read, or what Gymnasium itself imports."""
 ROS_MODULE = re.compile(
@@ -259,8 +253,8 @@ def test_files_stay_short_enough_to_read() -> None:
 
 
 SAME_NAME = {
-    "Plan": "a planned motion, and what the small policy thinks before a move",
-    "Vocabulary": "the words of the operator's language, and the tokens of the small policy",
+    "Options": "the options of each benchmark, one in each file of bench/commands",
+    "Plan": "a planned motion, and what a teacher thinks before a move",
     "Relation": "the relations of places in sentences, and those of them that the judge knows",
 }
 """Types of one name in several modules, and why."""
@@ -328,6 +322,15 @@ def test_the_ros_client_knows_nothing_of_this_project() -> None:
     for path in (CLIENT / "rclpy_zenoh").rglob("*.py"):
         assert not packages(imports(path)) & set(ROOMS), path
         assert "toolhand" not in path.read_text(encoding="utf-8").lower(), path
+
+
+def test_only_the_public_interface_of_the_ros_client_is_used() -> None:
+    rows = re.findall(r"^\| `(rclpy_zenoh[\w.]*)` \| (.+?) \|", (CLIENT / "README.md").read_text("utf-8"), re.MULTILINE)
+    public = {f"{module}.{name}" for module, names in rows for name in re.findall(r"`(\w+)`", names)}
+    modules = {module for module, _ in rows} | {"rclpy_zenoh"}
+    for path in [*MODULES.values(), *(ROOT / "examples").glob("*.py")]:
+        used = {name for name in imports(path) if name.split(".")[0] == "rclpy_zenoh"}
+        assert used <= public | modules, path
 
 
 def test_this_project_asks_for_all_that_the_ros_client_needs() -> None:

@@ -26,10 +26,10 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from tool_nodes import plain_json
 from tool_nodes.files import read_file, why
 from tool_nodes.plain_json import PlainJsonError
+from tool_nodes.plain_yaml import PlainYamlError, YamlLimits, load
 from tool_nodes.record_schemas import HASH, LINE, line_of, reader_of, sentence_of, shown, without_lines
 from tool_nodes.results import ToolError, invalid
 
@@ -40,7 +40,7 @@ KeepText = Callable[[str], str]
 RecallText = Callable[[str], str]
 """The text of a hash."""
 
-USUAL = Limits()
+USUAL = YamlLimits()
 """Of a YAML file of some hundred lines."""
 
 
@@ -119,7 +119,7 @@ def record_of(kind: type[T], document: Any, at: str = "", recall: RecallText | N
         raise invalid(f"{sentence_of(error, reader, at)[0]}.") from None
 
 
-def read_yaml(kind: type[T], path: Path, limits: Limits = USUAL, within: Path | None = None, name: str = "") -> T:
+def read_yaml(kind: type[T], path: Path, limits: YamlLimits = USUAL, within: Path | None = None, name: str = "") -> T:
     """The record in a YAML file.
 
     Args:
@@ -136,12 +136,12 @@ def read_yaml(kind: type[T], path: Path, limits: Limits = USUAL, within: Path | 
     return yaml_record(kind, _content(path, limits.size, within, name), name, limits)
 
 
-def yaml_record(kind: type[T], text: str | bytes, name: str, limits: Limits = USUAL) -> T:
+def yaml_record(kind: type[T], text: str | bytes, name: str, limits: YamlLimits = USUAL) -> T:
     """The record of a YAML text. Raises as `read_yaml`; `name` stands for the file's."""
     return placed_record(kind, yaml_document(text, name, limits), name)
 
 
-def yaml_document(text: str | bytes, name: str, limits: Limits = USUAL) -> Any:
+def yaml_document(text: str | bytes, name: str, limits: YamlLimits = USUAL) -> Any:
     """A YAML text as plain data whose mappings say by LINE where they begin. Raises as `read_yaml`."""
     try:
         return load(text, limits, line_key=LINE)

@@ -32,9 +32,9 @@ from annotated_types import Interval, Len
 from numpy.typing import NDArray
 from PIL import Image
 
-from rclpy_zenoh.plain_yaml import Limits
 from tool_nodes.files import FileRefused, require_regular
 from tool_nodes.geometry import backproject, is_rigid
+from tool_nodes.plain_yaml import YamlLimits
 from tool_nodes.records import Rule, read_yaml
 from tool_nodes.results import ToolError, invalid, unavailable
 from tool_nodes.toolbox.picture_files import PictureFileError, opened
@@ -54,8 +54,8 @@ _MM = 1000.0
 """Millimetres in a metre: depth is stored in whole millimetres."""
 _MAX_MM = 65535
 """Greatest depth that 16 bits hold [mm]."""
-_LIMITS = Limits(size=100_000, depth=4, nodes=50_000)
-"""Limits of a YAML file."""
+_LIMITS = YamlLimits(size=100_000, depth=4, nodes=50_000)
+"""YamlLimits of a YAML file."""
 _MAX_LABEL = 100
 """Longest label [characters]; a round figure."""
 _MAX_LABELS = 65535

@@ -16,7 +16,6 @@ import yaml
 from annotated_types import Interval, Len
 from scipy.spatial.transform import Rotation
 
-from rclpy_zenoh.plain_yaml import Limits
 from sim.objects.mesh_items import MESH_NUMBERS, mesh_item, mesh_of_item
 from sim.objects.reading.notes import UpAxis
 from sim.objects.sets import find_asset
@@ -36,6 +35,7 @@ from sim.scene.scenes import (
 from tool_nodes import workspace
 from tool_nodes.files import read_file, why
 from tool_nodes.motion.robot_model import ROBOTS, load_robot
+from tool_nodes.plain_yaml import YamlLimits
 from tool_nodes.records import LINE, Rule, placed_record, yaml_document
 from tool_nodes.results import ToolError, invalid
 
@@ -55,8 +55,8 @@ _TABLE_X = (0.10, workspace.TABLE_X[1])
 
 _MAX_OBJECTS = 100
 """Objects of a scene: more than find room on the table beside each other."""
-_LIMITS = Limits(size=100_000, depth=8, nodes=10_000)
-"""Limits of a scene file. The simulator reads one that is sent to it while its physics wait."""
+_LIMITS = YamlLimits(size=100_000, depth=8, nodes=10_000)
+"""YamlLimits of a scene file. The simulator reads one that is sent to it while its physics wait."""
 _MAX_NAME = 200
 """Longest name of a scene [characters]: a line or two of a report hold it."""
 _LONGEST_PATH = 4096

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from annotated_types import Interval, Len
 
-from rclpy_zenoh.plain_yaml import Limits
+from tool_nodes.plain_yaml import YamlLimits
 from tool_nodes.records import (
     As,
     Before,
@@ -163,7 +163,7 @@ def test_a_file_of_yaml_says_the_line(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"^thing\.yaml: There are more than it weighs"):
         yaml_record(Thing, "{name: x, parts: [{weight: 1, count: 2}]}", "thing.yaml")
     with pytest.raises(ToolError, match=r"^thing\.yaml cannot be read: it is longer than 10 bytes"):
-        read_yaml(Thing, path, Limits(size=10))
+        read_yaml(Thing, path, YamlLimits(size=10))
     with pytest.raises(ToolError, match=r"^none\.yaml cannot be read: No such file"):
         read_yaml(Thing, tmp_path / "none.yaml")
     assert yaml_record(dict[str, Part], "{a: {weight: 1}}", "parts.yaml") == {"a": Part(1.0)}

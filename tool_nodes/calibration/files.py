@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Interval
 
-from rclpy_zenoh import plain_yaml
+from tool_nodes import plain_yaml
 from tool_nodes.calibration.charuco import CharucoBoard, parse_board
 from tool_nodes.calibration.solving import HandEye
 from tool_nodes.calibration.viewpoints import CameraPlace
@@ -29,7 +29,7 @@ from tool_nodes.types import FloatArray
 
 _LIMIT = 64 * KIB
 """Longest file [bytes]; one has a thousand."""
-_LIMITS = plain_yaml.Limits(size=_LIMIT, depth=4, nodes=400)
+_LIMITS = plain_yaml.YamlLimits(size=_LIMIT, depth=4, nodes=400)
 OLD_DAYS = 180
 """An older calibration is called old [days]: mounts loosen, and half a year is a usual interval of service."""
 _FURTHEST_M = 10.0

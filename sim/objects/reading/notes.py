@@ -20,16 +20,16 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Interval
 
-from rclpy_zenoh.plain_yaml import Limits
 from sim.objects.asset import MASS_KG
 from tool_nodes.files import MIB
 from tool_nodes.motion.packages import find_package
+from tool_nodes.plain_yaml import YamlLimits
 from tool_nodes.records import Before, Rule, read_yaml
 from tool_nodes.results import invalid
 
 FILE = "objects.yaml"
 """File of a folder in which its things are described."""
-_LIMITS = Limits(size=8 * MIB, depth=8, nodes=400_000)
+_LIMITS = YamlLimits(size=8 * MIB, depth=8, nodes=400_000)
 """Some lines for each thing of the largest published sets."""
 UpAxis = Literal["x", "y", "z", "-x", "-y", "-z"]
 """Axes of a mesh that can be upwards."""

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import bench.policies.command as command
-from bench.policies.command import bench_policy, task_list
+from bench.commands.policy import Options
+from bench.policies.command import task_list
 from bench.policies.outcome import OUTCOMES, SETTINGS, OutcomeFolder, PolicyOutcome, read_outcomes
 from bench.policies.page import policies_page
 from bench.policies.playing import PolicyGone
@@ -58,7 +59,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> type[FakePlayer]:
 
 
 def run(out: Path, *policies: str, n: int = 6, **more: object) -> int:
-    return bench_policy(policies or ("scripted",), "pick,size", n=n, out=out, as_json=True, **more)  # type: ignore[arg-type]
+    return Options(policies or ("scripted",), "pick,size", n=n, out=out, as_json=True, **more)()  # type: ignore[arg-type]
 
 
 def test_a_line_is_read_as_it_was_written():
@@ -192,7 +193,7 @@ def test_two_commands_do_not_write_to_one_folder(tmp_path):
 )
 def test_bad_input_is_told_before_anything_is_written(tmp_path, fake, options, told):
     with pytest.raises(ToolError, match=told):
-        bench_policy(**{"out": tmp_path / "new", "n": 4, **options})
+        Options(**{"out": tmp_path / "new", "n": 4, **options})()
     assert not (tmp_path / "new").exists()
 
 

@@ -316,7 +316,7 @@ def test_numbers_that_make_no_sense_are_refused(wrong: dict[str, Any], tmp_path:
         StopRules(zero_variance=-1)
 
 
-def test_a_plan_says_how_much_is_planned_and_is_claimed_by_its_equal(tmp_path: Path) -> None:
+def test_a_plan_is_read_and_its_folder_gone_on_with(tmp_path: Path) -> None:
     document = PLAN.document()
     assert RolloutPlan.of_document(document) == PLAN
     (tmp_path / PLAN_FILE).write_text(json.dumps(document), encoding="utf-8")

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from annotated_types import Len
 
-from rclpy_zenoh.plain_yaml import Limits
+from tool_nodes.plain_yaml import YamlLimits
 from tool_nodes.records import Before, Rule, read_yaml
 from tool_nodes.results import invalid
 from tool_nodes.toolbox.arguments import InvalidValue, NumberArgument
@@ -27,8 +27,8 @@ from tool_nodes.tools.last.skill import Argument, Line, Literal, Skill, SkillSte
 FOLDER = Path(__file__).parent
 """Where the six skills of LAST's appendix A are."""
 
-_LIMITS = Limits(size=100_000, depth=10, nodes=5_000)
-"""Limits of a skill file."""
+_LIMITS = YamlLimits(size=100_000, depth=10, nodes=5_000)
+"""YamlLimits of a skill file."""
 _LONGEST_ERROR = 500
 """More of what is wrong in a file is not repeated [characters]."""
 _SPEC = re.compile(r"[<>^]?[+ ]?\d{0,3}(\.\d{1,2})?[a-zA-Z%]?")

@@ -212,9 +212,8 @@ def _claim(plan: SynthesisPlan, folder: Path) -> None:
             found = dict(plain_json.load(read_file(path, NOTES_BYTES, folder)))
         except (OSError, ValueError, TypeError) as error:
             raise invalid(f"{path} cannot be read: {error}.") from error
-        if found.get("tasks_version") != TASKS_VERSION:
-            version = str(found.get("tasks_version"))[:20]
-            made = f"version {version} of the task generator; version {TASKS_VERSION} makes others"
+        if (version := found.get("tasks_version")) != TASKS_VERSION:
+            made = f"version {version!s:.20} of the task generator; version {TASKS_VERSION} makes others"
             raise invalid(f"{folder} holds tasks of {made}.", "Name another folder.")
         if found != document:
             raise invalid(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from bench.clouds import bench_clouds, held_thing, moved_in_hand, whole_cloud
+from tests.tool_nodes.clouds.held import held_thing, moved_in_hand, whole_cloud
 from tool_nodes import registry
 from tool_nodes.clouds import alignment, boxes, files
 from tool_nodes.drivers import open3d
@@ -118,10 +118,3 @@ def test_where_there_is_no_screen_the_window_says_so(monkeypatch: pytest.MonkeyP
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(ToolError, match="cannot open a window here"):
         open3d.show([files.ColouredCloud(whole_cloud(0))], "cloud")
-
-
-def test_the_benchmark_compares_both(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench_clouds(n=2, scenes=1, sensor="ideal", as_json=True) == 0
-    out = capsys.readouterr().out
-    assert '"own"' in out
-    assert "held, middle off [mm]: open3d" in out
