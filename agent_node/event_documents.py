@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,30 +27,19 @@ def read_event(kind: str, document: Any) -> Event:
     """The event of what `AgentEvent.document` says, without pictures, and with times of 0.
 
     Args:
-        kind: One of RECORDED.
+        kind: One of `agent_node.events.RECORDED`.
         document: A text, or a JSON document.
 
     Raises:
         ToolError: INVALID_ARGUMENT for another document, one sentence with the key and what is allowed.
     """
-    if kind == "thought":
-        return Thought(record_of(str, document))
-    if kind == "note":
-        return NoteAdded(record_of(str, document))
-    return record_of(_DOCUMENTS[kind], document).event()
+    return _READ[kind](document)
 
 
 @dataclass(frozen=True)
-class _Call:
-    name: str
-    arguments: Any = None
-
-    @property
-    def call(self) -> ToolCall:
-        return ToolCall(self.name, self.arguments)
-
-    def event(self) -> Event:
-        return ToolCalled(self.call)
+class _Question:
+    text: str
+    image_index: int | None = None
 
 
 @dataclass(frozen=True)
@@ -64,56 +53,28 @@ class _Result:
     motion: bool = False
     image_index: int | None = None
 
-    def event(self) -> Event:
-        code = self.error_code
-        error = None if code is None else ToolError(code, self.error or "", self.hint or "")
-        result = ToolResult(text=self.text, error=error)
-        return ToolAnswered(CallRecord(self.name, self.arguments, result, self.image_index, 0.0, 0.0, self.motion))
+
+def _question(document: Any) -> Event:
+    found = record_of(_Question, document)
+    return OperatorQuestion(found.text, found.image_index)
 
 
-@dataclass(frozen=True)
-class _Refusal:
-    text: str
-    call: _Call | None = None
-    error_code: ErrorCode | None = None
-
-    def event(self) -> Event:
-        return CallRefused(None if self.call is None else self.call.call, self.error_code, self.text)
+def _result(document: Any) -> Event:
+    found = record_of(_Result, document)
+    code = found.error_code
+    error = None if code is None else ToolError(code, found.error or "", found.hint or "")
+    result = ToolResult(text=found.text, error=error)
+    return ToolAnswered(CallRecord(found.name, found.arguments, result, found.image_index, 0.0, 0.0, found.motion))
 
 
-@dataclass(frozen=True)
-class _Question:
-    text: str
-    image_index: int | None = None
-
-    def event(self) -> Event:
-        return OperatorQuestion(self.text, self.image_index)
-
-
-@dataclass(frozen=True)
-class _Operator:
-    text: str
-    point: tuple[float, float] | None = None
-
-    def event(self) -> Event:
-        return OperatorAnswer(self.text, self.point)
-
-
-@dataclass(frozen=True)
-class _Ended:
-    text: str
-    error_code: ErrorCode | None = None
-
-    def event(self) -> Event:
-        return CommandEnded(self.text, self.error_code)
-
-
-_DOCUMENTS: Mapping[str, Any] = {
-    "call": _Call,
-    "result": _Result,
-    "refusal": _Refusal,
-    "question": _Question,
-    "operator": _Operator,
-    "answer": _Ended,
+_READ: Mapping[str, Callable[[Any], Event]] = {
+    "thought": lambda document: Thought(record_of(str, document)),
+    "note": lambda document: NoteAdded(record_of(str, document)),
+    "call": lambda document: ToolCalled(record_of(ToolCall, document)),
+    "refusal": lambda document: record_of(CallRefused, document),
+    "operator": lambda document: record_of(OperatorAnswer, document),
+    "answer": lambda document: record_of(CommandEnded, document),
+    "question": _question,
+    "result": _result,
 }
-"""What stands on a topic, by the kind of the event."""
+"""Reads what stands on a topic, by the kind of the event."""

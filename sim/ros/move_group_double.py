@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,19 +39,6 @@ _TENTHS = 10
 """A straight line that cannot be followed to its end is followed by a number of these."""
 
 
-@dataclass(frozen=True)
-class _Parameters:
-    """Parameters of the double.
-
-    Attributes:
-        group: Name of the arm's planning group.
-        base_frame: Frame of the robot's base.
-    """
-
-    group: NonEmpty = "manipulator"
-    base_frame: NonEmpty = BASE_FRAME
-
-
 class MoveGroupDouble(Node):
     """Serves plan_kinematic_path, compute_cartesian_path, compute_ik, apply_planning_scene and get_planning_scene.
 
@@ -65,8 +51,8 @@ class MoveGroupDouble(Node):
     def __init__(self, **options: Any) -> None:
         super().__init__("move_group", **options)
         self._robot = robot = parameters.robot(self)
-        own = parameters.read(self, _Parameters)
-        self._group, frame = own.group, own.base_frame
+        self._group = parameters.one(self, "group", "manipulator", "Name of the arm's planning group", NonEmpty)
+        frame = parameters.one(self, "base_frame", BASE_FRAME, "Frame of the robot's base", NonEmpty)
         self._kinematics = Kinematics(robot)
         self._models = SceneModels(robot=robot)
         self._cell = Workcell(robot, frame, self._kinematics)

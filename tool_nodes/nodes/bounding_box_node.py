@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,23 +20,14 @@ from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
 
 
-@dataclass(frozen=True)
-class _Parameters:
-    """Parameters of the node.
-
-    Attributes:
-        boxes: What puts boxes around things; empty for the usual one.
-    """
-
-    boxes: str = ""
-
-
 class BoundingBoxNode(Node):
     """Serves the box around an object; its parameter `boxes` names what puts it there. It has no memory."""
 
     def __init__(self) -> None:
         super().__init__("bounding_box")
-        name = parameters.read(self, _Parameters).boxes or DEFAULT_BOXES
+        name = (
+            parameters.one(self, "boxes", "", "What puts boxes around objects; empty: the usual one") or DEFAULT_BOXES
+        )
         self._toolbox = Toolbox([BoundingBoxTools(registry.make("boxes", name))])
         self.create_service(ComputeBoundingBox, "compute_bounding_box", self._on_compute)
 

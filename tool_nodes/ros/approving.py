@@ -39,17 +39,6 @@ _SHOWN = 200
 """Characters of a reason that are kept."""
 
 
-@dataclass(frozen=True)
-class TokenParameters:
-    """Parameter of who approves.
-
-    Attributes:
-        approval_token_file: File with the operator's token; empty: this user's own.
-    """
-
-    approval_token_file: str = ""
-
-
 def _listed(value: Any) -> Any:
     """An array of ROS as a list."""
     return value if isinstance(value, str) or not isinstance(value, Sequence) else list(value)
@@ -81,7 +70,7 @@ def read_token(node: Node) -> proofs.OperatorToken:
     Raises:
         ToolError: INVALID_ARGUMENT as of `proofs.read_token`.
     """
-    path = parameters.read(node, TokenParameters).approval_token_file
+    path = parameters.one(node, "approval_token_file", "", "File with the operator's token; empty: this user's own")
     try:
         found = proofs.operators_token(Path(path) if path else None)
     except ToolError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rclpy.node import Node
@@ -31,17 +30,6 @@ def load_backends(node: Node, use: Callable[..., None], *ports: str, others: tup
     parameters.seed(node, "Seeds what is random in the backends", lambda seed: use(*make(seed)))
 
 
-@dataclass(frozen=True)
-class _Parameters:
-    """Parameters of a node with backends, beside those of its ports.
-
-    Attributes:
-        perception: Which backends, where a port names none: a preset's name.
-    """
-
-    perception: NonEmpty = DEFAULT_PRESET
-
-
 def backend_maker(
     node: Node, *ports: str, others: tuple[str, ...] = (), robot: RobotModel | None = None
 ) -> Callable[[int], Sequence[Any]]:
@@ -58,7 +46,8 @@ def backend_maker(
     Raises:
         ToolError: INVALID_ARGUMENT for a name that is none; UNAVAILABLE where a backend cannot be loaded.
     """
-    preset = parameters.read(node, _Parameters).perception
+    about = "Which backends, where a port names none: a preset's name"
+    preset = parameters.one(node, "perception", DEFAULT_PRESET, about, NonEmpty)
     named = parameters.read(node, PortNames, only=(*ports, *others)).over(preset)
 
     def make(seed: int) -> Sequence[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from annotated_types import Interval
 from rclpy.node import Node
@@ -21,8 +21,6 @@ from tool_nodes.ros.messages import BASE_FRAME
 from tool_nodes.ros.parameters import NonEmpty, one_of
 from tool_nodes.ros.robot_pose import RobotOnTf
 from tool_nodes.ros.topic_camera import STAMP_TOLERANCE_S, TopicCamera
-
-T = TypeVar("T")
 
 _LARGEST_TOLERANCE_S = 1.0
 """Pictures that are further apart are of different moments, whatever the arm did [s]."""
@@ -55,7 +53,7 @@ def declare_cameras(
     shape = shape_of(robot)
     where = RobotOnTf(node, transforms, robot, shape)
     for camera in cameras:
-        spec = _read(node, camera, _Maker, camera=usual).camera
+        spec = parameters.one(node, f"{camera}.camera", usual, "What takes its images", NonEmpty)
         made: Camera = registry.make(
             "camera",
             spec,
@@ -99,7 +97,8 @@ def topics(
         ToolError: INVALID_ARGUMENT.
     """
     every = parameters.read(node, _Every)
-    own = _read(node, camera, _Topics, driver={"scene": "zed", "wrist": "kinova_vision"}[camera])
+    usual_driver = {"scene": "zed", "wrist": "kinova_vision"}[camera]
+    own = parameters.read(node, _Topics, name=lambda field: f"{camera}.{field}", defaults={"driver": usual_driver})
     names = names_of(own.driver, every.zed_names)
     usual = names.topics
     given = CameraTopics(
@@ -118,17 +117,6 @@ def topics(
         camera,
         names.registered_by if given.depth == names.topics.depth else "",
     )
-
-
-@dataclass(frozen=True)
-class _Maker:
-    """Of one camera.
-
-    Attributes:
-        camera: What takes its pictures.
-    """
-
-    camera: NonEmpty = "topics"
 
 
 @dataclass(frozen=True)
@@ -161,7 +149,3 @@ class _Topics:
     camera_info_topic: str = ""
     depth_topic: str = ""
     image_is: Annotated[str, one_of(("", "raw", "rectified"))] = ""
-
-
-def _read(node: Node, which: str, kind: type[T], **defaults: str) -> T:
-    return parameters.read(node, kind, name=lambda field: f"{which}.{field}", defaults=defaults)

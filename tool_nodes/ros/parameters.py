@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from types import MappingProxyType
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 from annotated_types import Interval
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
@@ -60,6 +60,11 @@ def read(
     return checked(kind, values, name)
 
 
+def one(node: Node, name: str, default: T, about: str, kind: Any = None) -> T:
+    """One parameter; its type is `kind`, by default that of its default. Raises ToolError INVALID_ARGUMENT."""
+    return cast(T, record_of(kind or type(default), declared(node, name, default, about), at=f"Parameter {name}"))
+
+
 def checked(kind: type[T], values: Mapping[str, Any], name: Callable[[str], str] = str) -> T:
     """The dataclass of values of parameters. Raises ToolError INVALID_ARGUMENT that names the parameter."""
     try:
@@ -77,20 +82,9 @@ def description(kind: type, name: str) -> str:
     return next((line.split(": ", 1)[1] for line in lines if line.startswith(f"{name}: ")), "")
 
 
-@dataclass(frozen=True)
-class _Robot:
-    """The robot of a node.
-
-    Attributes:
-        robot: Which robot, or the folder of its files.
-    """
-
-    robot: NonEmpty = DEFAULT_ROBOT
-
-
 def robot(node: Node) -> RobotModel:
     """The robot that the parameter `robot` names. Raises ToolError INVALID_ARGUMENT."""
-    name = read(node, _Robot).robot
+    name = one(node, "robot", DEFAULT_ROBOT, "Which robot, or the folder of its files", NonEmpty)
     try:
         model = load_robot(name)
     except ToolError as error:
