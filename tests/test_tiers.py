@@ -26,8 +26,15 @@ def test_a_table_is_read_as_it_was_written_and_has_no_row_for_a_cheap_test() -> 
     assert tiers.read_costs(tiers.write_costs(COSTS | {"tests/a.py::test_cheap": 0.1})) == COSTS
 
 
+def test_the_cheapest_are_chosen_as_long_as_the_budget_lasts() -> None:
+    assert tiers.affordable([5.0, 1.0, 2.0], 3.5) == 2.0
+    assert tiers.affordable([5.0, 1.0, 2.0], 99.0) == 5.0
+    assert tiers.affordable([5.0], 3.5) == 0.0
+
+
 def test_in_brief_a_module_has_its_cheap_tests_and_its_first_or_essential_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "COSTS", COSTS)
+    monkeypatch.setitem(tiers.DEAREST, "test", 2.0)
     first, cheap, dear = item("test_first"), item("test_cheap"), item("test_dear[two words]")
     assert tiers.in_brief([first, cheap, dear]) == [first, cheap]
     essential = item("test_dear[two words]", "essential")
