@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from agent_node.episode import Episode
 from agent_node.policy import Message, Reply
 from agent_node.runs.folder import write_trajectory
 from agent_node.runs.report import complete_report, with_pictures, write_report
-from agent_node.runs.report_pictures import MAX_FRAMES
+from agent_node.runs.report_parts import MAX_FRAMES
 from tool_nodes.drawing import RGB
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex, Text
@@ -388,8 +389,8 @@ BEGUN = {
 
 def rows(tmp_path: Path) -> dict[str, str]:
     """Every row of a table of the page."""
-    html = (tmp_path / "report.html").read_text(encoding="utf-8")
-    return dict(re.findall(r'<th scope="row">(.*?)</th><td dir="auto">(.*?)</td>', html))
+    found = re.findall(r'<th scope="row">(.*?)</th><td dir="auto">(.*?)</td>', (tmp_path / "report.html").read_text())
+    return {unescape(name): unescape(value) for name, value in found}
 
 
 def test_the_head_says_when_where_and_with_what_and_how_to_do_it_again(tmp_path: Path) -> None:
@@ -437,7 +438,7 @@ def test_of_a_model_the_goal_stands_for_what_was_understood(tmp_path: Path) -> N
     basis = {"goal": "pick apple_1", "source": "the task's own goal"}
     model = BEGUN | {"policy": "openai:m"}
     report(tmp_path, run("<answer>a</answer>"), model | {"judged_against": basis, "truth": {"picked": True}})
-    assert rows(tmp_path)["Goal"] == "pick apple_1 (the task&#x27;s own goal)"
+    assert rows(tmp_path)["Goal"] == "pick apple_1 (the task's own goal)"
     assert "What was understood" not in report(tmp_path, run("<answer>a</answer>"), model).text
 
 

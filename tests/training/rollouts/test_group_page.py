@@ -94,7 +94,7 @@ def test_the_page_has_a_column_a_rollout_and_a_row_a_turn_with_pictures_credit_a
     page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
     assert page.count("table", class_="group") == 1
     assert page.count("th", scope="col") == 4 + 4 * 3  # the columns, and the heads of three observations
-    assert page.count("td", class_="over") == 1
+    assert page.count("td", class_="ended") == 1
     credit = GroupCredit.of([*records[:2], shorter], "answered")
     cells = page.cells[:9]
     for k, row in enumerate(credit.steps.total):
