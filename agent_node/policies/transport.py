@@ -1,28 +1,25 @@
 """HTTP to a model server that may be slow, broken or hostile: deadlines, bounds, attempts, pieces as they come.
 
-Python's own http.client in a thread, whose waiting the caller bounds. The official clients of OpenAI and Anthropic
-bound neither the size of an answer nor its whole duration (their timeout is of one read, so a byte a second holds a
-turn for ever), and they need a dozen packages for what is one POST request. httpx has the same timeouts and a blocking
-read that cannot be interrupted: thread, queue and deadline would stay, only the fifty lines that connect would go.
+The official clients of OpenAI and Anthropic bound neither the size of an answer nor its whole duration (their timeout
+is of one read, so a byte a second holds a turn for ever). httpx sends the requests, in the event loop of a thread:
+what waits in it can be cancelled, and whoever waits for it may have a loop of its own.
 """
 
 from __future__ import annotations
 
+import asyncio
 import codecs
+import concurrent.futures
 import email.utils
-import http.client
 import itertools
 import json
-import queue
 import random
 import re
-import socket
 import ssl
 import threading
 import time
-import urllib.request
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
@@ -217,32 +214,33 @@ def raise_if_stopped(options: PolicyOptions) -> None:
 
 
 class _Wire:
-    """One request: a thread talks to the socket, the caller waits for its result, never longer than a deadline."""
+    """One request in the event loop of a thread of its own; the caller waits for each step, never beyond a deadline."""
 
     def __init__(self, endpoint: Endpoint, options: PolicyOptions, body: bytes, until: float) -> None:
-        self._endpoint = endpoint
-        self._options = options
-        self._body = body
-        self._until = until
-        self._heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._socket: socket.socket | None = None
-        self._closed = False
-        threading.Thread(target=self._talk, name="model-request", daemon=True).start()
+        self._options, self._until = options, until
+        self._heard = self._talk(endpoint, body)
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._live, name="model-request", daemon=True).start()
+
+    def _live(self) -> None:
+        self._loop.run_forever()
+        self._loop.run_until_complete(self._end())
+        self._loop.close()
 
     def close(self) -> None:
         """End the request, wherever it is."""
-        self._closed = True
-        if self._socket is not None:
-            try:
-                # Not SSLSocket's own: the thread is inside of its TLS state.
-                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-            except OSError:
-                return  # already gone
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+    async def _end(self) -> None:
+        steps = asyncio.all_tasks() - {asyncio.current_task()}
+        for step in steps:
+            step.cancel()
+        await asyncio.gather(*steps, return_exceptions=True)
+        await self._heard.aclose()
 
     def events(self) -> Iterator[str]:
         """The data of each event of a stream; of any other response its whole text, once. Raises Fault."""
         options, began = self._options, time.monotonic()
-        self._next(began + options.connect_s, f"could not be reached within {options.connect_s:g} s")
         # An unstreamed response begins when it is complete, so only the whole deadline can be asked of it.
         first = began + (options.first_token_s if options.streams else options.deadline_s)
         silent = f"did not begin to answer within {first - began:g} s"
@@ -266,22 +264,21 @@ class _Wire:
             first = self._until
 
     def _next(self, until: float, late: str) -> Any:
-        """What the thread heard next; its errors are raised here."""
+        """What is heard next, None at the end; errors of the request are raised here."""
         whole = self._until <= until
         until = min(until, self._until)
-        while True:
+        step = asyncio.run_coroutine_threadsafe(self._step(), self._loop)
+        while not step.done():
             raise_if_stopped(self._options)
             left = until - time.monotonic()
-            try:
-                item = self._heard.get(timeout=max(min(left, _POLL_S), 0.0))
-            except queue.Empty:
-                if left > 0:
-                    continue
+            if left <= 0:
                 sentence = f"did not finish its turn within {self._options.deadline_s:g} s" if whole else late
-                raise Fault(sentence, ErrorCode.TIMEOUT) from None
-            if isinstance(item, Fault):
-                raise item
-            return item
+                raise Fault(sentence, ErrorCode.TIMEOUT)
+            concurrent.futures.wait((step,), min(left, _POLL_S))
+        return step.result()
+
+    async def _step(self) -> Any:
+        return await anext(self._heard, None)
 
     def _refusal(self, status: int, headers: Mapping[str, str], text: str) -> Fault:
         said, names, code = _read_refusal(text)
@@ -296,78 +293,64 @@ class _Wire:
         pause_s = _asked_pause(headers)
         return Fault(f"answered {status}", passing=passing, pause_s=pause_s, refused=names, said=said)
 
-    def _talk(self) -> None:
+    async def _talk(self, endpoint: Endpoint, body: bytes) -> AsyncGenerator[Any, None]:
+        """Status and headers of the answer, then its chunks. Raises Fault."""
+        import httpx
+
+        parts, begun = endpoint.parts, False
+        options: dict[str, Any] = {
+            "timeout": httpx.Timeout(None, connect=self._options.connect_s),
+            "trust_env": not is_local(parts.hostname or ""),  # for its proxies
+            "verify": ssl.create_default_context() if parts.scheme == "https" else False,
+        }
+        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "toolhand"}
+        headers |= endpoint.headers
         try:
-            self._request()
-        except (TimeoutError, ConnectionError, ssl.SSLError, OSError) as error:
-            stage = "broke the connection" if self._socket is not None else "cannot be reached"
-            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            self._heard.put(Fault(stage, passing=not isinstance(error, ssl.SSLError), said=reason, shown=100))
-        except http.client.HTTPException as error:
-            reason = "in the middle of its answer" if isinstance(error, http.client.IncompleteRead) else "without one"
-            shown = type(error).__name__
-            self._heard.put(Fault(f"broke off {reason} ({shown})", passing=True))
+            async with (
+                httpx.AsyncClient(**options) as client,
+                client.stream("POST", endpoint.url, content=body, headers=headers) as response,
+            ):
+                begun = True
+                yield response.status_code, response.headers
+                async for chunk in _unfolded(response):
+                    yield chunk
+        except Fault:
+            raise
+        except httpx.ConnectTimeout:
+            sentence = f"could not be reached within {self._options.connect_s:g} s"
+            raise Fault(sentence, ErrorCode.TIMEOUT) from None
+        except httpx.ProxyError as error:
+            raise Fault("cannot be reached", passing=True, said=f"Tunnel connection failed: {error}") from None
+        except httpx.RemoteProtocolError:
+            reason = "in the middle of its answer" if begun else "without one"
+            raise Fault(f"broke off {reason}", passing=True) from None
+        except httpx.TransportError as error:
+            stage = "cannot be reached" if isinstance(error, httpx.ConnectError) else "broke the connection"
+            cause = _cause(error)
+            reason = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+            raise Fault(stage, passing=not isinstance(cause, ssl.SSLError), said=reason, shown=100) from None
         except Exception as error:
-            # The thread must always leave a last word: without one the caller would wait until its deadline.
-            self._heard.put(Fault("could not be asked", said=f"{type(error).__name__}: {error}"))
-
-    def _request(self) -> None:
-        connection, target = _connection(self._endpoint.parts, self._options.connect_s)
-        connection.connect()
-        # Kept here: the connection lets go of its socket once the response owns it.
-        self._socket = connection.sock
-        if self._closed or self._socket is None:
-            connection.close()
-            return
-        # A backstop: the caller shuts the socket at its deadline, which is earlier.
-        self._socket.settimeout(self._options.deadline_s + 60.0)
-        self._heard.put("connected")
-        try:
-            headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "toolhand"}
-            connection.request("POST", target, self._body, headers | dict(self._endpoint.headers))
-            response = connection.getresponse()
-            headers = {name.lower(): value for name, value in response.getheaders()}
-            self._heard.put((response.status, headers))
-            self._listen(response, headers.get("content-encoding", "identity").lower())
-        finally:
-            connection.close()
-
-    def _listen(self, response: http.client.HTTPResponse, encoding: str) -> None:
-        if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
-            self._heard.put(Fault("compressed its answer in a way that nobody asked for", said=encoding, shown=60))
-            return
-        unfold = None if encoding == "identity" else zlib.decompressobj(wbits=_GZIP_OR_ZLIB)
-        size = 0
-        while chunk := response.read1(65536):
-            if unfold is not None:
-                chunk = unfold.decompress(chunk, MAX_BYTES + 1)
-            size += len(chunk)
-            if size > MAX_BYTES:
-                self._heard.put(Fault(f"sent an answer of more than {MAX_BYTES // 2**20} MiB"))
-                return
-            self._heard.put(chunk)
-        if response.length:
-            raise http.client.IncompleteRead(b"")
-        self._heard.put(None)
+            raise Fault("could not be asked", said=f"{type(error).__name__}: {error}") from None
 
 
-def _connection(parts: SplitResult, timeout_s: float) -> tuple[http.client.HTTPConnection, str]:
-    """A connection, through the environment's proxy where it names one, and the request's target."""
-    host, target = parts.hostname or "", parts.path
-    proxy = "" if is_local(host) else urllib.request.getproxies().get(parts.scheme, "")
-    if proxy and urllib.request.proxy_bypass(host):
-        proxy = ""
-    via = urlsplit(proxy if "//" in proxy else f"//{proxy}") if proxy else None
-    if parts.scheme == "https":
-        context = ssl.create_default_context()
-        if via is None:
-            return http.client.HTTPSConnection(host, parts.port, timeout=timeout_s, context=context), target
-        tunnel = http.client.HTTPSConnection(via.hostname or "", via.port, timeout=timeout_s, context=context)
-        tunnel.set_tunnel(host, parts.port or 443)
-        return tunnel, target
-    if via is None:
-        return http.client.HTTPConnection(host, parts.port, timeout=timeout_s), target
-    return http.client.HTTPConnection(via.hostname or "", via.port, timeout=timeout_s), parts.geturl()
+def _cause(error: BaseException) -> BaseException:
+    """The system's own error below those that libraries make of it."""
+    below = error.__cause__ or error.__context__
+    return error if below is None or getattr(error, "strerror", None) else _cause(below)
+
+
+async def _unfolded(response: Any) -> AsyncGenerator[bytes, None]:
+    """The chunks of an answer of bounded size. Raises Fault."""
+    encoding, size = response.headers.get("content-encoding", "identity").lower(), 0
+    if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
+        raise Fault("compressed its answer in a way that nobody asked for", said=encoding, shown=60)
+    unfold = None if encoding == "identity" else zlib.decompressobj(wbits=_GZIP_OR_ZLIB)
+    async for chunk in response.aiter_raw():
+        plain = chunk if unfold is None else unfold.decompress(chunk, MAX_BYTES + 1)
+        size += len(plain)
+        if size > MAX_BYTES:
+            raise Fault(f"sent an answer of more than {MAX_BYTES // 2**20} MiB")
+        yield plain
 
 
 def is_local(host: str) -> bool:
