@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from agent_node.calls import blocks, json_call
-from agent_node.policies.transport import plain_line
 from agent_node.policy import Message
 from agent_node.protocol import Protocol, as_data
+from tool_nodes.http_request import plain_line
 from tool_nodes.results import invalid
 
 ContentPart = str | NDArray[np.uint8]

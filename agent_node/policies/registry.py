@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from agent_node.policies.options import PolicyOptions
-from agent_node.policies.transport import check_url, is_private, plain_line
+from agent_node.policies.transport import check_url
 from agent_node.policy import Policy
 from agent_node.protocol import OWN, Protocol, load_protocol
 from tool_nodes import registry
+from tool_nodes.http_request import is_private, plain_line
 from tool_nodes.results import invalid
 
 FORMS = (

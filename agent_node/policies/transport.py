@@ -1,41 +1,34 @@
 """HTTP to a model server that may be slow, broken or hostile: deadlines, bounds, attempts, pieces as they come.
 
 The official clients of OpenAI and Anthropic bound neither the size of an answer nor its whole duration (their timeout
-is of one read, so a byte a second holds a turn for ever). httpx sends the requests, in the event loop of a thread:
-what waits in it can be cancelled, and whoever waits for it may have a loop of its own.
+is of one read, so a byte a second holds a turn for ever); `tool_nodes/http_request.py` does.
 """
 
 from __future__ import annotations
 
-import asyncio
 import codecs
-import concurrent.futures
 import email.utils
 import itertools
 import json
 import random
 import re
-import ssl
-import threading
 import time
-import zlib
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from agent_node.policies.event_stream import LONGEST_FIELD, is_stream, stream_data
-from agent_node.policies.event_stream import Fault as Fault
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.redaction import RUN, PieceRedactor, Redactor
+from tool_nodes.http_request import Fault as Fault
+from tool_nodes.http_request import HttpRequest, plain_line
 from tool_nodes.results import ErrorCode, ToolError, invalid
 
 MAX_BYTES = 32 * 2**20
 """Longest answer, with the protocol overhead of every streamed token [bytes]."""
 MAX_LINE = 4 * 2**20
 """Longest event of a stream [bytes]."""
-_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
-"""zlib's `wbits` that reads both, by their headers [-]."""
 _POLL_S = 0.1
 """Longest wait in which an interrupt is not noticed [s]."""
 _BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -55,12 +48,6 @@ class Said(Protocol):
 
 
 ServerAnswer = TypeVar("ServerAnswer", bound=Said)
-
-
-def plain_line(text: str, length: int = 200) -> str:
-    """Foreign text as it may stand in a sentence: one line without control characters, shortened."""
-    shown = " ".join("".join(sign if sign.isprintable() else " " for sign in text[: 10 * length]).split())
-    return shown if len(shown) <= length else shown[: length - 3] + "..."
 
 
 @dataclass(frozen=True)
@@ -106,12 +93,6 @@ def check_url(url: str) -> str:
 def _bare(url: str) -> str:
     """A URL without a password, which may stand before an @ or behind a question mark."""
     return re.sub(r"[?#].*", "?***", re.sub(r"^([^/]*//)?[^@]*@", r"\1***@", url, flags=re.DOTALL), flags=re.DOTALL)
-
-
-def is_private(url: str) -> bool:
-    """True where no third party can read what is sent: https, or this very machine."""
-    parts = urlsplit(url)
-    return parts.scheme == "https" or parts.hostname in ("localhost", "127.0.0.1", "::1")
 
 
 class Client:
@@ -214,29 +195,12 @@ def raise_if_stopped(options: PolicyOptions) -> None:
 
 
 class _Wire:
-    """One request in the event loop of a thread of its own; the caller waits for each step, never beyond a deadline."""
+    """One request of a turn, and what its answer says."""
 
     def __init__(self, endpoint: Endpoint, options: PolicyOptions, body: bytes, until: float) -> None:
         self._options, self._until = options, until
-        self._heard = self._talk(endpoint, body)
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._live, name="model-request", daemon=True).start()
-
-    def _live(self) -> None:
-        self._loop.run_forever()
-        self._loop.run_until_complete(self._end())
-        self._loop.close()
-
-    def close(self) -> None:
-        """End the request, wherever it is."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
-
-    async def _end(self) -> None:
-        steps = asyncio.all_tasks() - {asyncio.current_task()}
-        for step in steps:
-            step.cancel()
-        await asyncio.gather(*steps, return_exceptions=True)
-        await self._heard.aclose()
+        self._request = HttpRequest(endpoint.url, endpoint.headers, body, options.connect_s, MAX_BYTES)
+        self.close = self._request.close
 
     def events(self) -> Iterator[str]:
         """The data of each event of a stream; of any other response its whole text, once. Raises Fault."""
@@ -264,21 +228,12 @@ class _Wire:
             first = self._until
 
     def _next(self, until: float, late: str) -> Any:
-        """What is heard next, None at the end; errors of the request are raised here."""
-        whole = self._until <= until
-        until = min(until, self._until)
-        step = asyncio.run_coroutine_threadsafe(self._step(), self._loop)
-        while not step.done():
-            raise_if_stopped(self._options)
-            left = until - time.monotonic()
-            if left <= 0:
-                sentence = f"did not finish its turn within {self._options.deadline_s:g} s" if whole else late
-                raise Fault(sentence, ErrorCode.TIMEOUT)
-            concurrent.futures.wait((step,), min(left, _POLL_S))
-        return step.result()
-
-    async def _step(self) -> Any:
-        return await anext(self._heard, None)
+        """What is heard next, None at the end. Raises Fault."""
+        try:
+            return self._request.next(min(until, self._until), lambda: raise_if_stopped(self._options))
+        except TimeoutError:
+            whole = f"did not finish its turn within {self._options.deadline_s:g} s"
+            raise Fault(whole if self._until <= until else late, ErrorCode.TIMEOUT) from None
 
     def _refusal(self, status: int, headers: Mapping[str, str], text: str) -> Fault:
         said, names, code = _read_refusal(text)
@@ -292,70 +247,6 @@ class _Wire:
         passing = status in _BUSY and code != "insufficient_quota"
         pause_s = _asked_pause(headers)
         return Fault(f"answered {status}", passing=passing, pause_s=pause_s, refused=names, said=said)
-
-    async def _talk(self, endpoint: Endpoint, body: bytes) -> AsyncGenerator[Any, None]:
-        """Status and headers of the answer, then its chunks. Raises Fault."""
-        import httpx
-
-        parts, begun = endpoint.parts, False
-        options: dict[str, Any] = {
-            "timeout": httpx.Timeout(None, connect=self._options.connect_s),
-            "trust_env": not is_local(parts.hostname or ""),  # for its proxies
-            "verify": ssl.create_default_context() if parts.scheme == "https" else False,
-        }
-        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "toolhand"}
-        headers |= endpoint.headers
-        try:
-            async with (
-                httpx.AsyncClient(**options) as client,
-                client.stream("POST", endpoint.url, content=body, headers=headers) as response,
-            ):
-                begun = True
-                yield response.status_code, response.headers
-                async for chunk in _unfolded(response):
-                    yield chunk
-        except Fault:
-            raise
-        except httpx.ConnectTimeout:
-            sentence = f"could not be reached within {self._options.connect_s:g} s"
-            raise Fault(sentence, ErrorCode.TIMEOUT) from None
-        except httpx.ProxyError as error:
-            raise Fault("cannot be reached", passing=True, said=f"Tunnel connection failed: {error}") from None
-        except httpx.RemoteProtocolError:
-            reason = "in the middle of its answer" if begun else "without one"
-            raise Fault(f"broke off {reason}", passing=True) from None
-        except httpx.TransportError as error:
-            stage = "cannot be reached" if isinstance(error, httpx.ConnectError) else "broke the connection"
-            cause = _cause(error)
-            reason = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
-            raise Fault(stage, passing=not isinstance(cause, ssl.SSLError), said=reason, shown=100) from None
-        except Exception as error:
-            raise Fault("could not be asked", said=f"{type(error).__name__}: {error}") from None
-
-
-def _cause(error: BaseException) -> BaseException:
-    """The system's own error below those that libraries make of it."""
-    below = error.__cause__ or error.__context__
-    return error if below is None or getattr(error, "strerror", None) else _cause(below)
-
-
-async def _unfolded(response: Any) -> AsyncGenerator[bytes, None]:
-    """The chunks of an answer of bounded size. Raises Fault."""
-    encoding, size = response.headers.get("content-encoding", "identity").lower(), 0
-    if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
-        raise Fault("compressed its answer in a way that nobody asked for", said=encoding, shown=60)
-    unfold = None if encoding == "identity" else zlib.decompressobj(wbits=_GZIP_OR_ZLIB)
-    async for chunk in response.aiter_raw():
-        plain = chunk if unfold is None else unfold.decompress(chunk, MAX_BYTES + 1)
-        size += len(plain)
-        if size > MAX_BYTES:
-            raise Fault(f"sent an answer of more than {MAX_BYTES // 2**20} MiB")
-        yield plain
-
-
-def is_local(host: str) -> bool:
-    """True for names of this machine, which no proxy is asked for."""
-    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def _read_refusal(text: str) -> tuple[str, frozenset[str], str]:

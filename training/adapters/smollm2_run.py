@@ -22,9 +22,9 @@ from typing import Any
 
 from agent_node.policies.adapters import BASE
 from agent_node.policies.smollm2 import NAME, default_folder
-from agent_node.policies.transport import plain_line
 from tool_nodes import plain_json
 from tool_nodes.files import NOTES_BYTES, read_file, why, write_whole
+from tool_nodes.http_request import plain_line
 from tool_nodes.results import invalid, unavailable
 from training.adapters.environments import FOLDER, engine_named
 from training.adapters.grpo_on_trl import GrpoSettings
