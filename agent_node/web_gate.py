@@ -1,4 +1,4 @@
-"""Connections of a server over HTTP: who has been let in, and how long a request may take to come.
+"""What stands before the servers over HTTP: sockets, Host and Origin, and how long a connection may take to be let in.
 
 A connection is a stranger's until a request that is allowed came over it. Strangers have a few places of their own and
 a deadline, and the oldest makes room for the newest: a client that holds connections open without being allowed
@@ -8,11 +8,68 @@ blocks no other.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import errno
+import os
+import socket
+from collections.abc import Callable, Set
 from typing import Any
 
 import h11
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from tool_nodes.results import unavailable
+
+BACKLOG = 128
+"""Connections that wait while a server is started anew [-]: pages of some twenty browsers."""
+
+
+def listening(host: str, port: int, hint: str) -> list[socket.socket]:
+    """Sockets that listen on a port at every address of a name; 0 takes a free port.
+
+    Raises:
+        ToolError: UNAVAILABLE where nothing can listen there, with a hint at what to do.
+    """
+    sockets: list[socket.socket] = []
+    try:
+        for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            made = socket.socket(family, kind, protocol)
+            sockets.append(made)
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            try:
+                made.bind(address)
+            except OSError as error:
+                if error.errno != errno.EADDRNOTAVAIL:  # a machine without IPv6 names ::1 all the same
+                    raise
+                sockets.pop().close()
+                continue
+            made.listen(BACKLOG)
+        if not sockets:
+            raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
+    except OSError as error:
+        for made in sockets:
+            made.close()
+        raise unavailable(f"Cannot listen on port {port} of {host}: {error.strerror or error}.", hint) from error
+    return sockets
+
+
+def foreign(
+    headers: Headers, hosts: Set[str], origins: Set[str], needs_origin: bool = False
+) -> PlainTextResponse | None:
+    """The answer to a request that names another host, or comes from a page of somebody else; None for any other.
+
+    No web page may reach the robot through the operator's browser, DNS rebinding included. Allowed values of the two
+    headers are in lower case.
+    """
+    host, origin = headers.getlist("host"), headers.getlist("origin")
+    if len(host) != 1 or host[0].lower() not in hosts:
+        return PlainTextResponse("This Host header is not allowed.", 421)
+    if len(origin) > 1 or (origin and origin[0].lower() not in origins) or (needs_origin and not origin):
+        return PlainTextResponse("Pages of this Origin may not send this.", 403)
+    return None
 
 
 class Door:
