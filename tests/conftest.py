@@ -55,7 +55,6 @@ SLOW = {
         "tool_nodes/motion/test_proven_grasps.py",
         "tool_nodes/perception/test_certainty.py",
         "tool_nodes/perception/test_flat.py",
-        "tool_nodes/perception/test_learned.py",
         "tool_nodes/perception/test_parts.py",
         "tool_nodes/perception/test_pixels.py",
         "tool_nodes/peria/test_drawing_scores.py",
@@ -95,7 +94,6 @@ WHOLE = {
         "ros/agent/test_rollouts_over_ros.py",
         "ros/agent/test_same_dialogues.py",
         "ros/agent/test_whole_graph.py",
-        "training/pointer/test_pointer_training.py",
     )
 }
 """Whole systems for a minute and more each: graphs, packages that are installed, trainings, benchmarks. Every part of

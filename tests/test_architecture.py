@@ -41,7 +41,6 @@ HEAVY = {
     "cv2",
     "gymnasium",
     "pyarrow",
-    "tensorboardX",
     "safetensors",
     "huggingface_hub",
     "zmq",
@@ -80,11 +79,6 @@ ADAPTERS = {
     "training.data.arrow": {"pyarrow"},
     "training.env.gymnasium_view": {"gymnasium"},
     "training.pool.ray_workers": {"ray"},
-    "training.pointer.hits": {"torch"},
-    "training.pointer.network": {"torch"},
-    "training.trainer.learner": {"torch"},
-    "training.trainer.network": {"torch"},
-    "training.trainer.tensorboard": {"tensorboardX"},
 }
 """The one file that imports such a package: only when it is asked to read, or what Gymnasium itself imports."""
 ROS_MODULE = re.compile(
@@ -256,8 +250,7 @@ def test_files_stay_short_enough_to_read() -> None:
 
 SAME_NAME = {
     "Options": "the options of each benchmark, one in each file of bench/commands",
-    "Plan": "a planned motion, and what the small policy thinks before a move",
-    "Vocabulary": "the words of the operator's language, and the tokens of the small policy",
+    "Plan": "a planned motion, and what a teacher thinks before a move",
     "Relation": "the relations of places in sentences, and those of them that the judge knows",
 }
 """Types of one name in several modules, and why."""

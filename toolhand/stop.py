@@ -23,7 +23,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line. Returns the exit status: 0 confirmed, 1 not confirmed or no graph, 2 for wrong input."""
+    """Brake the arm of the graph that runs, and latch; --reset allows motions again.
+
+    Returns the exit status: 0 confirmed, 1 not confirmed or no graph, 2 for wrong input.
+    """
     parser = _Parser(
         prog="toolhand stop",
         description="Stop the arm of the graph that runs: it brakes, every motion and command ends, and nothing moves "

@@ -22,7 +22,7 @@ ABOUT: Mapping[str, str] = {
     "rgb": "640x480 RGB, the same tool",
     "rgbd": "1280x720 RGB-D, the same tool",
     "busy": "a picture of 8x8, a tool that takes 20 ms a batch",
-    "learned": "640x480 RGB-D, the learned pointer",
+    "pixels": "640x480 RGB-D, the pointer of `pixels`",
 }
 """The payloads."""
 
@@ -35,7 +35,7 @@ class Options(BenchOptions):
     threads of this process. A cluster is started and taken down; one that is served already is left alone.
 
     Attributes:
-        payloads: Names among small, rgb (640x480), rgbd (1280x720), busy (a tool that takes 20 ms a batch) and learned.
+        payloads: Names among small, rgb (640x480), rgbd (1280x720), busy (a tool that takes 20 ms a batch) and pixels.
         ways: Names among "in process", actors and serve.
         callers: Conversations at once.
         seconds: How long each combination is measured.

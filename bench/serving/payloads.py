@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bench.commands.serving import ABOUT
-from bench.serving.tools import BUSY, LEARNED, QUICK
+from bench.serving.tools import BUSY, PIXELS, QUICK
 from sim.scene.generator import generate_scene
 from sim.station import Station, StationConfig
 from tool_nodes.toolbox.images import SessionImage
@@ -90,7 +90,7 @@ def make_payload(name: str) -> Payload:
         "rgb": (QUICK, lambda: _pictures(RGB)),
         "rgbd": (QUICK, lambda: _frames),
         "busy": (BUSY, lambda: _pictures(SMALL)),
-        "learned": (LEARNED, _scenes),
+        "pixels": (PIXELS, _scenes),
     }
     tool, calls = make[name]
     return Payload(name, tool, ABOUT[name], calls())

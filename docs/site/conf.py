@@ -69,9 +69,7 @@ ros2_ws/README
 ros2_ws/src/rclpy_zenoh/README
 ros2_ws/src/rclpy_zenoh/CHANGELOG
 training/README
-agent_node/policies/tiny/tiny
 agent_node/policies/smollm2_adapter/card
-tool_nodes/perception/learned/pointer
 ```
 ```{toctree}
 :hidden:

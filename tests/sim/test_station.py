@@ -113,7 +113,7 @@ def test_the_planner_can_be_wrapped(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("config", "sentence"),
     [
-        ({"perception": "magic"}, "There is no perception 'magic': it must be learned or pixels or served or sim."),
+        ({"perception": "magic"}, "There is no perception 'magic': it must be pixels or served or sim."),
         ({"renderer": "pinhole"}, "There is no renderer 'pinhole'"),
         ({"ports": PortNames(sensor="eye")}, "There is no sensor 'eye': it must be azure_kinect or clean or hard"),
         (

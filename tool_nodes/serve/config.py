@@ -1,7 +1,7 @@
 """What is served, and how: one YAML, read and checked before anything starts.
 
 ports:
-  pointer: {backend: learned, run: serve, replicas: {min: 1, max: 4}, batch: 16}
+  pointer: {backend: pixels, run: serve, replicas: {min: 1, max: 4}, batch: 16}
   segmenter: {backend: pixels+drawings}
 """
 

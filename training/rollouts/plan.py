@@ -265,12 +265,12 @@ class RolloutPlan(RolloutOptions):
 
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> RolloutPlan:
-        """What `document` made, also before there were worlds.
+        """What `document` made.
 
         Raises:
             ToolError: INVALID_ARGUMENT for something else, and as the class.
         """
-        return dataclass_of(cls, _renamed(document) if isinstance(document, Mapping) else document)
+        return dataclass_of(cls, document)
 
     def document(self) -> dict[str, Any]:
         """The plan as JSON has it, with every field."""
@@ -342,16 +342,9 @@ def planned_in(folder: Path) -> int | None:
         document = plain_json.load(read_file(folder / PLAN_FILE, PLAN_BYTES, folder))
     except (OSError, ValueError):
         return None
-    document = _renamed(document) if isinstance(document, Mapping) else {}
+    document = document if isinstance(document, Mapping) else {}
     tasks, size = document.get("tasks"), document.get("group_size")
     return len(tasks) * size if isinstance(tasks, list) and type(size) is int and size > 0 else None
-
-
-def _renamed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A plan's document with the field names of now; plans of before 0.2.0 said "group" for "group_size"."""
-    if "group" not in document or "group_size" in document:
-        return dict(document)
-    return {"group_size" if name == "group" else name: value for name, value in document.items()}
 
 
 def _require_same(path: Path, plan: RolloutPlan) -> None:
@@ -361,9 +354,6 @@ def _require_same(path: Path, plan: RolloutPlan) -> None:
         raise invalid(f"{path} is no plan that can be read: choose a new folder (--out DIR).") from error
     ours = plan.document()
     if isinstance(there, dict):
-        # Plans of before named none of them.
-        before = {"world": "", "planner": DEFAULT_PLANNER, "sensor": DEFAULT_SENSOR, "objects": ""}
-        there = before | {"transport": "process", "simulator": "toolhand"} | _renamed(there)
         tasks = there.get("tasks")
         if isinstance(tasks, list) and tasks and isinstance(tasks[0], dict) and (why := other_version(tasks[0])):
             raise invalid(f"{path.parent} holds rollouts of another plan: {why}")

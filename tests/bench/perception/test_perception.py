@@ -148,7 +148,7 @@ def test_task_errors_are_wrong_answers_and_faults_of_the_system_are_raised(truth
 def test_a_scene_becomes_a_record_of_all_perceptions() -> None:
     record = run_one(SceneJob(2))
     assert not record.crash
-    assert list(record.findings) == ["sim", "learned", "pixels"]
+    assert list(record.findings) == ["sim", "pixels"]
     for found in record.findings.values():
         assert set(found.hits) == set(RATES)
         assert np.mean(found.hits["pointing"]) > 0.8

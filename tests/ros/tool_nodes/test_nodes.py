@@ -95,7 +95,7 @@ def test_a_node_that_can_only_begin_anew_ends_with_one_sentence(start: Any) -> N
 @pytest.mark.parametrize(
     ("name", "parameter", "words"),
     [
-        ("pointing", "perception:=nonsense", "learned or pixels or served or sim"),
+        ("pointing", "perception:=nonsense", "pixels or served or sim"),
         ("segmentation", "segmenter:=nobody", "drawings or pixels or sam2 or sam3 or served or sim"),
         ("grasping", "grasps:=nobody", "analytic"),
         ("depth", "seed:=-1", "0 or more"),

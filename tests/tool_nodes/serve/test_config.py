@@ -16,7 +16,7 @@ def test_a_file_says_what_is_served_and_how(tmp_path: Path) -> None:
     path = tmp_path / "serve.yaml"
     path.write_text(
         "ports:\n"
-        "  pointer: {backend: learned, run: serve, replicas: {min: 1, max: 4}, batch: 16, env: [pillow==11.0.0]}\n"
+        "  pointer: {backend: pixels, run: serve, replicas: {min: 1, max: 4}, batch: 16, env: [pillow==11.0.0]}\n"
         "  segmenter: pixels+drawings\n"
         "  second: {port: pointer, backend: pixels, deadline_s: 2}\n"
         "cluster: {cpus: 4, store_gb: 0.2}\n"

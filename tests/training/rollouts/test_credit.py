@@ -40,7 +40,7 @@ def record(stages: dict[str, float | None], ends: list[float | None], total: flo
         0,
         0,
         "spacetools",
-        "tiny",
+        "scripted",
         "[]",
         messages,
         tuple(turns),

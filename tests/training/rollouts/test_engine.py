@@ -316,11 +316,10 @@ def test_numbers_that_make_no_sense_are_refused(wrong: dict[str, Any], tmp_path:
         StopRules(zero_variance=-1)
 
 
-def test_a_plan_of_before_with_group_for_group_size_is_read(tmp_path: Path) -> None:
+def test_a_plan_is_read_and_its_folder_gone_on_with(tmp_path: Path) -> None:
     document = PLAN.document()
-    older = {("group" if name == "group_size" else name): value for name, value in document.items()}
-    assert RolloutPlan.of_document(older) == PLAN
-    (tmp_path / PLAN_FILE).write_text(json.dumps(older), encoding="utf-8")
+    assert RolloutPlan.of_document(document) == PLAN
+    (tmp_path / PLAN_FILE).write_text(json.dumps(document), encoding="utf-8")
     assert planned_in(tmp_path) == 8
     with claimed(tmp_path, PLAN):
         pass

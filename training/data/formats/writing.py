@@ -97,7 +97,26 @@ class RowFormat(Protocol):
         """A shard."""
 
     def beside(self, folder: Path) -> None:
-        """Write what belongs beside the shards, before the manifest."""
+        """Write what belongs beside the shards, before the manifest; nothing by default."""
+
+
+class JsonLines(RowFormat):
+    """Rows as lines of JSON."""
+
+    suffix = "jsonl"
+
+    def document(self, example: ChatExample, pictures: PictureCopies) -> dict[str, Any]:
+        """The row. Raises as `RowFormat.row`."""
+        raise NotImplementedError
+
+    def row(self, example: ChatExample, pictures: PictureCopies) -> tuple[bytes, int]:
+        """See `RowFormat`."""
+        line = f"{json_text(self.document(example, pictures))}\n".encode("ascii")
+        return line, len(line)
+
+    def packed(self, rows: list[bytes]) -> bytes:
+        """See `RowFormat`."""
+        return b"".join(rows)
 
 
 @dataclass
