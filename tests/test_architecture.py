@@ -51,6 +51,8 @@ HEAVY = {
     "nicegui",
     "viser",
     "yourdfpy",
+    "pydantic",
+    "pydantic_core",
 }
 ADAPTERS = {
     "bench.serving.on_ray": {"ray"},
@@ -67,14 +69,16 @@ ADAPTERS = {
     "tool_nodes.serve.replicas": {"ray"},
     "tool_nodes.serve.trust": {"ray"},
     "tool_nodes.serve.transport": {"ray"},
-    "training.adapters.on_openenv": {"openenv"},
+    "tool_nodes.record_schemas": {"pydantic", "pydantic_core"},
+    "tool_nodes.records": {"pydantic_core"},
+    "training.adapters.on_openenv": {"openenv", "pydantic"},
     "training.adapters.on_trl": {"torch", "trl"},
     "training.adapters.sft_on_trl": {"torch", "transformers", "trl"},
     "training.adapters.grpo_on_trl": {"torch", "transformers", "trl"},
     "training.adapters.own_episodes": {"safetensors", "torch", "transformers"},
     "training.adapters.chat_rows": {"transformers"},
-    "training.adapters.on_verifiers": {"verifiers"},
-    "training.adapters.on_verl": {"verl"},
+    "training.adapters.on_verifiers": {"pydantic", "verifiers"},
+    "training.adapters.on_verl": {"pydantic", "verl"},
     "training.adapters.on_verl_trainer": {"torch", "verl"},
     "training.data.arrow": {"pyarrow"},
     "training.env.gymnasium_view": {"gymnasium"},
@@ -236,7 +240,7 @@ def test_inside_a_room_imports_run_one_way(room: str) -> None:
 
 def test_parameters_of_nodes_are_declared_where_those_that_cannot_change_are_refused() -> None:
     declaring = {name for name, path in MODULES.items() if ".declare_parameter(" in path.read_text(encoding="utf-8")}
-    assert declaring == {"tool_nodes.ros.parameters", "sim.ros.settings"}
+    assert declaring == {"tool_nodes.ros.parameters"}
 
 
 def test_folders_that_would_shadow_other_packages_are_no_packages() -> None:

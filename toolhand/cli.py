@@ -73,8 +73,6 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
                 return functools.partial(_kept, name, words, options)
             return tyro.cli(_bound(entry.load()), args=words, prog=prog)
         commands, description = entry.commands, entry.summary
-        if words and words[0] in entry.gone:
-            raise invalid(f"{prog} {words[0]} is no command any more: type {entry.gone[words[0]]}")
         if words and not words[0].startswith("-") and words[0] not in commands:
             meant = did_you_mean(words[0], commands)
             raise invalid(f"There is no {prog} {words[0][:60]!r}, only {', '.join(commands)}.{meant}")

@@ -7,7 +7,7 @@ import functools
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -69,12 +69,10 @@ class Group:
     Attributes:
         summary: Purpose of the group.
         commands: Commands of the group by their names.
-        gone: Command to type today, by the name of one that there was once.
     """
 
     summary: str
     commands: Mapping[str, CliCommand]
-    gone: Mapping[str, str] = field(default_factory=dict)
 
 
 class _Benchmarks(Mapping[str, CliCommand]):
@@ -173,10 +171,6 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
     "bench": Group(
         "Measure success, perception and speed over many random scenes.",
         BENCHMARKS,
-        gone={
-            "foreign": "toolhand bench grasp --objects generated --scene packed,pile",
-            "tasks": "toolhand bench policy --policies teacher blind --split train",
-        },
     ),
     "train": Group("Train a policy by a paper's recipe, here or on GPUs.", TRAIN),
     "models": Group(

@@ -14,13 +14,13 @@ from typing import Any
 
 import yaml
 
+from agent_node.runs.folder import write_atomically
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from tool_nodes.port_names import DEFAULT_PRESET, DEFAULT_SENSOR
 from tool_nodes.results import invalid, unavailable
 from training.adapters.verl_files import LOOP, tool_config
 from training.data.arrow import arrow
-from training.data.formats.shards import write_durably
 from training.presets.launch import launch_script
 from training.presets.models import ModelPreset, model_named
 from training.presets.prompts import prompts_of, tasks_of_kinds, write_prompts
@@ -293,4 +293,4 @@ def _dumped(document: Any, head: str) -> str:
 
 
 def _write(folder: Path, name: str, text: str) -> None:
-    write_durably(folder / name, text.encode())
+    write_atomically(folder / name, text.encode(), durable=True)

@@ -159,13 +159,6 @@ def test_a_protocol_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) 
     assert "Expected one of ('attempt'" in " ".join(capsys.readouterr().err.split())
 
 
-def test_the_bench_that_is_gone_says_what_to_type(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        toolhand.cli.main(["bench", "foreign", "--n", "3"])
-    assert caught.value.code == 2
-    assert "is no command any more: type toolhand bench grasp --objects" in capsys.readouterr().err
-
-
 def test_vs_names_a_generator_a_segmenter_or_any_port() -> None:
     assert port_of("top_down") == ("grasps", "top_down")
     assert port_of("sim") == ("segmenter", "sim")

@@ -20,9 +20,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+from agent_node.runs.folder import write_atomically
 from tool_nodes.results import invalid
 from training.data.formats.conversation import ChatEntry, ChatExample
-from training.data.formats.shards import ROWS, write_durably
+from training.data.formats.shards import ROWS
 from training.data.formats.writing import JsonLines, PictureCopies, json_text
 
 DATASET = "toolhand"
@@ -74,7 +75,7 @@ class ShareGpt(JsonLines):
                 },
             }
         }
-        write_durably(folder / "dataset_info.json", f"{json.dumps(document, indent=2)}\n".encode())
+        write_atomically(folder / "dataset_info.json", f"{json.dumps(document, indent=2)}\n".encode(), durable=True)
 
 
 def _conversation(example: ChatExample) -> tuple[list[dict[str, str]], tuple[str, ...]]:

@@ -10,11 +10,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from agent_node.runs.folder import write_atomically
 from tool_nodes.files import read_file
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
 from tool_nodes.toolbox.picture_files import MAX_FILE_BYTES, PictureFileError, opened
 from training.data.formats.conversation import ChatExample, Layout, example_of
-from training.data.formats.shards import IMAGES, SHARD_BYTES, SHARD_ROWS, ShardWriter, write_durably
+from training.data.formats.shards import IMAGES, SHARD_BYTES, SHARD_ROWS, ShardWriter
 from training.rollouts.pictures import hash_of
 from training.rollouts.record import RolloutRecord
 
@@ -74,7 +75,7 @@ class PictureCopies:
         """Copy a picture, once; its path relative to the data set. Raises as `png`; UNAVAILABLE on a full disk."""
         path = f"{IMAGES}/{name}.png"
         if name not in self.copied:
-            write_durably(self._folder / path, self.png(name))
+            write_atomically(self._folder / path, self.png(name), durable=True)
             self.copied.add(name)
         return path
 
