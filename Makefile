@@ -2,20 +2,20 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# A module's tests stay with one worker as long as the other has its own: graphs that they share are started once.
-PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+# A module's tests stay with one worker, so graphs that they share are started once; the dearest modules begin.
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 # Hundreds of processes start in the tests, and each would compile all modules anew where this is set.
 export PYTHONDONTWRITEBYTECODE :=
 export TASK ?= Pick up the cinnamon and place it in front of the rice box
-# More than there are cores: tests of graphs wait for other processes.
-JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+# One more than there are cores: tests of graphs wait for other processes.
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # More options for pip, such as an index with CPU builds of torch.
 PIP_OPTIONS ?=
 
 # What is tested in an environment of its own (docs/guides/train_with_engines.md).
 ENGINES := trl openenv verl verifiers vllm
 
-.PHONY: run check test test-whole collected test-console test-open3d smollm2 test-smollm2 test-serve mutants lint docs clean $(ENGINES:%=test-%)
+.PHONY: run check test test-whole costs collected test-console test-open3d smollm2 test-smollm2 test-serve mutants lint docs clean $(ENGINES:%=test-%)
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -55,21 +55,26 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Lint, types and the tests that need no other process: the command between two edits.
+# The command between two edits: lint, types and the modules of tests that cost next to nothing (tests/tiers.py).
 check: lint
-	$(PYTEST) --fast tests
+	$(PYTEST) --tier check
 
+# Before a pull request: every ability at least once.
 test: $(VENV)/.dev
 	@$(MAKE) --no-print-directory -j2 lint collected
-	$(PYTEST)
+	$(PYTEST) --tier test
 
-# Whole systems for a minute and more each (WHOLE in tests/conftest.py): every night, and before a release.
+# What `make test` leaves out: random-weight models, whole systems, everything else that costs more than it may there.
 test-whole: $(VENV)/.dev
-	$(PYTEST) --whole tests
+	$(PYTEST) --tier whole
+
+# Measure what each module of tests costs, which decides about its tier. MODULES=tests/sim measures some of them.
+costs: $(VENV)/.dev
+	$(PYTEST) --record-costs $(MODULES)
 
 # pytest rewrites every module of tests: once, while mypy has the other core, and not in each of its processes.
 collected: $(VENV)/.dev
-	@$(BIN)/python -m pytest --collect-only -qq > $(VENV)/collected.txt || { cat $(VENV)/collected.txt; exit 1; }
+	@$(BIN)/python -m pytest --tier test --collect-only -qq > $(VENV)/collected.txt || { cat $(VENV)/collected.txt; exit 1; }
 
 # An adapter against the real package, in that engine's own environment, which is made first.
 $(ENGINES:%=test-%): test-%: $(VENV)/.core

@@ -99,6 +99,7 @@ def toolhand(installed: Path, *words: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.essential
 def test_the_wheel_has_every_module_and_all_data(built: tuple[Path, list[str], str]) -> None:
     with zipfile.ZipFile(built[0]) as opened:
         there = set(opened.namelist())
@@ -139,6 +140,7 @@ def test_the_metadata_say_what_it_is_without_links_into_a_repository(built: tupl
     assert not re.findall(r"\]\((?!https?:)[^)]*\)", text)
 
 
+@pytest.mark.essential
 def test_away_from_the_checkout_it_runs_in_process(installed: Path, elsewhere: Path, red_box: str) -> None:
     where = subprocess.run(
         [installed / "python", "-c", "import sim, rclpy_zenoh; print(sim.__path__[0], rclpy_zenoh.__path__[0])"],

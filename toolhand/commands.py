@@ -15,10 +15,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class CliCommand:
-    """A function whose signature and docstring are its help.
+    """A function, or a dataclass of options, whose signature and docstring are its help.
 
     Attributes:
-        target: Where it is, as "module:function"; it returns the exit status.
+        target: Where it is, as "module:name"; it returns the exit status.
         told: Its summary where its docstring is made when its module is loaded.
     """
 
@@ -80,8 +80,8 @@ class _Benchmarks(Mapping[str, CliCommand]):
 
     @functools.cached_property
     def _found(self) -> dict[str, CliCommand]:
-        files = sorted(_file_of("bench.commands").parent.glob("[a-z]*.py"))
-        return {file.stem: CliCommand(f"bench.commands.{file.stem}:Options") for file in files}
+        names = sorted(file.stem for file in _file_of("bench.commands").parent.glob("[a-z]*.py"))
+        return {name: CliCommand(f"bench.commands.{name}:Options") for name in names}
 
     def __getitem__(self, name: str) -> CliCommand:
         return self._found[name]

@@ -48,7 +48,7 @@ def render(template: Path, title: str, script: str = "", **values: Any) -> str:
         template: Extends `layout.html`.
         title: Title as plain text.
         script: The only one that may run; the template's body has it as `script`, in its tag.
-        values: What the template names.
+        values: Values by the names that the template has for them.
     """
     values |= {"title": title, "script": Markup(script), "digest": digest_of(script)}
     return _environment(template.parent).get_template(template.name).render(values)

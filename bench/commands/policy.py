@@ -58,7 +58,7 @@ class Options(BenchOptions):
 
     WORK = "bench.policies.command:BENCH"
 
-    policies: Policies = ("scripted", "careful", "blind", "tiny")
+    policies: Policies = ("scripted", "careful", "blind")
     kinds: Kinds = "all"
     split: str = "test"
     n: int = 100

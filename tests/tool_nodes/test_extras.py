@@ -18,10 +18,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = sorted(PROJECT["optional-dependencies"])
 TEXTS = [
     path
+    for top in ROOT.iterdir()
+    if top.name not in ("mutants", "build") and not top.name.startswith(".")  # copies of all this, others' texts
     for pattern in ("*.py", "*.md")
-    for path in ROOT.rglob(pattern)
-    if (top := path.relative_to(ROOT).parts[0]) != "mutants"  # mutmut's copy of all this
-    and not top.startswith((".venv", ".engines"))  # other people's texts
+    for path in ([top] if top.match(pattern) else top.rglob(pattern))
 ]
 
 

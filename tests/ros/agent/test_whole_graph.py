@@ -97,6 +97,7 @@ def test_every_process_of_the_graph_is_reached_from_this_machine_alone(graph: La
     assert only_loopback(everything), listening(everything)
 
 
+@pytest.mark.essential
 def test_a_sentence_is_carried_out_judged_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RCLPY_ZENOH_ROUTER", "tcp/127.0.0.1:1")  # where nobody listens: a graph must be started
     monkeypatch.setattr("sim.animation.ANIMATION_FRAMES", 3)

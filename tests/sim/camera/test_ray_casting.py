@@ -1,4 +1,4 @@
-"""Which pixel sees which geom."""
+"""Rays of a camera, and the camera at the wrist."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import mujoco
 import numpy as np
 
 from sim.camera.ray_casting import OPAQUE, RayView, RayWorld
+from sim.scene.files import EXAMPLE_SCENE, load_scene
+from sim.station import Station, StationConfig
+from tests.gen3 import NAMED_STATES
 from tool_nodes import geometry
+from tool_nodes.geometry import matrix_from_quat_wxyz, rotation_angle
+from tool_nodes.motion.kinematics import Kinematics
+
+# -- which pixel sees which geom -------------------------------------------------------------------
 
 
 def test_what_is_seen_but_not_touched_is_seen_whole() -> None:
@@ -48,3 +55,26 @@ def test_a_ray_that_runs_along_a_face_meets_what_lies_across_it() -> None:
         with np.errstate(all="raise", under="ignore"):
             hits = world.surface_hits(view)
         np.testing.assert_allclose(hits.depth[middle], depth, rtol=1e-6)
+
+
+# -- the camera on the bracelet moves with the arm and sees what is below it -----------------------
+
+
+def test_the_wrist_camera_looks_along_the_gripper_and_sees_the_table() -> None:
+    station = Station(load_scene(EXAMPLE_SCENE))
+    frame = station.wrist_camera.capture()
+    T_base_gripper = Kinematics().fk(NAMED_STATES["Park"])
+    assert frame.camera == "wrist"
+    assert np.linalg.norm(frame.T_base_camera[:3, 3] - T_base_gripper[:3, 3]) < 0.06
+    assert frame.T_base_camera[2, 2] < -0.99
+    assert frame.ids is not None
+    assert len(np.unique(frame.ids[frame.ids >= 0])) >= 3
+    body = station.world.data.body("camera_color_frame")
+    assert rotation_angle(frame.T_base_camera[:3, :3], matrix_from_quat_wxyz(body.xquat)) < 1e-6
+
+
+def test_pixel_perception_gets_no_ids_from_either_camera() -> None:
+    station = Station(load_scene(EXAMPLE_SCENE), StationConfig(perception="pixels"))
+    assert station.camera.capture().ids is None
+    assert station.wrist_camera.capture().ids is None
+    assert station.camera.capture() is station.camera.capture()

@@ -14,7 +14,7 @@ from agent_node.policies.scripted.policy import ScriptedPolicy
 from sim.contacts import Contacts
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.snapshot import ObjectState, Snapshot
-from sim.station import Station, StationConfig
+from sim.station import Station, StationConfig, StationState
 from sim.tasks.judge import Judge
 from sim.tasks.pick import PickTask
 from sim.tasks.place import PlaceTask
@@ -89,14 +89,23 @@ def test_a_success_has_all_stages_of_its_task(seed: int, category: Category) -> 
     assert times(score.stages) == sorted(times(score.stages))
 
 
-def picked(station: Station) -> Judge:
-    """The target is up in the hand."""
-    judge = Judge(station)
+@cache
+def lifted() -> StationState:
+    """The moment after an episode in which the target was picked."""
+    station = Station(SCENE, FAST)
     score = run_episode(station, ScriptedPolicy(), PICK).truth
     assert score is not None
     assert score.success
     assert reached(score.stages) == [*GRASP, "nothing_else_moved"]
-    return judge
+    return station.save()
+
+
+def picked() -> tuple[Station, Judge]:
+    """The target is up in the hand, and a judge has seen it from the beginning."""
+    station = Station(SCENE, FAST)
+    judge = Judge(station)
+    station.restore(lifted())
+    return station, judge
 
 
 def judged(judge: Judge, task: Task) -> Score:
@@ -112,8 +121,7 @@ def nothing_said() -> Transcript:
 
 
 def test_a_thing_that_is_dropped_midway_was_carried_but_nowhere() -> None:
-    station = Station(SCENE, FAST)
-    judge = picked(station)
+    station, judge = picked()
     station.arm.move_gripper(station.world.robot.gripper.max_opening)
     score = judged(judge, PLACE)
     assert score.terms == {"picked": True, "placed": False}
@@ -129,13 +137,13 @@ def test_a_thing_that_is_dropped_midway_was_carried_but_nowhere() -> None:
 
 
 def test_what_is_still_in_the_hand_was_neither_let_go_nor_placed() -> None:
-    score = judged(picked(Station(SCENE, FAST)), PLACE)
+    score = judged(picked()[1], PLACE)
     assert score.terms == {"picked": True, "placed": False}
     assert reached(score.stages) == [*GRASP, "at_rest", "nothing_else_moved"]
 
 
 def test_the_wrong_thing_lifted_is_no_stage_of_the_target() -> None:
-    judge = picked(Station(SCENE, FAST))
+    _, judge = picked()
     other = "red_box_1"
     for task in (replace(PICK, target_ids=(other,)), replace(PLACE, target_ids=(other,))):
         score = judged(judge, task)
@@ -146,8 +154,8 @@ def test_the_wrong_thing_lifted_is_no_stage_of_the_target() -> None:
 
 def test_jaws_that_close_beside_the_thing_were_at_it_and_no_more() -> None:
     """The motion of a grasp once more, in a world where the thing stands aside."""
-    station = Station(SCENE, FAST)
-    history = picked(station).history((2.0,))
+    station, judge = picked()
+    history = judge.history((2.0,))
     assert history.hand is not None
     score = PICK.score(history, nothing_said())
     held_at = score.stages["held"].first_at_s

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from sim.scene.files import parse_scene
+from sim.scene.scenes import Scene
 from sim.station import Station, StationConfig
 from tests.gen3 import NAMED_STATES, pad_depth
+from tests.stations import restored
 from tool_nodes.geometry import invert, pose, project, transform
 from tool_nodes.motion.approval import Decision, MotionRequest, motion_hash
 from tool_nodes.motion.guard import Mode, MotionGuard
@@ -26,9 +28,8 @@ AT = (0.45, 0.0)
 GRASP = pose(np.diag([1.0, -1.0, -1.0]), (*AT, 0.025 + pad_depth(0.046)))
 
 
-def block_at(x: float, y: float, seed: int = 0) -> Station:
-    scene = parse_scene(f"objects:\n  - {{name: toy block, position: [{x}, {y}]}}\n")
-    return Station(scene, StationConfig(seed=seed))
+def block_at(x: float, y: float) -> Scene:
+    return parse_scene(f"objects:\n  - {{name: toy block, position: [{x}, {y}]}}\n")
 
 
 @dataclass
@@ -60,7 +61,7 @@ class Cell:
     """A station whose manipulator asks a person, with a clock that stands still."""
 
     def __init__(self, mode: Mode = Mode.ASK, person: Person | None = None) -> None:
-        self.station = block_at(*AT)
+        self.station = restored(block_at(*AT))
         self.person = person or Person()
         self.now_s = 100.0
         self.camera = ShownCamera(self.station)
@@ -264,14 +265,16 @@ def test_an_object_that_was_moved_meanwhile_voids_the_approval(shift_m: float, d
     cell = Cell()
     plan = cell.plan()
     x, y = (AT[i] + shift_m * direction[i] for i in range(2))
-    cell.person.meanwhile = lambda: setattr(cell.camera, "other", block_at(x, y, seed=1).camera.capture())
+    cell.person.meanwhile = lambda: setattr(
+        cell.camera, "other", Station(block_at(x, y), StationConfig(seed=1)).camera.capture()
+    )
     error = cell.refused(plan)
     assert error.code is ErrorCode.SCENE_CHANGED
     assert "The scene has changed" in error.message
 
 
 def test_noise_alone_is_no_change_of_the_scene() -> None:
-    first, *others = (block_at(*AT, seed=seed).camera.capture() for seed in range(4))
+    first, *others = (Station(block_at(*AT), StationConfig(seed=seed)).camera.capture() for seed in range(4))
     assert np.mean(first.depth != others[0].depth) > 0.5
     assert not any(changed(first, other) for other in others)
 
@@ -308,7 +311,7 @@ def test_every_attempt_is_one_line_of_json(caplog: pytest.LogCaptureFixture) -> 
 
 
 def test_no_tool_leads_to_an_approval() -> None:
-    station = block_at(*AT)
+    station = Station(block_at(*AT))
     names = [name.lower() for name in station.toolbox.specs]
     assert not [name for name in names if "approv" in name or "guard" in name or "token" in name]
     for spec in station.toolbox.specs.values():

@@ -41,11 +41,6 @@ FREE = (0.40, 0.15)
 ELSEWHERE = (0.55, 0.0)
 
 
-@pytest.fixture
-def cell() -> Cell:
-    return Cell(parse_scene(SCENE))
-
-
 def outline(cell: Cell, name: str) -> BoolArray:
     """The true mask (H, W) of a thing."""
     ids = cell.station.make_camera(cell.station.scene_camera()).capture().ids
@@ -160,8 +155,7 @@ def test_what_was_pushed_beside_the_target_was_not_lifted(cell: Cell, monkeypatc
     grasp_block(cell, GraspTarget(block, (middle(block),)))
 
 
-def test_a_target_that_was_only_pushed_is_not_lifted() -> None:
-    cell = Cell(parse_scene(SCENE))
+def test_a_target_that_was_only_pushed_is_not_lifted(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
     block, box = outline(cell, "toy block"), outline(cell, "red box")
     rest = cell.station.arm.rest
 
@@ -169,7 +163,7 @@ def test_a_target_that_was_only_pushed_is_not_lifted() -> None:
         cell.put("red box", 0.50, -0.27, float(cell.world.snapshot().objects["red_box_1"].position_m[2]))
         return rest(seconds)
 
-    cell.station.arm.rest = pushed  # type: ignore[method-assign]
+    monkeypatch.setattr(cell.station.arm, "rest", pushed)
     with pytest.raises(ToolError, match="the target still stands"):
         grasp_block(cell, GraspTarget(block | box, (middle(box),)))
 
@@ -220,16 +214,20 @@ class PushedArm(RecordingArm):
 # -- on the way ------------------------------------------------------------------------------------
 
 
-def holding(cell: Cell) -> Manipulator:
+@pytest.fixture(scope="module")
+def grasped() -> Any:
+    """The moment after a grasp of which nobody said what it was for."""
+    cell = Cell(parse_scene(SCENE))
     cell.station.manipulator.grasp(GRASP, cell.station.camera.capture())
-    return cell.station.manipulator
+    return cell.save()
 
 
 @pytest.mark.parametrize("leg", [0, 1])
 def test_what_is_lost_on_the_way_to_a_place_is_not_said_to_be_placed(
-    cell: Cell, leg: int, monkeypatch: pytest.MonkeyPatch
+    holding: Cell, leg: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    manipulator, follow, legs = holding(cell), cell.station.arm.follow, iter(range(99))
+    cell, manipulator = holding, holding.station.manipulator
+    follow, legs = cell.station.arm.follow, iter(range(99))
 
     def followed(trajectory: Trajectory) -> Any:
         outcome = follow(trajectory)
@@ -246,10 +244,8 @@ def test_what_is_lost_on_the_way_to_a_place_is_not_said_to_be_placed(
     assert manipulator.held is None
 
 
-def test_what_is_lost_on_the_way_home_is_told_once_the_arm_is_there(
-    cell: Cell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    manipulator = holding(cell)
+def test_what_is_lost_on_the_way_home_is_told_once_the_arm_is_there(holding: Cell) -> None:
+    cell, manipulator = holding, holding.station.manipulator
     cell.world.command_arm(cell.world.arm_position + 0.2 * np.eye(7)[0])
     cell.world.step(600)
     cell.put("toy block", *FREE, 0.023)
@@ -260,8 +256,8 @@ def test_what_is_lost_on_the_way_home_is_told_once_the_arm_is_there(
     assert cell.parked
 
 
-def test_a_hand_that_has_lost_what_it_held_may_grasp_again(cell: Cell) -> None:
-    manipulator = holding(cell)
+def test_a_hand_that_has_lost_what_it_held_may_grasp_again(holding: Cell) -> None:
+    cell, manipulator = holding, holding.station.manipulator
     cell.put("toy block", 0.45, 0.0, 0.023)
     cell.world.step(600)
     manipulator.grasp(GRASP, cell.station.camera.capture())

@@ -13,12 +13,14 @@ import pytest
 from agent_node.agent import Agent
 from agent_node.policy import Message, Reply
 from sim.scene.files import parse_scene
-from sim.station import Station
+from sim.station import Station, StationState
 from tests.gen3 import NAMED_STATES, pad_depth
+from tests.stations import restored
 from tool_nodes.geometry import pose
 from tool_nodes.motion.approval import Decision, MotionRequest
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
+from tool_nodes.motion.plans import ManipulatorState
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.stop_latch import StopLatch
 from tool_nodes.toolbox.toolbox import Session
@@ -55,7 +57,7 @@ class Cell:
     """A station on which somebody stops and resets, once, when something happens."""
 
     def __init__(self) -> None:
-        self.station = Station(parse_scene(SCENE))
+        self.station = restored(parse_scene(SCENE))
         self.world, self.arm = self.station.world, self.station.arm
         self.due = lambda stage: False
         self.stopped_at_s: float | None = None
@@ -103,6 +105,14 @@ def cell() -> Cell:
     return Cell()
 
 
+@pytest.fixture(scope="module")
+def grasped() -> tuple[StationState, ManipulatorState]:
+    """The moment after a grasp."""
+    cell = Cell()
+    cell.manipulator.grasp(GRASP, cell.capture())
+    return cell.station.save(), cell.manipulator.save()
+
+
 @pytest.mark.parametrize("moment", [*GRASP_STAGES, "a plan", "a picture", "the question"])
 def test_a_grasp_that_was_stopped_is_not_brought_back_by_a_reset(cell: Cell, moment: str) -> None:
     frame = cell.station.camera.capture()
@@ -112,8 +122,11 @@ def test_a_grasp_that_was_stopped_is_not_brought_back_by_a_reset(cell: Cell, mom
 
 
 @pytest.mark.parametrize("moment", [*PLACE_STAGES, "a plan", "a picture", "the question"])
-def test_a_placement_that_was_stopped_is_not_brought_back_by_a_reset(cell: Cell, moment: str) -> None:
-    cell.manipulator.grasp(GRASP, cell.capture())
+def test_a_placement_that_was_stopped_is_not_brought_back_by_a_reset(
+    cell: Cell, grasped: tuple[StationState, ManipulatorState], moment: str
+) -> None:
+    cell.station.restore(grasped[0])
+    cell.manipulator.restore(grasped[1])
     frame = cell.station.camera.capture()
     cell.due = lambda stage: stage == moment
     cell.assert_stopped(lambda: cell.manipulator.place(PLACE, frame))

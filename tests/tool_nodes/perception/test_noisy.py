@@ -1,19 +1,34 @@
-"""Perception from pixels where depth is noisy and colours are too bright: sizes, colours and containers."""
+"""Clusters of a picture: noisy depth, flat things, tables that lie askew, parts of a cluster, columns about a grasp."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from bench.perception.masks import pictures
+from bench.perception.metrics import mask_iou
+from sim.objects.sets import find_asset
 from sim.scene.generator import generate_scene
-from sim.scene.scenes import PlacedObject
+from sim.scene.scenes import PlacedObject, Scene
+from tool_nodes import geometry
 from tool_nodes.catalogue import load_catalogue
+from tool_nodes.geometry import intrinsics, pose
+from tool_nodes.perception.clusters import find_clusters
 from tool_nodes.perception.colours import encoded, linear, shade_and_misfit
+from tool_nodes.perception.columns import HAND_REACH, column_boxes, within_hand, without_own
+from tool_nodes.perception.division import united
 from tool_nodes.perception.extents import measure
+from tool_nodes.perception.heights import HeightMap
+from tool_nodes.perception.levelling import levelled
+from tool_nodes.perception.masks import inner_point
 from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.perception.surface import Surface, firm_pixels
+from tool_nodes.perception.surface import Surface, find_surface, firm_pixels
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.types import FloatArray, Frame, PointPrompt
+
+# -- pixels where depth is noisy and colours are too bright: sizes, colours and containers ---------
 
 EYE = np.array([0.5, 0.0, 1.0])
 
@@ -71,3 +86,161 @@ def test_a_bin_and_what_stands_in_it_are_two_things_to_a_noisy_camera() -> None:
         views = PixelPerception().views(pictures(scene, "realsense_d435", 0)[1])
         assert len(views) == things, [view.name for view in views]
         assert sum(view.container for view in views) == 1
+
+
+# -- things thinner than the noise of one pixel's depth are seen by colour and mean height; shadows are not
+
+
+SENSORS = ("clean", "stereo", "realsense_d435")
+
+
+def scene_with(seed: int, *items: str) -> Scene:
+    """Things on a table whose colour and light come from a seed."""
+    heights = [find_asset(item).size_m[2] for item in items]
+    objects = [
+        PlacedObject(f"thing_{k}", item, (0.48, 0.16 * k - 0.08, height / 2), 0.4)
+        for k, (item, height) in enumerate(zip(items, heights, strict=True))
+    ]
+    return replace(generate_scene(seed, n_objects=1), objects=tuple(objects))
+
+
+@pytest.mark.parametrize("sensor", SENSORS)
+@pytest.mark.parametrize("item", ["generated/card-5021", "generated/lid-5005"])
+def test_a_point_on_what_is_5_mm_thick_for_the_most_part_gives_its_outline(item: str, sensor: str) -> None:
+    true, frame = pictures(scene_with(5021, item), sensor, 1)
+    assert true.ids is not None
+    own = true.ids == 0
+    found = PixelPerception().segment(SessionImage(frame.rgb, frame), PointPrompt([inner_point(own)])).value
+    assert mask_iou(found[0].mask, own) > 0.75
+
+
+@pytest.mark.parametrize("sensor", [*SENSORS, "zed2", "hard"])
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_nothing_is_seen_on_an_empty_table(seed: int, sensor: str) -> None:
+    assert PixelPerception().masks(pictures(scene_with(seed), sensor, seed)[1]) == []
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_a_shadow_is_no_thing(seed: int) -> None:
+    true, frame = pictures(scene_with(seed, "red box", "mustard"), "realsense_d435", seed)
+    assert true.ids is not None
+    for found in PixelPerception().masks(frame):
+        assert np.count_nonzero(found.mask & (true.ids >= 0)) > 0.5 * np.count_nonzero(found.mask)
+
+
+# -- A table that a picture's calibration lets lie askew is brought to its height ------------------
+
+
+def table(noise: float, height: float, slope: tuple[float, float], seed: int = 0) -> FloatArray:
+    """Points (N, 3) of a table askew, and of a thing on it."""
+    rng = np.random.default_rng(seed)
+    xy = rng.uniform(-0.3, 0.3, (8000, 2)) + np.array([0.45, 0.0])
+    z = height + (xy - [0.45, 0.0]) @ np.array(slope) + rng.normal(0.0, noise, len(xy))
+    z[np.hypot(xy[:, 0] - 0.45, xy[:, 1]) < 0.05] += 0.06
+    return np.column_stack([xy, z])
+
+
+@pytest.mark.parametrize("noise", [0.0005, 0.003])
+@pytest.mark.parametrize(("height", "slope"), [(0.0, (0.0, 0.0)), (0.005, (0.004, -0.006)), (-0.004, (-0.008, 0.0))])
+def test_the_table_comes_to_its_height_and_its_noise_is_known(
+    noise: float, height: float, slope: tuple[float, float]
+) -> None:
+    points = table(noise, height, slope).astype(np.float32)
+    found = levelled(points, np.zeros(len(points), dtype=bool), np.array([0.45, 0.0]))
+    assert found.noise == pytest.approx(noise, rel=0.25)
+    straight = geometry.transform(found.T, table(0.0, height, slope))
+    on_table = straight[:, 2] < 0.03
+    assert np.abs(straight[on_table, 2]).max() < 0.0007
+    R = found.T[:3, :3]
+    assert np.allclose(R @ R.T, np.eye(3), atol=1e-12)
+
+
+def test_what_is_no_table_is_left_alone() -> None:
+    points = table(0.001, 0.012, (0.03, 0.0)).astype(np.float32)
+    assert np.array_equal(levelled(points, np.zeros(len(points), dtype=bool), np.zeros(2)).T, np.eye(4))
+    few = points[:200]
+    assert np.array_equal(levelled(few, np.zeros(len(few), dtype=bool), np.zeros(2)).T, np.eye(4))
+
+
+# -- parts of a cluster are measured by what is known of them, however little that is --------------
+
+
+def test_a_part_of_three_points_that_lie_low_is_measured() -> None:
+    depth = np.ones((240, 320), np.float32)
+    depth[100:130, 140:180] = 0.95
+    rgb = np.full((240, 320, 3), 120, np.uint8)
+    T = pose(np.diag([1.0, -1.0, -1.0]), (0.5, 0.0, 1.0))
+    frame = Frame(rgb, depth, intrinsics(330.0, 320, 240), T, 0.0)
+    surface = find_surface(frame)
+    (cluster,) = find_clusters(frame, surface)
+    mask = np.zeros_like(cluster.mask)
+    mask[90, 150:153] = True
+    low = united(surface, T[:3, 3], [replace(cluster, mask=mask)])
+    assert low.mask.sum() == 3
+    assert low.extents.size[2] < 0.01
+
+
+# -- what stands about a thing to be grasped: upright boxes of cells, which leave gaps open --------
+
+
+CELL = 0.005
+
+
+def grid(heights: np.ndarray) -> HeightMap:
+    return HeightMap(0.2, -0.1, CELL, heights)
+
+
+def covered(boxes: tuple, heights: HeightMap) -> np.ndarray:
+    """Height (nx, ny) up to which boxes cover the middles of the cells [m]."""
+    xs, ys = heights.centres()
+    top = np.zeros(heights.heights.shape)
+    for box in boxes:
+        x, y, z = box.T_parent_box[:3, 3]
+        a, b, c = box.half_extents
+        over = (np.abs(xs - x) < a)[:, None] & (np.abs(ys - y) < b)[None, :]
+        top[over] = np.maximum(top[over], z + c)
+    return top
+
+
+def test_boxes_cover_every_column_and_nothing_beside_them() -> None:
+    rng = np.random.default_rng(0)
+    columns = np.where(rng.random((40, 30)) < 0.6, rng.uniform(0.01, 0.2, (40, 30)), 0.0)
+    columns[10:20, 5:25] = 0.071
+    top = covered(column_boxes(columns, grid(columns), 0.0), grid(columns))
+    assert ((top > 0) == (columns > 0)).all()
+    assert (top >= columns - 1e-9).all()
+    assert (top - columns).max() < 0.01
+
+
+def test_a_level_block_is_one_box_to_the_edge_of_the_map() -> None:
+    columns = np.zeros((40, 30))
+    columns[35:, 10:] = 0.05
+    assert len(column_boxes(columns, grid(columns), 0.0)) == 1
+    assert column_boxes(np.zeros((40, 30)), grid(columns), 0.0) == ()
+
+
+def test_a_gap_of_one_cell_between_two_things_stays_open() -> None:
+    columns = np.zeros((40, 30))
+    columns[10:20], columns[21:30] = 0.05, 0.055
+    top = covered(column_boxes(columns, grid(columns), 0.0), grid(columns))
+    assert not top[20].any()
+
+
+def test_the_rim_of_the_thing_itself_is_no_obstacle_but_a_higher_neighbour_that_touches_it_is() -> None:
+    thing = np.array([[0.2 + CELL * i, -0.1 + CELL * j, 0.05] for i in range(10, 15) for j in range(10, 15)])
+    thing[:, :2] += CELL / 2
+    columns = np.zeros((40, 30))
+    columns[9, 10:15] = 0.048
+    columns[15, 10:15] = 0.09
+    columns[16, 10:15] = 0.048
+    left = without_own(grid(columns), columns, thing)
+    assert not left[9].any()
+    assert (left[15, 10:15] == 0.09).all()
+    assert (left[16, 10:15] == 0.048).all()
+
+
+def test_cells_count_as_near_as_far_as_the_hand_reaches() -> None:
+    near = within_hand(grid(np.zeros((140, 240))), np.array([[0.5, 0.0, 0.1], [0.52, 0.0, 0.1]]))
+    xs, ys = grid(np.zeros((140, 240))).centres()
+    assert not near[xs > 0.52 + HAND_REACH].any()
+    assert near[np.abs(xs - 0.51) < 0.1][:, np.abs(ys) < 0.1].all()

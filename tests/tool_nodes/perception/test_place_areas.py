@@ -1,18 +1,35 @@
-"""The area of a place holds the point that is found for it, and lies where the words say."""
+"""Areas of places, names of products, and answers of a wrong size."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from bench.perception.masks import pictures, scene_of
+from bench.perception.naming import fit
 from sim.scene.files import parse_scene
 from sim.station import Station, StationConfig
+from tool_nodes.catalogue import load_catalogue
+from tool_nodes.geometry import pixel
 from tool_nodes.language.place_phrases import parse_free_space
 from tool_nodes.language.places import FreeSpaceRequest
+from tool_nodes.perception.drawings.backend import Drawings
+from tool_nodes.perception.extents import Extents
+from tool_nodes.perception.naming import EVIDENCE, SURE, known_product
+from tool_nodes.perception.object_finder import ObjectFinder
+from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.perception.place_areas import ImagePoint, Outline, place_area
+from tool_nodes.perception.recognition import Look, Recogniser
+from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import Session
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import Session, Toolbox
+from tool_nodes.tools.last.tools import SkillTools
+from tool_nodes.tools.spacetools.depth import DepthTools
 from tool_nodes.types import Frame
+
+# -- the area of a place holds the point that is found for it, and lies where the words say --------
 
 SCENE = """
 objects:
@@ -97,3 +114,102 @@ def test_a_place_whose_thing_is_not_there_has_no_area(seen: Seen) -> None:
     with pytest.raises(ToolError) as error:
         place_area(seen.frame, FreeSpaceRequest("left_of", ("can",)), [[(0.5, 0.9)]])
     assert error.value.code is ErrorCode.OBJECT_NOT_FOUND
+
+
+# -- A product's name needs evidence that unknown things do not have -------------------------------
+
+
+PRODUCTS = list(load_catalogue().values())
+
+
+def look_of(name: str, taller_m: float = 0.0, cut: bool = False) -> Look:
+    """A product in even light, or something of its colours that is taller."""
+    item = load_catalogue()[name]
+    length, width = sorted(item.size_m[:2], reverse=True)
+    extents = Extents(np.zeros(3), np.array([length, width, item.size_m[2] + taller_m]), 0.0, np.zeros((4, 2)), 0.985)
+    return Look(extents, item.container, np.tile(np.uint8(item.rgb), (60, 1)), np.full(60, 0.5), cut)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_what_is_larger_than_a_product_is_not_that_product_even_where_it_is_half_hidden(cut: bool) -> None:
+    recogniser = Recogniser([load_catalogue()["red box"]])
+    assert recogniser.best(look_of("red box", cut=cut)) is not None
+    taller = recogniser.readings(look_of("red box", 0.03, cut))
+    assert [reading.item for reading in taller] == [None]
+
+
+def test_the_readings_of_a_thing_add_up_to_one_at_most() -> None:
+    readings = Recogniser(PRODUCTS).readings(look_of("red box"))
+    assert readings[0].item is not None
+    assert readings[0].item.name == "red box"
+    assert SURE <= sum(reading.probability for reading in readings if reading.item is not None) <= 1.0
+    assert sum(reading.probability for reading in readings) <= 1.0 + 1e-9
+
+
+def test_a_product_has_its_name_and_none_where_the_list_lacks_it() -> None:
+    scene = scene_of("apart", 2000)
+    true, frame = pictures(scene, "stereo", 2000)
+    assert true.ids is not None
+    here = {placed.item for placed in scene.objects}
+    views = [view for view in PixelPerception(PRODUCTS).views(frame) if view.recognised]
+    shown = [scene.objects[true.ids[pixel(view.point, frame.size)[::-1]]].item for view in views]
+    assert [view.name for view in views] == shown
+    assert set(shown) == here
+    unknown = PixelPerception([item for item in PRODUCTS if item.name not in here]).views(frame)
+    assert len(unknown) == len(views)
+    assert not any(view.recognised for view in unknown)
+
+
+def test_the_fit_finds_the_evidence_that_tells_known_things_from_unknown_ones() -> None:
+    rng = np.random.default_rng(0)
+    known = (np.arange(400) % 4 == 0).astype(float)
+    evidence = rng.standard_normal((400, len(EVIDENCE)))
+    evidence[:, 3] += 3.0 * known
+    weights, bias = fit(evidence, known)
+    named = evidence @ weights + bias > 0.0
+    assert int(np.argmax(np.abs(weights))) == 3
+    assert np.mean(named == (known > 0.5)) > 0.9
+
+
+def test_no_evidence_is_needed_for_nothing() -> None:
+    assert Recogniser([]).best(look_of("red box")) is None
+    assert 0.0 <= known_product(np.zeros(len(EVIDENCE))) <= 1.0
+
+
+# -- backends whose answers do not have the picture's size: one sentence that says so, whichever tool asked
+
+
+class DepthOfShape:
+    """A DepthEstimator that gives one shape for every picture."""
+
+    backend = "shrunk"
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self._shape = shape
+
+    def estimate(self, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
+        return Answer((np.ones(self._shape, np.float32), 60.0), self.backend)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("depth_estimator.estimate_depth", {"image": 0}),
+        ("depth_estimator.estimate_depth_with_pointcloud", {"image": 0}),
+        ("EstimateDepth", {"img_path": "image-0"}),
+        ("Get3DPoint", {"img_path": "image-0", "text_labels": ["circle"]}),
+    ],
+)
+@pytest.mark.parametrize("shape", [(30, 40), (80, 60), (60, 80, 1), (60 * 80,)])
+def test_depth_of_another_size_is_one_sentence(tool: str, arguments: dict[str, object], shape: tuple[int, ...]) -> None:
+    rgb = np.full((60, 80, 3), 255, np.uint8)
+    v, u = np.indices((60, 80))
+    rgb[np.hypot(u - 40, v - 30) < 20] = (220, 30, 30)
+    estimator, drawings = DepthOfShape(shape), Drawings()
+    finder = ObjectFinder(drawings, drawings, estimator)
+    toolbox = Toolbox([DepthTools(estimator), SkillTools(finder)])
+    error = toolbox.call(tool, arguments, Session(images=[SessionImage(rgb)])).result.error
+    assert error is not None
+    assert error.code is ErrorCode.INTERNAL
+    told = f"The depth estimator 'shrunk' gave depth of shape {shape} for a picture of 80x60 px."
+    assert str(error).startswith(told)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from sim.scene.scenes import Scene
-from sim.station import Station, StationConfig
+from sim.station import Station, StationConfig, StationState
 from tests.gen3 import NAMED_STATES, pad_depth
+from tests.stations import restored
 from tool_nodes.geometry import invert, pose, rotation_z
 from tool_nodes.motion.guard import MotionGuard
 from tool_nodes.results import ToolError
@@ -19,18 +20,32 @@ from tool_nodes.types import FloatArray
 class Cell:
     """A station with one conversation.
 
-    Attributes:
+    Args:
+        scene: Scene on the table.
         suites: Names of the suites of tools.
+        guard: Decides what may move; without one motions run at once.
     """
 
-    suites: tuple[str, ...] = ("spacetools",)
-
-    def __init__(self, scene: Scene, guard: MotionGuard | None = None) -> None:
-        self.station = Station(scene, StationConfig(suites=self.suites), guard=guard)
+    def __init__(
+        self, scene: Scene, suites: tuple[str, ...] = ("spacetools",), guard: MotionGuard | None = None
+    ) -> None:
+        config = StationConfig(suites=suites)
+        self.station = Station(scene, config, guard=guard) if guard else restored(scene, config)
         self.world = self.station.world
         self.session = Session()
         self.T_base_camera = self.station.camera.capture().T_base_camera
         self.call("robot.capture_image")
+
+    def save(self) -> tuple[StationState, Session]:
+        """The moment, for `restore`."""
+        return self.station.save(), self.session.fork()
+
+    def restore(self, moment: tuple[StationState, Session]) -> None:
+        """Go back to a moment within milliseconds; a stop is released."""
+        state, session = moment
+        self.station.arm.reset_stop()
+        self.station.restore(state)
+        self.session = session.fork()
 
     def call(self, name: str, **arguments: Any) -> Any:
         return self.station.toolbox.call(name, arguments, self.session).result

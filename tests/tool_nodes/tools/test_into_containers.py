@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
-import pytest
-
-from sim.scene.files import load_scene
-from sim.scene.scenes import Scene
 from tests.tool_nodes.tools.cell import Cell
 from tool_nodes.results import ErrorCode, ToolResult
 
@@ -19,21 +14,6 @@ objects:
   - {name: wrench, position: [0.40, -0.30]}
   - {name: black bin, position: [0.50, 0.32]}
 """
-
-
-@pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    path: Path = tmp_path_factory.mktemp("scene") / "bin.yaml"
-    path.write_text(SCENE)
-    return load_scene(path)
-
-
-@pytest.fixture
-def holding(scene: Scene) -> Cell:
-    """Its hand holds the toy block over the table with the bin."""
-    cell = Cell(scene)
-    assert cell.grasp().ok
-    return cell
 
 
 def place_in_the_bin(cell: Cell, at: str = "", do: Callable[[], None] = lambda: None) -> ToolResult:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sim.scene.files import load_scene
-from sim.scene.scenes import Scene
 from tests.tool_nodes.tools.cell import Cell
 from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.results import ErrorCode, ToolError
@@ -25,24 +22,6 @@ objects:
 FREE = (0.40, -0.02)
 OCCUPIED = (0.50, -0.15)
 OUT_OF_REACH = (0.80, 0.10)
-
-
-@pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    path: Path = tmp_path_factory.mktemp("scene") / "two.yaml"
-    path.write_text(SCENE)
-    return load_scene(path)
-
-
-@pytest.fixture
-def cell(scene: Scene) -> Cell:
-    return Cell(scene)
-
-
-@pytest.fixture
-def holding(cell: Cell) -> Cell:
-    assert cell.grasp().ok
-    return cell
 
 
 # -- what they report ------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sim.scene.files import parse_scene
-from sim.station import Station, StationState
+from sim.station import Station
 from tests.tool_nodes.tools.cell import Cell
 from tool_nodes.motion import skills
 from tool_nodes.motion.guard import Mode, MotionGuard
@@ -19,40 +19,20 @@ from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.tools.suites import parse_suites
 from tool_nodes.types import Box, MotionOutcome
 
-SCENE = parse_scene("""
+SCENE = """
 objects:
   - {name: toy block, position: [0.42, 0.12]}
   - {name: red box, position: [0.50, -0.15]}
-""")
-
-
-class HandCell(Cell):
-    """A station with the skills."""
-
-    suites = ("spacetools", "skills")
+"""
+SUITES = ("spacetools", "skills")
 
 
 @pytest.fixture
-def cell() -> HandCell:
-    return HandCell(SCENE)
-
-
-@pytest.fixture(scope="module")
-def grasped() -> tuple[HandCell, StationState]:
-    cell = HandCell(SCENE)
-    assert cell.grasp().ok
-    return cell, cell.station.save()
-
-
-@pytest.fixture
-def holding(grasped: tuple[HandCell, StationState]) -> HandCell:
-    cell, state = grasped
-    cell.station.arm.reset_stop()
-    cell.world.data.xfrc_applied[:] = 0.0
-    cell.station.restore(state)
-    cell.session = Session()
-    cell.call("robot.capture_image")
-    return cell
+def holding(holding: Cell) -> Cell:
+    """A conversation that begins with the block in the hand."""
+    holding.session = Session()
+    holding.call("robot.capture_image")
+    return holding
 
 
 def tips(cell: Cell) -> float:
@@ -79,11 +59,11 @@ def untouched(cell: Cell) -> bool:
 def test_no_list_of_tools_that_a_model_reads_has_them_unless_it_is_asked_for() -> None:
     assert "skills" in parse_suites("skills")
     assert "skills" not in parse_suites("all")
-    names = {schema["function"]["name"] for schema in Station(SCENE).toolbox.schemas()}
+    names = {schema["function"]["name"] for schema in Station(parse_scene(SCENE)).toolbox.schemas()}
     assert not {"robot.open_gripper", "robot.point_at", "robot.hand_over"} & names
 
 
-def test_the_gripper_closes_and_opens_where_the_arm_is(cell: HandCell) -> None:
+def test_the_gripper_closes_and_opens_where_the_arm_is(cell: Cell) -> None:
     before = tool_place(cell)
     result = cell.call("robot.close_gripper")
     assert result.text == "The gripper is closed."
@@ -94,7 +74,7 @@ def test_the_gripper_closes_and_opens_where_the_arm_is(cell: HandCell) -> None:
     assert untouched(cell)
 
 
-def test_what_is_held_in_the_air_is_not_let_go(holding: HandCell) -> None:
+def test_what_is_held_in_the_air_is_not_let_go(holding: Cell) -> None:
     error = holding.refusal("robot.open_gripper")
     assert error.code is ErrorCode.ALREADY_HOLDING
     assert "put it down" in error.hint
@@ -103,7 +83,7 @@ def test_what_is_held_in_the_air_is_not_let_go(holding: HandCell) -> None:
     assert holding.holds_block
 
 
-def test_what_is_held_low_over_the_table_may_be_let_go(holding: HandCell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_held_low_over_the_table_may_be_let_go(holding: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(opening_m: float, stage: str) -> float:
         raise ToolError(ErrorCode.STOPPED, "Stopped before the release.")
 
@@ -116,7 +96,7 @@ def test_what_is_held_low_over_the_table_may_be_let_go(holding: HandCell, monkey
     assert manipulator.held is None
 
 
-def test_a_lift_is_as_long_as_was_asked_and_keeps_what_is_held(holding: HandCell) -> None:
+def test_a_lift_is_as_long_as_was_asked_and_keeps_what_is_held(holding: Cell) -> None:
     before, block = tool_place(holding), holding.block[2]
     assert holding.call("robot.lift", distance_m=0.05).text == "The gripper is 5.0 cm higher."
     assert tool_place(holding) - before == pytest.approx([0.0, 0.0, 0.05], abs=0.002)
@@ -128,7 +108,7 @@ def test_a_lift_is_as_long_as_was_asked_and_keeps_what_is_held(holding: HandCell
     assert holding.refusal("robot.lift", distance_m=0.5).code is ErrorCode.INVALID_ARGUMENT
 
 
-def test_pointing_hovers_over_the_place_and_touches_nothing(cell: HandCell) -> None:
+def test_pointing_hovers_over_the_place_and_touches_nothing(cell: Cell) -> None:
     result = cell.call("robot.point_at", point=cell.in_picture(0.42, 0.12), image_index=0)
     assert result.ok, result.text
     assert np.hypot(*(tool_place(cell)[:2] - (0.42, 0.12))) < 0.03
@@ -139,13 +119,13 @@ def test_pointing_hovers_over_the_place_and_touches_nothing(cell: HandCell) -> N
     assert cell.world.opening_m > 0.08
 
 
-def test_a_place_out_of_reach_is_refused_before_anything_moves(cell: HandCell) -> None:
+def test_a_place_out_of_reach_is_refused_before_anything_moves(cell: Cell) -> None:
     error = cell.refusal("robot.point_at", point=cell.in_picture(0.80, 0.10), image_index=0)
     assert error.code is ErrorCode.OUT_OF_WORKSPACE
     assert cell.parked
 
 
-def test_pointing_at_one_place_after_another_does_not_take_the_arm_for_an_obstacle(cell: HandCell) -> None:
+def test_pointing_at_one_place_after_another_does_not_take_the_arm_for_an_obstacle(cell: Cell) -> None:
     for x, y in ((0.42, 0.12), (0.50, -0.15)):
         assert cell.call("robot.point_at", point=cell.in_picture(x, y), image_index=0).ok
         assert np.hypot(*(tool_place(cell)[:2] - (x, y))) < 0.05
@@ -153,7 +133,7 @@ def test_pointing_at_one_place_after_another_does_not_take_the_arm_for_an_obstac
         assert untouched(cell)
 
 
-def test_slowly_takes_longer(cell: HandCell) -> None:
+def test_slowly_takes_longer(cell: Cell) -> None:
     took = []
     for speed in (1.0, 0.3):
         arguments = {"point": cell.in_picture(0.42, 0.12), "image_index": 0, "speed": speed}
@@ -182,7 +162,7 @@ def pulling(cell: Cell, newtons: float, monkeypatch: pytest.MonkeyPatch) -> list
     return waited
 
 
-def test_a_thing_is_let_go_of_when_somebody_pulls_at_it(holding: HandCell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thing_is_let_go_of_when_somebody_pulls_at_it(holding: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
     waited = pulling(holding, 12.0, monkeypatch)
     result = holding.call("robot.hand_over")
     assert result.text == "Somebody pulled, and I let go of the toy block."
@@ -194,7 +174,7 @@ def test_a_thing_is_let_go_of_when_somebody_pulls_at_it(holding: HandCell, monke
 
 
 def test_without_a_pull_it_is_held_out_and_may_be_held_out_again(
-    holding: HandCell, monkeypatch: pytest.MonkeyPatch
+    holding: Cell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = holding.call("robot.hand_over")
     assert "still held out" in result.text
@@ -209,21 +189,21 @@ def test_without_a_pull_it_is_held_out_and_may_be_held_out_again(
     assert holding.parked
 
 
-def test_a_word_opens_the_gripper_where_a_thing_is_held_out(holding: HandCell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_word_opens_the_gripper_where_a_thing_is_held_out(holding: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(skills, "HANDS_OVER_S", 1.5)
     assert "still held out" in holding.call("robot.hand_over").text
     assert "let go of the toy block" in holding.call("robot.open_gripper").text
     assert not holding.holds_block
 
 
-def test_an_empty_hand_has_nothing_to_hand_over_or_to_stand_up(cell: HandCell) -> None:
+def test_an_empty_hand_has_nothing_to_hand_over_or_to_stand_up(cell: Cell) -> None:
     assert cell.refusal("robot.hand_over").code is ErrorCode.NOT_HOLDING
     point = cell.in_picture(0.40, 0.0)
     assert cell.refusal("robot.stand_upright", point=point, image_index=0).code is ErrorCode.NOT_HOLDING
     assert cell.parked
 
 
-def test_a_stop_ends_the_wait_and_nothing_moves_afterwards(holding: HandCell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_ends_the_wait_and_nothing_moves_afterwards(holding: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
     rest = holding.station.arm.rest
 
     def resting(seconds: float) -> MotionOutcome:
@@ -264,7 +244,7 @@ def test_a_lying_thing_is_turned_onto_either_end_and_a_standing_one_is_not() -> 
 
 @pytest.mark.parametrize("name", ["robot.open_gripper", "robot.close_gripper", "robot.lift", "robot.point_at"])
 def test_no_skill_moves_in_a_dry_run(name: str) -> None:
-    cell = HandCell(SCENE, MotionGuard(Mode.DRY_RUN))
+    cell = Cell(parse_scene(SCENE), SUITES, MotionGuard(Mode.DRY_RUN))
     arguments = {
         "robot.lift": {"distance_m": 0.05},
         "robot.point_at": {"point": cell.in_picture(0.42, 0.12), "image_index": 0},
