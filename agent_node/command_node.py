@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from annotated_types import Interval
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
@@ -37,6 +39,7 @@ from tool_nodes.language.stopping import is_stop
 from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from tool_nodes.ros import parameters
 from tool_nodes.ros.calling import Deadlines, call
+from tool_nodes.ros.parameters import Count, NonEmpty, Seconds, one_of
 from tool_nodes.ros.remote import remote_toolbox
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import failure, success
@@ -102,11 +105,35 @@ def _park(node: Node, deadlines: Deadlines) -> None:
             node.get_logger().warning(f"The arm was not parked: {answer.message}")
 
 
+@dataclass(frozen=True)
+class CommandParameters:
+    """Parameters of the agent's node.
+
+    Attributes:
+        suites: Whose tools: a suite, several, or all.
+        role: An observer has no tool that moves the robot: observer or operator.
+        policy: Who decides, in the form of the option --policy.
+        protocol: How the policy writes; own: as it was taught.
+        runs_dir: Folder that reports are written to.
+        keep_runs: Newest runs that are kept there; 0 keeps all.
+        turns: Turns before a command fails; 1 or more.
+        answer_deadline_s: How long a question waits [s].
+    """
+
+    suites: NonEmpty = "spacetools"
+    role: Annotated[str, one_of(ROLES)] = "operator"
+    policy: NonEmpty = "scripted"
+    protocol: NonEmpty = OWN
+    runs_dir: NonEmpty = "runs"
+    keep_runs: Count = 0
+    turns: Annotated[int, Interval(ge=1)] = TURN_BUDGET
+    answer_deadline_s: Seconds = ANSWER_DEADLINE_S
+
+
 class CommandNode(Node):
     """Serves RunCommand, one goal at a time; a second one is answered "busy" at once, unless it says "stop" or "wait".
 
-    Parameters: `policy`, `protocol`, `suites`, `role`, `runs_dir`, `keep_runs`, `turns`, `answer_deadline_s`,
-    `availability_deadline_s`, `response_deadline_s`, `motion_deadline_s`.
+    Parameters: those of `CommandParameters` and `tool_nodes.ros.calling.Deadlines`, and `robot`.
 
     Args:
         make_toolbox: Makes the tools of a command, from a node of its own, deadlines and a function that says whether
@@ -120,22 +147,16 @@ class CommandNode(Node):
     ) -> None:
         super().__init__("agent", **options)
         robot = parameters.robot(self)
-        suites = parse_suites(parameters.text(self, "suites", "spacetools", "Whose tools: a suite, several, or all"))
-        role = parameters.choice(self, "role", "operator", ROLES, "An observer has no tool that moves the robot")
+        own = parameters.read(self, CommandParameters)
+        suites, role, turns = parse_suites(own.suites), own.role, own.turns
         # An observer moves nothing that could be stopped, and may look while nothing moves.
         stops = StopListener(self) if role == "operator" else None
         self._latch = StopLatch() if stops is None else stops.latch
         make_tools = functools.partial(robot_toolbox, role=role, stops=stops)
-        self._policy = parameters.text(self, "policy", "scripted", f"Who decides: {', '.join(registry.FORMS)}")
+        self._policy = own.policy
         if make_policy is None:
             registry.require_form(self._policy)
-        named = parameters.text(self, "protocol", OWN, "How the policy writes; own: as it was taught")
-        protocol = registry.protocol_of(self._policy, named)
-        runs_dir = Path(parameters.text(self, "runs_dir", "runs", "Folder that reports are written to"))
-        keep_runs = parameters.count(self, "keep_runs", 0, "Newest runs that are kept there; 0 keeps all")
-        turns = parameters.count(self, "turns", TURN_BUDGET, "Turns before a command fails; 1 or more")
-        if turns < 1:
-            raise invalid("Parameter turns must be 1 or more, got 0.")
+        protocol = registry.protocol_of(self._policy, own.protocol)
         deadlines = parameters.deadlines(self)
         about = {
             "protocol": protocol.name,
@@ -145,7 +166,6 @@ class CommandNode(Node):
             "transport": "ros",
             "version": version(),
         }
-        waits_s = parameters.seconds(self, "answer_deadline_s", ANSWER_DEADLINE_S, "A question waits")
         self._setup = CommandSetup(
             self,
             robot,
@@ -156,14 +176,14 @@ class CommandNode(Node):
             protocol,
             turns,
             deadlines,
-            runs_dir,
-            keep_runs,
+            Path(own.runs_dir),
+            own.keep_runs,
             about,
             GraphRecord(self),
-            AnswerDesk(self, waits_s),
+            AnswerDesk(self, own.answer_deadline_s),
             self.create_publisher(CompressedImage, f"{ACTION}/pictures", QoSProfile(depth=PICTURES_KEPT)),
         )
-        self._sessions = DialogueSessions(self._begin, runs_dir)
+        self._sessions = DialogueSessions(self._begin, Path(own.runs_dir))
         self._spoken: SpokenGoal | None = None
         self._said_stop = threading.Event()
         self._stops: dict[str, int] = {}

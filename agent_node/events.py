@@ -11,15 +11,19 @@
 | OperatorQuestion | the policy asks the operator, and the command waits |
 | OperatorAnswer | the operator has answered, and the command goes on |
 | CommandEnded | the command is over |
+
+Every event says of itself what a log, a transcript and a recording need (`AgentEvent`); `agent_node.event_documents`
+reads it back.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from agent_node.calls import ToolCall
 from agent_node.pointed import PointedPoint
@@ -37,52 +41,186 @@ ANSWER_DEADLINE_S = 60.0
 """How long a question waits before it is closed, at the terminal and over ROS [s]: people answer within seconds, and
 later the table may be another one."""
 
+_LONGEST_NAME = 120
+"""Longest name of a tool in a line [characters], as in the report: a model may call what it likes."""
+_LONGEST_LINE = 240
+"""Longest line of a result, a refusal or a note [characters]."""
+
 _NUMBER = r"(0?\.\d+|0|1(?:\.0+)?)"
 TYPED_POINT = re.compile(rf"(?<![\d.])\(?\s*{_NUMBER}\s*[,; ]\s*{_NUMBER}(?![\d.])\s*\)?")
 """A normalized point as people type it: "0.41 0.22", "(0.41, 0.22)". Numbers outside of 0..1 are words like others."""
 
 
+class AgentEvent:
+    """What every event says of itself.
+
+    Attributes:
+        kind: One word: the last part of its topic, and its kind in transcripts.
+        verb: What is done, in a line of a log; empty where the line says it.
+        topic: Topic of a recording on which it stands.
+        text: The words of it.
+    """
+
+    kind: ClassVar[str]
+    verb: ClassVar[str] = ""
+    topic: ClassVar[str]
+    text: str
+    _longest: ClassVar[int | None] = None
+    _written: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.topic = f"/toolhand/{cls.kind}"
+
+    @property
+    def words(self) -> str:
+        """What people are shown of it."""
+        return self.text
+
+    @property
+    def detail(self) -> str:
+        """More of it, for who asks."""
+        return ""
+
+    @property
+    def of_call(self) -> ToolCall | None:
+        """The call that it is about."""
+        return getattr(self, "call", None)
+
+    @property
+    def code(self) -> str:
+        """The error's code; empty for none."""
+        return str(getattr(self, "error_code", None) or "")
+
+    @property
+    def failed(self) -> bool:
+        """Something has gone wrong."""
+        return bool(self.code)
+
+    def line(self) -> str:
+        """A line of a log, after the verb."""
+        return self.words[: self._longest]
+
+    def document(self) -> Any:
+        """What a recording says of it: a text, or a JSON document; see `agent_node.event_documents`."""
+        return {name: getattr(self, name) for name in self._written} if self._written else self.text
+
+
 @dataclass(frozen=True)
-class OperatorTold:
+class OperatorTold(AgentEvent):
     """What the operator is told between two commands: a plan, or how a step of it has ended."""
+
+    kind = "told"
 
     text: str
 
 
 @dataclass(frozen=True)
-class CommandBegan:
+class CommandBegan(AgentEvent):
     """A command that the operator has not said word for word, e.g. one of several, or "undo".
 
     Attributes:
         text: The command in words that stand alone.
     """
 
+    kind = "command"
+    verb = "does"
+
     text: str
 
 
 @dataclass(frozen=True)
-class Thought:
+class Thought(AgentEvent):
     """The policy's reasoning of a turn."""
 
+    kind = "thought"
+    verb = "thinks"
+
     text: str
 
 
 @dataclass(frozen=True)
-class ToolCalled:
-    """A tool call that is about to run."""
+class ToolCalled(AgentEvent):
+    """A tool call that is about to run; its text is the arguments."""
+
+    kind = "call"
+    verb = "calls"
 
     call: ToolCall
 
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        """The arguments as JSON."""
+        return as_json(self.call.arguments)
+
+    def line(self) -> str:
+        """Tool and arguments."""
+        return f"{self.call.name[:_LONGEST_NAME]} {json.dumps(self.call.arguments, default=str)[:160]}"
+
+    def document(self) -> dict[str, Any]:
+        """Tool and arguments."""
+        return {"name": self.call.name, "arguments": self.call.arguments}
+
 
 @dataclass(frozen=True, eq=False)
-class ToolAnswered:
+class ToolAnswered(AgentEvent):
     """The record of a call that has run."""
+
+    kind = "result"
 
     record: CallRecord
 
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        """The result as the policy reads it."""
+        return self.record.result.text
+
+    @property
+    def words(self) -> str:
+        """The result as people are shown it."""
+        return self.record.result.shown
+
+    @property
+    def detail(self) -> str:
+        """Tool and wall time."""
+        return f"{self.record.name}, {self.record.wall_s:.2f} s"
+
+    @property
+    def of_call(self) -> ToolCall:
+        """The call that was answered."""
+        return ToolCall(self.record.name, self.record.arguments)
+
+    @property
+    def code(self) -> str:
+        """The error's code, also of a look that has found nothing; empty for none."""
+        error = self.record.result.error
+        return "" if error is None else str(error.code)
+
+    @property
+    def failed(self) -> bool:
+        """See `tool_nodes.results.ToolResult`."""
+        return self.record.result.failed
+
+    def line(self) -> str:
+        """The result without the names of its variables."""
+        return self.words.split(" Use $")[0][:_LONGEST_LINE]
+
+    def document(self) -> dict[str, Any]:
+        """All but pictures, variables and times."""
+        record, error = self.record, self.record.result.error
+        return {
+            "name": record.name,
+            "arguments": record.arguments,
+            "text": record.result.text,
+            "error_code": None if error is None else error.code,
+            "error": None if error is None else error.message,
+            "hint": None if error is None else error.hint,
+            "motion": record.motion,
+            "image_index": record.image_index,
+        }
+
 
 @dataclass(frozen=True)
-class CallRefused:
+class CallRefused(AgentEvent):
     """A call that is not run.
 
     Attributes:
@@ -91,20 +229,36 @@ class CallRefused:
         text: Text that the policy reads.
     """
 
+    kind = "refusal"
+    _longest = _LONGEST_LINE
+
     call: ToolCall | None
     error_code: ErrorCode | None
     text: str
 
+    @property
+    def detail(self) -> str:
+        """Tool and arguments."""
+        return "" if self.call is None else f"{self.call.name} {as_json(self.call.arguments)}"
+
+    def document(self) -> dict[str, Any]:
+        """With the call as `ToolCalled` has it."""
+        call = None if self.call is None else ToolCalled(self.call).document()
+        return {"call": call, "error_code": self.error_code, "text": self.text}
+
 
 @dataclass(frozen=True)
-class NoteAdded:
+class NoteAdded(AgentEvent):
     """What the agent adds to the answer of a call for the policy."""
+
+    kind = "note"
+    _longest = _LONGEST_LINE
 
     text: str
 
 
 @dataclass(frozen=True)
-class OperatorQuestion:
+class OperatorQuestion(AgentEvent):
     """A question of the policy to the operator; the command waits for the answer.
 
     Attributes:
@@ -115,6 +269,10 @@ class OperatorQuestion:
             from none, or they are not known here.
     """
 
+    kind = "question"
+    verb = "asks"
+    _written = ("text", "image_index")
+
     text: str
     image_index: int | None = None
     picture: NDArray[np.uint8] | None = field(default=None, repr=False, compare=False)
@@ -122,7 +280,7 @@ class OperatorQuestion:
 
 
 @dataclass(frozen=True)
-class OperatorAnswer:
+class OperatorAnswer(AgentEvent):
     """The operator's answer to a question: words, or a point.
 
     Attributes:
@@ -132,6 +290,10 @@ class OperatorAnswer:
     Raises:
         ToolError: INVALID_ARGUMENT for neither words nor a point, words that are too long, a point outside the picture.
     """
+
+    kind = "operator"
+    verb = "hears"
+    _written = ("text", "point")
 
     text: str = ""
     point: tuple[float, float] | None = None
@@ -154,13 +316,17 @@ class OperatorAnswer:
 
 
 @dataclass(frozen=True)
-class CommandEnded:
+class CommandEnded(AgentEvent):
     """The end of a command.
 
     Attributes:
         text: The answer to the operator, after the code of what went wrong where something did.
         error_code: The stage that failed, or None.
     """
+
+    kind = "answer"
+    verb = "answers"
+    _written = ("text", "error_code")
 
     text: str
     error_code: ErrorCode | None = None
@@ -178,9 +344,19 @@ Event = (
     | OperatorAnswer
     | CommandEnded
 )
+RECORDED = ("thought", "call", "result", "refusal", "note", "question", "operator", "answer")
+"""Kinds of the events that a recording has, each on its topic."""
 Listener = Callable[[Event], None]
 Ask = Callable[[OperatorQuestion], OperatorAnswer | None]
 """Puts a question to the operator and waits; None without an answer. Raises ToolError STOPPED after a stop."""
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON in any case: what JSON cannot say is written as text."""
+    try:
+        return json.dumps(value, default=str, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps(type(value).__name__)
 
 
 def ignore(event: Event) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from agent_node.call_lines import CallLine, read_lines, write_lines
 from agent_node.calls import ToolCall, blocks, boxed_answers, json_call, python_call
-from rclpy_zenoh.plain_yaml import load
+from tool_nodes.plain_yaml import load
 from tool_nodes.results import ErrorCode, ToolError, invalid
 
 FOLDER = Path(__file__).with_name("protocols")

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions, Unprefixed, require_at_least
-from agent_node.console.terminal import AsJson, say
+from agent_node.console.options import BackendOptions
 from agent_node.policies.scripted.policy import ScriptedPolicy
-from bench.stats import format_report, machine, publish, rate_row, with_unscored
+from bench.commands.crowded import Options
+from bench.frame import Benchmark, told_entries, told_line
+from bench.stats import machine, rate_row, with_unscored
 from sim.station import Station, StationConfig
 from sim.tasks.crowds import GAPS_M, crowd_gap, crowd_pairing, crowded_tasks
 from sim.tasks.judge import Judge
 from tool_nodes.results import ErrorCode
 from training.env.episode import run_episode
-from training.pool.parallel import run_jobs
 
 
 @dataclass(frozen=True)
@@ -89,14 +87,6 @@ def run_one(job: CrowdJob) -> list[CrowdRecord]:
     return records
 
 
-def crashed(job: CrowdJob, why: str) -> list[CrowdRecord]:
-    """The record of a scene that gave none: counted, never scored."""
-    pairing = crowd_pairing(job.seed)
-    return [
-        CrowdRecord(job.seed, 1000 * crowd_gap(job.seed), pairing, "", "", error_code=ErrorCode.INTERNAL, answer=why)
-    ]
-
-
 def rows_of(records: Sequence[CrowdRecord]) -> list[dict[str, Any]]:
     """Done as asked by gap and by what the neighbours have in common, and how the others ended."""
     scored = [r for r in records if r.scored]
@@ -116,59 +106,40 @@ def rows_of(records: Sequence[CrowdRecord]) -> list[dict[str, Any]]:
     return rows
 
 
-def bench_crowded(
-    n: int = 60,
-    first_seed: int = 0,
-    backends: Unprefixed[BackendOptions] = COLOUR_AND_DEPTH,
-    jobs: int = 1,
-    as_json: AsJson = False,
-) -> int:
-    """Ask for things that stand 0 to 20 mm from others and print what came of it with 95 % intervals.
+class CrowdedBench(Benchmark[Options, CrowdJob, CrowdRecord]):
+    """See `bench.commands.crowded`."""
 
-    Args:
-        n: Scenes; each is asked for up to five things.
-        first_seed: Seed of the first scene.
-        jobs: Processes.
-    """
-    require_at_least(1, n=n, jobs=jobs)
-    require_at_least(0, first_seed=first_seed)
-    backends.require_known()
-    began = time.monotonic()
-    say(f"{n} crowded scenes, seeds {first_seed}..{first_seed + n - 1}, perception {backends.perception}")
-    work = [CrowdJob(seed, backends) for seed in range(first_seed, first_seed + n)]
-    records = [record for scene in run_jobs(run_one, work, jobs, crashed) for record in scene]
-    document = {
-        "bench": "crowded",
-        **backends.document(),
-        "machine": machine(),
-        "seeds": [job.seed for job in work],
-        "jobs": jobs,
-        "rows": rows_of(records),
-        "unscored": sum(not r.scored for r in records),
-        "error_codes": dict(Counter(r.error_code for r in records if r.error_code)),
-        "failures": [
-            {
-                "text": r.text,
-                "seed": r.seed,
-                "gap_mm": r.gap_mm,
-                "pairing": r.pairing,
-                "error_code": r.error_code,
-                "false_success": r.false_success,
-                "denied": r.denied,
-                "lifted": list(r.lifted),
-                "answer": r.answer,
-                "truth": list(r.reasons),
-            }
-            for r in records
-            if not r.success or r.denied
-        ],
-        "wall_s": round(time.monotonic() - began, 1),
-    }
-    publish(document, lambda document: format_report(document, "error_codes", _failure_line), as_json)
-    return 0
+    name = "crowded"
+
+    def title(self, options: Options) -> str:
+        last = options.first_seed + options.n - 1
+        return (
+            f"{options.n} crowded scenes, seeds {options.first_seed}..{last}, perception {options.backends.perception}"
+        )
+
+    def jobs(self, options: Options) -> Sequence[CrowdJob]:
+        return [CrowdJob(options.first_seed + k, options.backends) for k in range(options.n)]
+
+    def run(self, job: CrowdJob) -> Sequence[CrowdRecord]:
+        return run_one(job)
+
+    def crashed(self, job: CrowdJob, why: str) -> Sequence[CrowdRecord]:
+        gap, pairing = 1000 * crowd_gap(job.seed), crowd_pairing(job.seed)
+        return [CrowdRecord(job.seed, gap, pairing, "", "", error_code=ErrorCode.INTERNAL, answer=why)]
+
+    def document(self, options: Options, records: Sequence[CrowdRecord]) -> dict[str, Any]:
+        told = told_entries(records, ("gap_mm", "pairing"), ("lifted",))
+        return {
+            **options.backends.document(),
+            "machine": machine(),
+            "seeds": [job.seed for job in self.jobs(options)],
+            "jobs": options.jobs,
+            "rows": rows_of(records),
+            **told,
+        }
+
+    def failure_line(self, failure: Mapping[str, Any]) -> str:
+        return told_line(failure, f"{failure['gap_mm']:.0f} mm  ")
 
 
-def _failure_line(failure: Mapping[str, Any]) -> str:
-    why = failure["answer"] if failure["error_code"] else "; ".join(failure["truth"])
-    code = failure["error_code"] or "false success"
-    return f"seed {failure['seed']:>3}  {failure['gap_mm']:.0f} mm  {failure['text']!r}: {code}: {why}"
+BENCH = CrowdedBench()

@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 import functools
-import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 
-from agent_node.console.options import (
-    DEFAULT_BACKENDS,
-    DEFAULT_ROBOT_OPTIONS,
-    BackendOptions,
-    ObjectSets,
-    PolicySpec,
-    ProtocolName,
-    RobotOptions,
-    Unprefixed,
-    require_at_least,
-)
-from agent_node.console.terminal import AsJson, say
-from agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
-from agent_node.policies.options import ModelSettings, PolicyOptions
-from agent_node.policies.registry import make_policy, protocol_of, require_form
-from agent_node.protocol import OWN, Protocol
+from agent_node.conversation_settings import ConversationSettings
+from agent_node.policies.options import PolicyOptions
+from agent_node.policies.registry import make_policy
+from bench.commands.manipulation import EpisodeOptions, Options
+from bench.frame import Benchmark, told_entries, told_line
 from bench.shared_graph import SharedGraph
-from bench.stats import format_report, machine, publish, rate_row, timing_row, with_unscored
+from bench.stats import machine, rate_row, timing_row, with_unscored
 from bench.timing import TimedPlanner, camera_rows
 from sim.objects.chosen import choose_sets
-from sim.ros.graph import Transport
 from sim.scene.clutter import CLUTTER, Clutter, clutter_scene
 from sim.station import Station, StationConfig
 from sim.tasks.clutter import clutter_tasks
@@ -39,79 +25,16 @@ from sim.tasks.judge import JudgedStation
 from sim.tasks.sentences import PAPER_SENTENCES
 from sim.tasks.task import TASK_GOAL
 from sim.tasks.tasks import CATEGORIES, GeneratedTask, paper_task
-from tool_nodes import registry
 from tool_nodes.results import ErrorCode, invalid
 from tool_nodes.toolbox.toolbox import Tools
 from training.env.difficulty import Difficulty
 from training.env.episode import run_episode
 from training.env.failures import FailingToolbox
-from training.pool.parallel import run_jobs
 
-_DEFAULT_MODEL = ModelSettings()
-DriverName = Literal["ideal", "kortex"]
-"""`sim.ros.driver.DRIVERS`, which imports what only a graph needs."""
 LEAST_PIXELS = 300
 """Of what shows fewer pixels nothing is asked [px of 640x480]; a round figure, as of the grasp benchmark."""
 FAST_SIZE = (320, 240)
 """(width, height) of the pictures of fast episodes, as in rollouts [px]."""
-
-
-@dataclass(frozen=True)
-class EpisodeOptions:
-    """How every episode is run.
-
-    Attributes:
-        transport: "process" has the tools in this process, "ros" as nodes of a ROS 2 graph in lockstep, with a domain
-            and a router of its own, that each episode finds as freshly started.
-        driver: Manners of the arm's driver in that graph: "ideal", or "kortex", those of ros2_kortex.
-        policy: Who decides; each episode has a new one, seeded by its scene.
-        turns: Assistant turns of a command; a protocol with one call a turn needs more of them.
-        difficulty: From 0 to 1: noise of the perception sim, calls that fail on purpose, things that slip; see
-            training.env.difficulty. Only with the transport process.
-        fast: Pictures of 320x240, and what rests is not computed, as in rollouts: half the processor time.
-    """
-
-    backends: Unprefixed[BackendOptions] = DEFAULT_BACKENDS
-    robot: Unprefixed[RobotOptions] = DEFAULT_ROBOT_OPTIONS
-    transport: Transport = "process"
-    driver: DriverName = "ideal"
-    policy: PolicySpec = "scripted"
-    protocol: ProtocolName = OWN
-    turns: int = TURN_BUDGET
-    difficulty: float = 0.0
-    fast: bool = False
-    model: ModelSettings = _DEFAULT_MODEL
-
-    @property
-    def written(self) -> Protocol:
-        """How the policy writes. Raises ToolError INVALID_ARGUMENT."""
-        return protocol_of(self.policy, self.protocol)
-
-    def check(self) -> None:
-        """Raises ToolError INVALID_ARGUMENT for what cannot be run."""
-        require_at_least(1, turns=self.turns)
-        Difficulty(self.difficulty)
-        if self.difficulty and self.transport != "process":
-            raise invalid("Only the transport process has a difficulty.")
-        if self.driver != "ideal" and self.transport != "ros":
-            raise invalid(f"Only the transport ros has the driver {self.driver}.", "Give --transport ros.")
-        _ = self.written
-        require_form(self.policy)
-        registry.require_installed("policy", self.policy)
-        self.backends.require_known()
-        self.robot.require_known()
-
-    def document(self) -> dict[str, Any]:
-        """The options as the report has them, of the model's those that are not the default."""
-        model = {name: value for name, value in vars(self.model).items() if value != getattr(_DEFAULT_MODEL, name)}
-        plain = ("transport", "driver", "policy", "difficulty", "fast")
-        return {
-            **self.backends.document(),
-            "robot": self.robot.robot,
-            "model": model,
-            "protocol": self.written.name,
-            **{name: getattr(self, name) for name in plain},
-        }
 
 
 _AS_DEFAULT = EpisodeOptions()
@@ -140,6 +63,9 @@ class ClutterJob:
     seed: int
     objects: str
     options: EpisodeOptions = _AS_DEFAULT
+
+
+ManipulationJob = EpisodeJob | ClutterJob
 
 
 @dataclass(frozen=True)
@@ -255,25 +181,6 @@ def _record(
     )
 
 
-def crashed(job: EpisodeJob, why: str) -> EpisodeRecord:
-    """The record of an episode that gave none: counted, never scored."""
-    text = PAPER_SENTENCES[job.sentence]
-    return EpisodeRecord(job.sentence, job.seed, "", text, error_code=ErrorCode.INTERNAL, answer=why)
-
-
-def crashed_scene(job: ClutterJob, why: str) -> list[EpisodeRecord]:
-    """The record of a scene that gave none: counted, never scored."""
-    return [EpisodeRecord(0, job.seed, "", f"{job.kind} {job.seed}", error_code=ErrorCode.INTERNAL, answer=why)]
-
-
-def _note(records: Sequence[EpisodeRecord]) -> str:
-    return f"{sum(r.success for r in records)} of {len(records)} succeeded"
-
-
-def _note_scenes(scenes: Sequence[Sequence[EpisodeRecord]]) -> str:
-    return _note([record for records in scenes for record in records])
-
-
 def rows_of(records: Sequence[EpisodeRecord]) -> list[dict[str, Any]]:
     """Rates per category, where tools and judge differ either way, and timings."""
     scored = [r for r in records if r.scored]
@@ -297,86 +204,77 @@ def rows_of(records: Sequence[EpisodeRecord]) -> list[dict[str, Any]]:
     return rows
 
 
-def bench_manipulation(
-    options: Unprefixed[EpisodeOptions] = _AS_DEFAULT,
-    scene: str = "",
-    objects: ObjectSets = "",
-    seeds: int = 3,
-    first_seed: int = 0,
-    jobs: int = 1,
-    as_json: AsJson = False,
-) -> int:
-    """Run the paper's 20 sentences over random scenes and print success with 95 % intervals.
+class ManipulationBench(Benchmark[Options, ManipulationJob, EpisodeRecord]):
+    """See `bench.commands.manipulation`."""
 
-    With --scene or --objects things of any object set lie in clutter instead, and each scene is asked for one by its
-    colour, for one by its side, and for one to be put beside another, as far as words single them out.
+    name = "manipulation"
 
-    Args:
-        scene: Kind of clutter, such as packed or pile; packed where only --objects is given.
-        objects: Object sets and folders; generated where only --scene is given.
-        seeds: Scenes per sentence; of clutter, scenes.
-        first_seed: Seed of the first scene.
-        jobs: Processes. Timings are most meaningful with 1.
-    """
-    require_at_least(1, seeds=seeds, jobs=jobs)
-    require_at_least(0, first_seed=first_seed)
-    options.check()
-    began = time.monotonic()
-    chosen = range(first_seed, first_seed + seeds)
-    clutter, objects = (scene or "packed", objects or "generated") if scene or objects else ("", "")
-    if clutter:
-        if clutter not in CLUTTER:
-            raise invalid(f"--scene must be {' or '.join(CLUTTER)}, got {clutter[:60]!r}.")
-        choose_sets(objects)
-    what = f"{seeds} scenes {clutter} of {objects}" if clutter else f"{seeds * len(PAPER_SENTENCES)} episodes"
-    say(
-        f"{what}, seeds {chosen[0]}..{chosen[-1]}, perception {options.backends.perception}, transport "
-        f"{options.transport}, policy {options.policy}, protocol {options.written.name}, robot {options.robot.robot}"
-    )
-    if clutter:
-        scenes = [ClutterJob(cast(Clutter, clutter), seed, objects, options) for seed in chosen]
-        records = [r for found in run_jobs(run_scene, scenes, jobs, crashed_scene, _note_scenes) for r in found]
-    else:
-        work = [EpisodeJob(sentence, seed, options) for seed in chosen for sentence in range(len(PAPER_SENTENCES))]
-        records = run_jobs(run_one, work, jobs, crashed, _note)
-    document = {
-        "bench": "manipulation",
-        **options.document(),
-        "scene": clutter,
-        "objects": objects,
-        "judged_against": TASK_GOAL,
-        "turns": _turns(records, options.turns),
-        "machine": machine(),
-        "seeds": list(chosen),
-        "jobs": jobs,
-        "rows": rows_of(records) + camera_rows(),
-        "unscored": sum(not r.scored for r in records),
-        "error_codes": dict(Counter(r.error_code for r in records if r.error_code)),
-        "failures": [
-            {
-                "text": r.text,
-                "seed": r.seed,
-                "error_code": r.error_code,
-                "false_success": r.false_success,
-                "denied": r.denied,
-                "answer": r.answer,
-                "truth": list(r.reasons),
-            }
-            for r in records
-            if not r.success or r.denied
-        ],
-        "wall_s": round(time.monotonic() - began, 1),
-    }
-    publish(document, lambda document: format_report(document, "error_codes", _failure_line), as_json)
-    return 0
+    def title(self, options: Options) -> str:
+        episode, seeds = options.options, _seeds(options)
+        what = f"{options.seeds * len(PAPER_SENTENCES)} episodes"
+        if clutter := _clutter(options):
+            what = f"{options.seeds} scenes {clutter[0]} of {clutter[1]}"
+        return (
+            f"{what}, seeds {seeds[0]}..{seeds[-1]}, perception {episode.backends.perception}, "
+            f"transport {episode.transport}, policy {episode.policy}, protocol {episode.written.name}, "
+            f"robot {episode.robot.robot}"
+        )
+
+    def jobs(self, options: Options) -> Sequence[ManipulationJob]:
+        if clutter := _clutter(options):
+            kind, objects = clutter
+            if kind not in CLUTTER:
+                raise invalid(f"--scene must be {' or '.join(CLUTTER)}, got {kind[:60]!r}.")
+            choose_sets(objects)
+            return [ClutterJob(cast(Clutter, kind), seed, objects, options.options) for seed in _seeds(options)]
+        sentences = range(len(PAPER_SENTENCES))
+        return [EpisodeJob(k, seed, options.options) for seed in _seeds(options) for k in sentences]
+
+    def run(self, job: ManipulationJob) -> Sequence[EpisodeRecord]:
+        return [run_one(job)] if isinstance(job, EpisodeJob) else run_scene(job)
+
+    def crashed(self, job: ManipulationJob, why: str) -> Sequence[EpisodeRecord]:
+        sentence, text = 0, f"{getattr(job, 'kind', '')} {job.seed}"
+        if isinstance(job, EpisodeJob):
+            sentence, text = job.sentence, PAPER_SENTENCES[job.sentence]
+        return [EpisodeRecord(sentence, job.seed, "", text, error_code=ErrorCode.INTERNAL, answer=why)]
+
+    def note(self, records: Sequence[EpisodeRecord]) -> str:
+        return f"{sum(r.success for r in records)} of {len(records)} succeeded"
+
+    def document(self, options: Options, records: Sequence[EpisodeRecord]) -> dict[str, Any]:
+        scene, objects = _clutter(options) or ("", "")
+        return {
+            **options.options.document(),
+            "scene": scene,
+            "objects": objects,
+            "judged_against": TASK_GOAL,
+            "turns": _turns(records, options.options.turns),
+            "machine": machine(),
+            "seeds": list(_seeds(options)),
+            "jobs": options.jobs,
+            "rows": rows_of(records) + camera_rows(),
+            **told_entries(records),
+        }
+
+    def failure_line(self, failure: Mapping[str, Any]) -> str:
+        return told_line(failure)
+
+
+BENCH = ManipulationBench()
+
+
+def _seeds(options: Options) -> range:
+    return range(options.first_seed, options.first_seed + options.seeds)
+
+
+def _clutter(options: Options) -> tuple[str, str] | None:
+    """Kind of clutter and object sets; None for the sentences of the paper."""
+    asked = options.scene or options.objects
+    return (options.scene or "packed", options.objects or "generated") if asked else None
 
 
 def _turns(records: Sequence[EpisodeRecord], budget: int) -> dict[str, float]:
     """What the episodes took of the turn budget."""
     taken = [record.turns for record in records if record.turns]
     return {"budget": budget} | ({"mean": round(sum(taken) / len(taken), 1), "most": max(taken)} if taken else {})
-
-
-def _failure_line(failure: Mapping[str, Any]) -> str:
-    why = failure["answer"] if failure["error_code"] else "; ".join(failure["truth"])
-    return f"seed {failure['seed']:>3}  {failure['text']!r}: {failure['error_code'] or 'false success'}: {why}"

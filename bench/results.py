@@ -55,7 +55,7 @@ def kept(name: str, arguments: Sequence[str], run: Callable[[], int], folder: Pa
         machine = document.get("machine")
         result = BenchResult(
             bench=name,
-            arguments=list(arguments),
+            arguments=tuple(arguments),
             began=began,
             wall_s=round(time.monotonic() - clock, 1),
             exit_status=status,

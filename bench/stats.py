@@ -87,26 +87,40 @@ def publish(document: Mapping[str, Any], report: Callable[[Mapping[str, Any]], s
         print(report(document))
 
 
-def format_report(document: Mapping[str, Any], tally: str, failure_line: Callable[[Mapping[str, Any]], str]) -> str:
+def format_report(document: Mapping[str, Any], failure_line: Callable[[Mapping[str, Any]], str]) -> str:
     """A benchmark's document as text: rows, a line per cause, the first failures, and the machine.
 
     Args:
-        document: With `rows`, `failures`, `unscored`, `machine`, `wall_s` and the tally.
-        tally: Key of the mapping from cause to count.
+        document: With `rows`, `failures`, `unscored`, `machine`, `wall_s`, and the count of each cause in `error_codes`
+            or `crashes`, where there are some.
         failure_line: One failure in one line.
     """
     lines = [format_rows(document["rows"])]
-    for cause, count in sorted(document[tally].items(), key=lambda entry: -entry[1]):
+    causes = document.get("error_codes") or document.get("crashes") or {}
+    for cause, count in sorted(causes.items(), key=lambda entry: -entry[1]):
         lines.append(f"error {cause:22}{count:>6}")
     if document["unscored"]:
         lines.append(f"unscored, because of infrastructure errors: {document['unscored']}")
-    failures = document["failures"]
+    lines += failure_lines(document["failures"], failure_line)
+    return "\n".join([*lines, machine_line(document)])
+
+
+def failure_lines(
+    failures: Sequence[Mapping[str, Any]],
+    failure_line: Callable[[Mapping[str, Any]], str],
+    others: str = "--json names all of them",
+) -> list[str]:
+    """The first failures in a line each, cut to LINE_WIDTH, and how many there are besides."""
+    lines = []
     for failure in failures[:SHOWN_FAILURES]:
         line = failure_line(failure)
         lines.append(f"  {line if len(line) <= LINE_WIDTH else line[: LINE_WIDTH - 3] + '...'}")
     if len(failures) > SHOWN_FAILURES:
-        lines.append(f"  and {len(failures) - SHOWN_FAILURES} more; --json names all of them")
-    machine_line = ", ".join(
-        f"{value}" if key in ("cpu", "system") else f"{key} {value}" for key, value in document["machine"].items()
-    )
-    return "\n".join([*lines, f"{machine_line}; {document['wall_s']} s"])
+        lines.append(f"  and {len(failures) - SHOWN_FAILURES} more; {others}")
+    return lines
+
+
+def machine_line(document: Mapping[str, Any]) -> str:
+    """What a document was measured on, and how long that took."""
+    parts = (f"{v}" if k in ("cpu", "system") else f"{k} {v}" for k, v in document["machine"].items())
+    return f"{', '.join(parts)}; {document['wall_s']} s"

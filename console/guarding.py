@@ -21,7 +21,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agent_node.door import Door, protocol_of
+from agent_node.web_gate import Door, foreign, protocol_of
 from console.login import Login, login_page
 from console.settings import ConsoleSettings
 
@@ -165,15 +165,12 @@ class Guard:
             await answer(scope, receive, outgoing.send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        host, origin = headers.getlist("host"), headers.getlist("origin")
-        if len(host) != 1 or host[0].lower() not in self._hosts:
-            return PlainTextResponse("This Host header is not allowed.", 421)
-        method = scope.get("method", "GET")
+        method, origin = scope.get("method", "GET"), headers.getlist("origin")
         if method not in _METHODS and not (method == "OPTIONS" and origin):
             return PlainTextResponse("Only GET, HEAD and POST are answered here.", 405)
         needs_origin = method not in _SAFE_METHODS or scope["type"] == "websocket"
-        if len(origin) > 1 or (origin and origin[0].lower() not in self._origins) or (needs_origin and not origin):
-            return PlainTextResponse("Only the console's own pages may send this, as the header Origin says.", 403)
+        if (answer := foreign(headers, self._hosts, self._origins, needs_origin)) is not None:
+            return answer
         if self._embedded_elsewhere(headers) and not origin:
             return PlainTextResponse("Only the console's own pages may show this.", 403)
         if sum(len(name) + len(value) for name, value in scope["headers"]) > _HEADER_BYTES:

@@ -17,15 +17,9 @@ from dataclasses import dataclass, replace
 from agent_node.dialogue.memory import at_point
 from agent_node.events import (
     LONGEST_ANSWER,
-    CallRefused,
-    CommandBegan,
     CommandEnded,
-    NoteAdded,
     OperatorAnswer,
     OperatorQuestion,
-    OperatorTold,
-    Thought,
-    ToolAnswered,
     ToolCalled,
 )
 from agent_node.pointed import PointedPoint
@@ -57,7 +51,7 @@ class TranscriptEntry:
     Attributes:
         number: From 1, in order, without gaps.
         kind: "said", "told", "command", "thought", "call", "result", "picture", "note", "refusal", "question",
-            "answer", "ended" or "page", which is a sentence of the console itself.
+            "operator", "ended" or "page", which is a sentence of the console itself.
         text: Line as it is shown: always text, never markup.
         detail: Text shown when the entry is unfolded, e.g. the arguments of a call; empty for none.
         code: Code of the error; empty for none.
@@ -326,30 +320,14 @@ class Hub:
     def _hear(self, event: Heard) -> None:
         """Note an event of what is carried out."""
         with self._changed:
-            match event:
-                case OperatorTold(text):
-                    self._add("told", text)
-                case CommandBegan(text):
-                    self._add("command", text)
-                case Thought(text):
-                    self._add("thought", text)
-                case ToolCalled(call):
-                    self._add("call", call.name, _arguments(call.arguments))
-                case ToolAnswered(record):
-                    self._add("result", record.result.shown, f"{record.name}, {record.wall_s:.2f} s")
-                case CallRefused(call, code, text):
-                    named = "" if call is None else f"{call.name} {_arguments(call.arguments)}"
-                    self._add("refusal", text, named, "" if code is None else str(code))
-                case NoteAdded(text):
-                    self._add("note", text)
-                case OperatorAnswer():
-                    self._add("answer", event.words)
-                case ShownPicture(name, jpeg):
-                    if jpeg:
-                        entry = self._add("picture", name)
-                        self._pictures.append((entry.number, event))
-                case OperatorQuestion() | CommandEnded():  # noted where it is asked, and with the outcome
-                    pass
+            if isinstance(event, ShownPicture):
+                if event.jpeg:
+                    entry = self._add("picture", event.name)
+                    self._pictures.append((entry.number, event))
+            elif isinstance(event, ToolCalled):
+                self._add(event.kind, event.call.name, event.text)
+            elif not isinstance(event, OperatorQuestion | CommandEnded):  # noted where asked, and with the outcome
+                self._add(event.kind, event.words, event.detail, event.code if event.kind == "refusal" else "")
 
     def _add(
         self,

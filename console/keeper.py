@@ -21,7 +21,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import IO
 
-from console.process import listening
+from agent_node.web_gate import listening
 from console.settings import ConsoleSettings
 from tool_nodes.results import unavailable
 
@@ -115,7 +115,7 @@ class ConsoleKeeper:
     def start(self) -> None:
         """Start both and wait until they answer. Raises ToolError UNAVAILABLE where one does not."""
         for port in (self.settings.stop_port, self.settings.port):
-            self._sockets[port] = listening(self.settings.host, port)
+            self._sockets[port] = listening(self.settings.host, port, "Choose others with --port and --stop-port.")
         # The stop server needs no token of approvals: it never has it.
         settings = replace(self.settings, approval_token="")
         self._stop_server = _Child("The stop server", STOP_MODULE, settings, self._sockets[settings.stop_port])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import socket
@@ -15,10 +14,6 @@ from collections.abc import Callable, Sequence
 import uvicorn
 
 from agent_node.console.terminal import plain
-from tool_nodes.results import unavailable
-
-BACKLOG = 128
-"""Connections that wait while a server is started anew [-]: pages of some twenty browsers."""
 
 _LONGEST_LINE = 300
 """Longest line of the log [characters]: two lines of a terminal."""
@@ -26,40 +21,6 @@ _MOST_LINES, _SPAN_S = 20, 10.0
 """Lines of the log in so many seconds [-, s]: what a person can read; of a flood the rest is counted."""
 _FORKED = 70
 """Exit status of a process that was forked off (EX_SOFTWARE of sysexits.h)."""
-
-
-def listening(host: str, port: int) -> list[socket.socket]:
-    """Sockets that listen on a port at every address of a name.
-
-    Raises:
-        ToolError: UNAVAILABLE where nothing can listen there.
-    """
-    sockets: list[socket.socket] = []
-    try:
-        for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-            made = socket.socket(family, kind, protocol)
-            sockets.append(made)
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            try:
-                made.bind(address)
-            except OSError as error:
-                if error.errno != errno.EADDRNOTAVAIL:  # a machine without IPv6 names ::1 all the same
-                    raise
-                sockets.pop().close()
-                continue
-            made.listen(BACKLOG)
-        if not sockets:
-            raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
-    except OSError as error:
-        for made in sockets:
-            made.close()
-        raise unavailable(
-            f"Cannot listen on port {port} of {host}: {error.strerror or error}.",
-            "Choose others with --port and --stop-port.",
-        ) from error
-    return sockets
 
 
 def handed_over(words: Sequence[str]) -> list[socket.socket]:

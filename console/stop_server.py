@@ -26,7 +26,7 @@ import uvicorn
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from agent_node.door import Door
+from agent_node.web_gate import Door
 from console.guarding import Guard, Limits, new_door, read_body, server_options
 from console.login import Login
 from console.process import ConsoleServer, handed_over, log_plainly, never_fork

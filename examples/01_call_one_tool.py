@@ -13,8 +13,7 @@ You will see:
     OBJECT_NOT_FOUND: ...unicorn...
 """
 
-from sim.scene.generator import generate_scene
-from sim.station import Station
+from sim import Station, generate_scene
 from tool_nodes.toolbox.toolbox import Session
 
 station = Station(generate_scene(seed=3))  # a simulated table, camera and arm; no GPU, no OpenGL

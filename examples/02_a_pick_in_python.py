@@ -12,34 +12,20 @@ You will see:
     truth: the red box touches gripper
 """
 
-from typing import Any
-
-from sim.scene.generator import generate_scene
-from sim.station import Station, StationConfig
-from tool_nodes.results import ToolResult
-from tool_nodes.toolbox.toolbox import Session
+from sim import Station, StationConfig, generate_scene
 
 station = Station(generate_scene(seed=3), StationConfig(perception="pixels", seed=0))  # RGB-D only, no simulator truth
-session = Session()
+variables = station.session.variables
 
-
-def use(tool: str, **arguments: Any) -> ToolResult:
-    """Call a tool; raise its ToolError where it failed."""
-    result = station.toolbox.call(tool, arguments, session).result
-    if result.error is not None:
-        raise result.error
-    return result
-
-
-use("robot.capture_image")  # image 0
-use("robot.get_depth_with_pointcloud")  # $point_cloud, $focal_length_px
-use("roborefer.detect_one", obj_name="red box", image_index=0)
-x, y = session.variables["red_box_detection"]
-use("sam2.segment_from_point", x=x, y=y, image_index=0)  # $segmentation_mask
-print("red box outlined:", session.variables["segmentation_mask"].sum(), "pixels")
+station.call("robot.capture_image")  # image 0
+station.call("robot.get_depth_with_pointcloud")  # $point_cloud, $focal_length_px
+station.call("roborefer.detect_one", obj_name="red box", image_index=0)
+x, y = variables["red_box_detection"]
+station.call("sam2.segment_from_point", x=x, y=y, image_index=0)  # $segmentation_mask
+print("red box outlined:", variables["segmentation_mask"].sum(), "pixels")
 
 # An array travels by its name, never through the model's text.
-grasp = use(
+grasp = station.call(
     "grasp_generator.compute_grasp",
     point_cloud="$point_cloud",
     mask="$segmentation_mask",
@@ -47,7 +33,8 @@ grasp = use(
     image_index=0,
 )
 print(grasp.text)
-print(use("robot.execute_grasp", grasp_pose="$grasp_pose").text)  # planned, checked, run; then carried to the park pose
+# Planned, checked, run; then the object is carried to the park pose.
+print(station.call("robot.execute_grasp", grasp_pose="$grasp_pose").text)
 
 touching = station.world.snapshot().objects["red_box_1"].touching  # no tool reads this
 print("truth: the red box touches", *touching)

@@ -6,6 +6,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from sim.arm import SimArm
 from sim.camera.following import FollowingCamera
@@ -27,9 +28,9 @@ from tool_nodes.motion.self_filter import RobotPose, SelfFilteredCamera, shape_o
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.ports import Camera, Planner
 from tool_nodes.registry import Setting
-from tool_nodes.results import invalid
+from tool_nodes.results import ToolResult, invalid
 from tool_nodes.sandbox.executor import CodeExecutor
-from tool_nodes.toolbox.toolbox import Toolbox
+from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
 from tool_nodes.tools.spacetools.grasping import GraspTools
 from tool_nodes.tools.spacetools.robot import robot_tools
@@ -177,6 +178,7 @@ class Station:
         self._make_planner()
         self.manipulator = self._make_manipulator()
         self.toolbox = self.new_toolbox()
+        self.session = Session()
 
     def _without_robot(self, camera: Camera) -> Camera:
         arm, hand = self.arm, self._hand  # not self, which would wait for the collector
@@ -218,6 +220,22 @@ class Station:
         own = checked(registry.make("planner", self._names.planner, Setting(seed, robot=self.robot)), self.robot)
         self._own_planner, self.planner = own, self._wrap_planner(own)
 
+    def call(self, tool: str, /, **arguments: Any) -> ToolResult:
+        """Call a tool in `session`, the station's own conversation, for programs that have no policy.
+
+        Args:
+            tool: Name, e.g. "robot.capture_image"; `toolbox.specs` has all.
+            arguments: As a model gives them: images by their number (`image_index`, 0 is the first that was taken),
+                arrays by the name of a variable, e.g. "$segmentation_mask". The arrays are in `session.variables`.
+
+        Raises:
+            ToolError: What the tool reports; nothing of the session is lost.
+        """
+        result = self.toolbox.call(tool, arguments, self.session).result
+        if result.error is not None:
+            raise result.error
+        return result
+
     # -- moments -----------------------------------------------------------------------------------
 
     def reset(self, seed: int, scene: Scene | None = None) -> None:
@@ -244,6 +262,7 @@ class Station:
         if reseeded:
             self._reseed()
         self.manipulator.reset()
+        self.session = Session()
 
     def save(self) -> StationState:
         """The moment, for `restore`; between two calls of tools, at any time of an episode.

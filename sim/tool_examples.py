@@ -1,4 +1,4 @@
-"""The example calls of tools, run on their pictures: for the page of tools, tests and `bench tools`."""
+"""The example calls of tools, run on their pictures: for the page of tools and for tests."""
 
 from __future__ import annotations
 

@@ -41,7 +41,6 @@ HEAVY = {
     "cv2",
     "gymnasium",
     "pyarrow",
-    "tensorboardX",
     "safetensors",
     "huggingface_hub",
     "zmq",
@@ -52,6 +51,8 @@ HEAVY = {
     "nicegui",
     "viser",
     "yourdfpy",
+    "pydantic",
+    "pydantic_core",
 }
 ADAPTERS = {
     "bench.serving.on_ray": {"ray"},
@@ -68,23 +69,20 @@ ADAPTERS = {
     "tool_nodes.serve.replicas": {"ray"},
     "tool_nodes.serve.trust": {"ray"},
     "tool_nodes.serve.transport": {"ray"},
-    "training.adapters.on_openenv": {"openenv"},
+    "tool_nodes.record_schemas": {"pydantic", "pydantic_core"},
+    "tool_nodes.records": {"pydantic_core"},
+    "training.adapters.on_openenv": {"openenv", "pydantic"},
     "training.adapters.on_trl": {"torch", "trl"},
     "training.adapters.sft_on_trl": {"torch", "transformers", "trl"},
     "training.adapters.grpo_on_trl": {"torch", "transformers", "trl"},
     "training.adapters.own_episodes": {"safetensors", "torch", "transformers"},
     "training.adapters.chat_rows": {"transformers"},
-    "training.adapters.on_verifiers": {"verifiers"},
-    "training.adapters.on_verl": {"verl"},
+    "training.adapters.on_verifiers": {"pydantic", "verifiers"},
+    "training.adapters.on_verl": {"pydantic", "verl"},
     "training.adapters.on_verl_trainer": {"torch", "verl"},
     "training.data.arrow": {"pyarrow"},
     "training.env.gymnasium_view": {"gymnasium"},
     "training.pool.ray_workers": {"ray"},
-    "training.pointer.hits": {"torch"},
-    "training.pointer.network": {"torch"},
-    "training.trainer.learner": {"torch"},
-    "training.trainer.network": {"torch"},
-    "training.trainer.tensorboard": {"tensorboardX"},
 }
 """The one file that imports such a package: only when it is asked to read, or what Gymnasium itself imports."""
 ROS_MODULE = re.compile(
@@ -242,7 +240,7 @@ def test_inside_a_room_imports_run_one_way(room: str) -> None:
 
 def test_parameters_of_nodes_are_declared_where_those_that_cannot_change_are_refused() -> None:
     declaring = {name for name, path in MODULES.items() if ".declare_parameter(" in path.read_text(encoding="utf-8")}
-    assert declaring == {"tool_nodes.ros.parameters", "sim.ros.settings"}
+    assert declaring == {"tool_nodes.ros.parameters"}
 
 
 def test_folders_that_would_shadow_other_packages_are_no_packages() -> None:
@@ -255,8 +253,8 @@ def test_files_stay_short_enough_to_read() -> None:
 
 
 SAME_NAME = {
-    "Plan": "a planned motion, and what the small policy thinks before a move",
-    "Vocabulary": "the words of the operator's language, and the tokens of the small policy",
+    "Options": "the options of each benchmark, one in each file of bench/commands",
+    "Plan": "a planned motion, and what a teacher thinks before a move",
     "Relation": "the relations of places in sentences, and those of them that the judge knows",
 }
 """Types of one name in several modules, and why."""
@@ -324,6 +322,15 @@ def test_the_ros_client_knows_nothing_of_this_project() -> None:
     for path in (CLIENT / "rclpy_zenoh").rglob("*.py"):
         assert not packages(imports(path)) & set(ROOMS), path
         assert "toolhand" not in path.read_text(encoding="utf-8").lower(), path
+
+
+def test_only_the_public_interface_of_the_ros_client_is_used() -> None:
+    rows = re.findall(r"^\| `(rclpy_zenoh[\w.]*)` \| (.+?) \|", (CLIENT / "README.md").read_text("utf-8"), re.MULTILINE)
+    public = {f"{module}.{name}" for module, names in rows for name in re.findall(r"`(\w+)`", names)}
+    modules = {module for module, _ in rows} | {"rclpy_zenoh"}
+    for path in [*MODULES.values(), *(ROOT / "examples").glob("*.py")]:
+        used = {name for name in imports(path) if name.split(".")[0] == "rclpy_zenoh"}
+        assert used <= public | modules, path
 
 
 def test_this_project_asks_for_all_that_the_ros_client_needs() -> None:

@@ -7,13 +7,14 @@ import re
 import runpy
 import shlex
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent_node.policies.tiny.vocabulary import FIXED
 from bench.stats import rate_row, timing_row
+from docs.site import command_docs
 from docs.site.tool_docs import own_suites
 from sim.scene import files as scene_files
 from sim.scene.files import EXAMPLE_SCENE, load_scene, named_scene, parse_scene
@@ -54,7 +55,7 @@ def test_error_codes_named_in_the_documents_exist() -> None:
     words = set(re.findall(r"\b[A-Z]+_[A-Z_]+\b", re.sub(r"```python\n.*?```", "", text, flags=re.DOTALL)))
     known = r"(ANTHROPIC|CYCLONEDDS|MUJOCO|OPENAI|OPENBLAS|PIP|RAY|RCLPY|RMW|ROS|TOOLHAND|VERL|VLLM|XDG|ZENOH)_"
     variables = {word for word in words if re.match(known, word)}
-    assert words - variables - {"FOLDER_OR_NAME", "NO_COLOR"} <= {*map(str, ErrorCode), *FIXED}
+    assert words - variables - {"FOLDER_OR_NAME", "NO_COLOR"} <= set(map(str, ErrorCode))
 
 
 def test_environment_variables_named_in_the_ros_page_are_read_somewhere() -> None:
@@ -133,8 +134,18 @@ def names_of(commands: Mapping[str, CliCommand | Group], before: str = "") -> li
 def test_the_page_of_the_command_line_has_every_command_with_its_summary() -> None:
     page = (ROOT / "docs" / "reference" / "command_line.md").read_text(encoding="utf-8")
     listed = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", page, re.MULTILINE))
-    assert {name for name in listed if not name.startswith("--")} - {"toolhand"} == set(names_of(COMMANDS))
-    assert [name for name in names_of(COMMANDS) if listed[name] != summary(name)] == []
+    names = [name for name in names_of(COMMANDS) if not name.startswith("bench ")]  # `toolhand bench` lists those
+    assert {name for name in listed if not name.startswith("--")} - {"toolhand"} == set(names)
+    assert [name for name in names if listed[name] != summary(name)] == []
+    assert command_docs.filled(page) == page, "run python -m docs.site.command_docs"
+
+
+def test_a_command_that_no_heading_of_the_page_names_stands_below_the_last_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = (ROOT / "docs" / "reference" / "command_line.md").read_text(encoding="utf-8")
+    monkeypatch.setattr(command_docs, "COMMANDS", {**COMMANDS, "fresh": CliCommand("a:b", "Something new.")})
+    assert command_docs.filled(page).count("| `fresh` | Something new. |\n\n## Options") == 1
 
 
 def summary(typed: str) -> str:
@@ -159,7 +170,7 @@ def commands_of_the_pages() -> list[tuple[str, str]]:
     )
 
 
-OF_THEIR_DAYS = {"log.md", "CHANGELOG.md"}
+OF_THEIR_DAYS = {"log.md", "small_policies.md", "CHANGELOG.md"}
 """Pages whose commands were there when they were written."""
 
 
@@ -224,7 +235,9 @@ def test_the_scene_in_the_documents_is_one_and_its_keys_are_all_that_there_are()
     assert [placed.id for placed in scene.objects] == ["apple_1", "white_bowl_1", "red_box_1", "second_box"]
     tables = [rest.split("\n\n")[0] for rest in SCENES_PAGE.split("| key of ")[1:]]
     keys = [re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) for table in tables]
-    assert [sorted(part) for part in keys] == [sorted(scene_files._OBJECT_KEYS), sorted(scene_files._SCENE_KEYS)]
+    assert [sorted(part) for part in keys] == [
+        sorted(entry.name for entry in fields(kind)) for kind in (scene_files._Object, scene_files._File)
+    ]
     for low, high in (workspace.TABLE_X, workspace.TABLE_Y, workspace.REACH_RADIUS):
         assert f"{low:.2f} to {high:.2f} m" in SCENES_PAGE
 

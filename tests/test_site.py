@@ -68,7 +68,6 @@ def test_the_site_has_the_documents_and_what_lies_beside_the_code() -> None:
         "docs/reference/ros",
         "docs/guides/tool",
         "docs/site/api/tools",
-        "agent_node/policies/tiny/tiny",
     } <= set(PAGES)
     assert not [name for name in PAGES if name.startswith((".venv", "tests/", "build/"))]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tool_nodes import registry
-from tool_nodes.perception.prompts import BY_PICTURE, WordsToBoxes, sees_photographs
+from tool_nodes.perception.prompts import BY_PICTURE, WordsToBoxes
 from tool_nodes.port_names import PERCEPTION_PORTS, PortNames
 from tool_nodes.ports import (
     BoxFitter,
@@ -40,10 +40,6 @@ class Ports:
     def over_truth(self) -> Iterator[Perceiving]:
         """The backends that need what only the simulator stores with a picture."""
         return (backend for backend in vars(self).values() if getattr(backend, "reads_truth", False))
-
-    def blind_to_photographs(self, ports: Iterable[str]) -> list[str]:
-        """Those of some ports whose backend says that it cannot look at a picture that was taken elsewhere."""
-        return [port for port in ports if not sees_photographs(getattr(self, port))]
 
 
 def make_ports(preset: str, chosen: PortNames | None = None, setting: Setting | None = None) -> Ports:

@@ -7,27 +7,23 @@ list what no scene holds; what the simulator's things are like is `sim/objects/`
 from __future__ import annotations
 
 import difflib
-import math
-import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated
 
-from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
-from tool_nodes.files import read_file, why
-from tool_nodes.results import ToolError, invalid
+from annotated_types import Interval, Len
+
+from tool_nodes.records import Rule, read_yaml
+from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray, ObjectView
 
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.yaml")
 
 HEIGHT_M = (0.03, 0.20)
 """Every item's height lies within these [m]."""
-
-_REQUIRED = ("name", "kind", "size_m", "colour", "rgb", "synonyms", "categories", "attributes")
-_OPTIONAL = ("secondary", "container")
 
 Rgb = tuple[int, int, int]
 
@@ -117,102 +113,57 @@ def nearest_names(name: str, allowed: Iterable[str], n: int = 3) -> str:
 
 @cache
 def _load(path: Path) -> Mapping[str, CatalogueItem]:
-    try:
-        rows = load(read_file(path, Limits().size))
-    except (OSError, PlainYamlError) as error:
-        raise invalid(f"{path.name} cannot be read as YAML: {why(error)}.") from error
-    if not isinstance(rows, list) or not rows:
-        raise invalid(f"{path.name} must be a list of items.")
     items: dict[str, CatalogueItem] = {}
-    for number, row in enumerate(rows, start=1):
-        item = _item(row, f"{path.name}, item {number}")
-        if item.name in items:
-            raise _wrong(f"{path.name}, item {number}", f'the name "{item.name}" is used twice, names are unique')
-        items[item.name] = item
+    for number, row in enumerate(read_yaml(_Rows, path), start=1):
+        if row.name in items:
+            raise invalid(f'{path.name}, item {number}: the name "{row.name}" is used twice, names are unique.')
+        second = row.secondary
+        items[row.name] = CatalogueItem(
+            name=row.name,
+            kind=row.kind,
+            colour=row.colour,
+            rgb=row.rgb,
+            secondary_part=None if second is None else second.part,
+            secondary_colour=None if second is None else second.colour,
+            secondary_rgb=None if second is None else second.rgb,
+            synonyms=row.synonyms,
+            categories=row.categories,
+            attributes=row.attributes,
+            size_m=row.size_m,
+            container=row.container,
+        )
     return MappingProxyType(items)
 
 
-def _item(row: Any, where: str) -> CatalogueItem:
-    if not isinstance(row, dict):
-        raise _wrong(where, f"an item is a mapping with {', '.join(_REQUIRED)}")
-    if isinstance(row.get("name"), str):
-        where = f"{where} ({row['name']})"
-    missing = [key for key in _REQUIRED if key not in row]
-    unknown = [key for key in row if key not in (*_REQUIRED, *_OPTIONAL)]
-    if missing or unknown:
-        problem = f"{missing[0]} is missing" if missing else f"{unknown[0]} is not a field"
-        raise _wrong(where, f"{problem}, the fields are {', '.join((*_REQUIRED, *_OPTIONAL))}")
-    part, secondary_colour, secondary_rgb = _secondary(row.get("secondary"), where)
-    return CatalogueItem(
-        name=_text(row["name"], "name", where),
-        kind=_text(row["kind"], "kind", where),
-        colour=_text(row["colour"], "colour", where),
-        rgb=_rgb(row["rgb"], "rgb", where),
-        secondary_part=part,
-        secondary_colour=secondary_colour,
-        secondary_rgb=secondary_rgb,
-        synonyms=_texts(row["synonyms"], "synonyms", where),
-        categories=_texts(row["categories"], "categories", where),
-        attributes=_texts(row["attributes"], "attributes", where),
-        size_m=_size(row["size_m"], where),
-        container=_flag(row.get("container", False), "container", where),
-    )
+_Text = Annotated[str, Rule("lower-case text", lambda text: bool(text) and text == text.strip().lower())]
+_Channel = Annotated[int, Interval(ge=0, le=255)]
+_Rgb = tuple[_Channel, _Channel, _Channel]
+_Width = Annotated[float, Interval(ge=0.015, le=0.25)]
 
 
-def _secondary(value: Any, where: str) -> tuple[str | None, str | None, Rgb | None]:
-    if value is None:
-        return None, None, None
-    if not isinstance(value, dict) or set(value) != {"part", "colour", "rgb"}:
-        raise _wrong(where, "secondary is a mapping with part, colour and rgb")
-    return (
-        _text(value["part"], "secondary part", where),
-        _text(value["colour"], "secondary colour", where),
-        _rgb(value["rgb"], "secondary rgb", where),
-    )
+@dataclass(frozen=True)
+class _Secondary:
+    """A part of another colour."""
+
+    part: _Text
+    colour: _Text
+    rgb: _Rgb
 
 
-def _size(value: Any, where: str) -> tuple[float, float, float]:
-    if not isinstance(value, list) or len(value) != 3:
-        raise _wrong(where, "size_m is three numbers [x, y, z] in metres")
-    x, y = (_number(v, "size_m", where, (0.015, 0.25)) for v in value[:2])
-    return x, y, _number(value[2], "height", where, HEIGHT_M)
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    """An item of the file; see `CatalogueItem`."""
+
+    name: _Text
+    kind: _Text
+    size_m: tuple[_Width, _Width, Annotated[float, Interval(ge=HEIGHT_M[0], le=HEIGHT_M[1])]]
+    colour: _Text
+    rgb: _Rgb
+    synonyms: tuple[_Text, ...]
+    categories: tuple[_Text, ...]
+    attributes: tuple[_Text, ...]
+    secondary: _Secondary | None = None
+    container: bool = False
 
 
-def _rgb(value: Any, field: str, where: str) -> Rgb:
-    whole = isinstance(value, list) and len(value) == 3 and all(type(v) is int and 0 <= v <= 255 for v in value)
-    if not whole:
-        raise _wrong(where, f"{field} is three whole numbers from 0 to 255")
-    return value[0], value[1], value[2]
-
-
-def _text(value: Any, field: str, where: str) -> str:
-    if not isinstance(value, str) or not value or value != value.strip().lower():
-        raise _wrong(where, f"{field} is lower-case text")
-    return value
-
-
-def _texts(value: Any, field: str, where: str) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise _wrong(where, f"{field} is a list of lower-case texts")
-    return tuple(_text(v, field, where) for v in value)
-
-
-def _flag(value: Any, field: str, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise _wrong(where, f"{field} is true or false")
-    return value
-
-
-def _number(value: Any, field: str, where: str, span: tuple[float, float]) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or not span[0] <= value <= span[1]:
-        raise _wrong(where, f"{field} must lie between {_span(span)}, not {reprlib.repr(value)}")
-    return float(value)
-
-
-def _span(span: tuple[float, float]) -> str:
-    return f"{span[0]:g} and {span[1]:g}"
-
-
-def _wrong(where: str, what: str) -> ToolError:
-    return invalid(f"{where}: {what}.")
+_Rows = Annotated[tuple[_Row, ...], Len(1)]

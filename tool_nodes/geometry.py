@@ -20,6 +20,8 @@ QUATERNION_DECIMALS = 12
 """Decimals of a quaternion's components as shares of its largest: 1e-12 rad, far above the rounding of doubles and far
 below what an arm can resolve."""
 
+ROUNDED = 1e-3
+"""Largest deviation from rigid of poses that others have made, perhaps in float32, which comes within 1e-6 [-]."""
 _FEW = 3000
 """Coordinates up to which a matrix product transforms points faster than sums by axis [-]. For a picture's cloud the
 sums take 1.5 ms of processor time, the product 2 ms, or 6 ms where BLAS has its threads wait for one another."""
@@ -42,6 +44,26 @@ def invert(T: ArrayLike) -> FloatArray:
     inverse[..., :3, 3] = -(R_inverse @ T[..., :3, 3, None])[..., 0]
     inverse[..., 3, 3] = 1.0
     return inverse
+
+
+def is_rigid(T: ArrayLike, tolerance: float = 1e-6) -> bool:
+    """Whether all of (..., 4, 4) are finite rigid transforms.
+
+    Args:
+        T: The matrices.
+        tolerance: Largest deviation of a rotation from orthonormal, and of the last row from 0, 0, 0, 1 [-]. float32
+            comes within 1e-6.
+    """
+    try:
+        T = np.asarray(T, dtype=float)
+    except (TypeError, ValueError):
+        return False
+    if T.shape[-2:] != (4, 4) or not np.isfinite(T).all():
+        return False
+    R = T[..., :3, :3]
+    skewed = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max(initial=0.0) > tolerance
+    below = np.abs(T[..., 3, :] - [0.0, 0.0, 0.0, 1.0]).max(initial=0.0) > tolerance
+    return bool(not skewed and not below and (np.linalg.det(R) > 0.0).all())
 
 
 def transform(T: FloatArray, points: NDArray[_Float]) -> NDArray[_Float]:

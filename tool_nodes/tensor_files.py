@@ -1,4 +1,4 @@
-"""Tensors in safetensors files: a header of JSON, then plain numbers.
+"""Headers of safetensors files: JSON, before plain numbers.
 
 Reading the format takes a few lines, so that the core needs no package for it. The header is checked as the format says
 (https://github.com/huggingface/safetensors#format) before a tensor is read: the tensors lie one after the other without
@@ -8,22 +8,13 @@ overlap or hole, so that what they unfold to is never larger than the file.
 from __future__ import annotations
 
 import hashlib
-import io
-import json
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tool_nodes import plain_json
-from tool_nodes.files import MIB, read_file, write_whole
+from tool_nodes.files import MIB
 from tool_nodes.results import unavailable
-
-Tensors = Mapping[str, NDArray[np.float32]]
-"""By name."""
 
 _LONGEST_HEADER = 32 * MIB
 """Longest header that is read [bytes]: ten times what the largest published shards have; the format allows 100 MB."""
@@ -103,39 +94,6 @@ def _span(name: str, entry: Any) -> Span:
 
 def _short(name: str) -> str:
     return repr(name if len(name) <= 80 else name[:77] + "...")
-
-
-def write_tensors(path: Path, tensors: Tensors, metadata: Mapping[str, str]) -> None:
-    """Write a file, whole or not at all; `metadata` goes into its header. Raises OSError."""
-    header: dict[str, object] = {"__metadata__": dict(metadata)}
-    blobs, at = [], 0
-    for name in sorted(tensors):
-        blob = np.ascontiguousarray(tensors[name], "<f4").tobytes()
-        header[name] = {"dtype": "F32", "shape": list(tensors[name].shape), "data_offsets": [at, at + len(blob)]}
-        blobs.append(blob)
-        at += len(blob)
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    write_whole(path, len(text).to_bytes(8, "little") + text + b"".join(blobs))
-
-
-def read_tensors(path: Path, max_bytes: int) -> tuple[dict[str, NDArray[np.float32]], dict[str, str]]:
-    """(tensors by name, metadata of the header) of a file of `write_tensors`.
-
-    Raises:
-        OSError: It cannot be read, or is too large.
-        ValueError: It is damaged, no such file, or holds values that are no numbers; the words say which.
-    """
-    file = io.BytesIO(read_file(path, max_bytes))
-    spans, metadata = read_header(file, len(file.getbuffer()))
-    body, tensors = file.getbuffer()[file.tell() :], {}
-    for name, span in spans.items():
-        if span.dtype != "F32":
-            raise ValueError(f"its tensor {_short(name)} is {span.dtype}, and only F32 is read")
-        tensors[name] = np.frombuffer(body[span.begin : span.end], "<f4").reshape(span.shape).astype(np.float32)
-        if not np.isfinite(tensors[name]).all():
-            raise ValueError(f"its tensor {_short(name)} has values that are no numbers")
-    return tensors, metadata
 
 
 def require_shipped(path: Path, sha256: str, whose: str) -> None:

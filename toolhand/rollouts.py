@@ -72,8 +72,8 @@ def rollouts_measure(
     Args:
         folders: Folders of collected rollouts; a row of the table each.
     """
-    from training.experiment.measures import markdown_table, summarise
     from training.rollouts.collection import read_rollouts
+    from training.rollouts.measures import markdown_table, summarise
     from training.rollouts.plan import planned_in
 
     if not folders:

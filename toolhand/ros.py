@@ -6,5 +6,8 @@ from rclpy_zenoh.cli import main as ros2
 
 
 def main(argv: list[str]) -> int:
-    """Run a command such as ["topic", "list"]. Returns the exit status, see `rclpy_zenoh.cli.main`."""
+    """Look into a ROS 2 graph, call and command it: the ros2 command without ROS 2.
+
+    Takes words such as ["topic", "list"] and returns the exit status, see `rclpy_zenoh.cli.main`.
+    """
     return ros2(argv, prog="toolhand ros")

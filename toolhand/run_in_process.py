@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import sys
 from collections.abc import Iterator, Mapping
@@ -26,10 +27,10 @@ from agent_node.events import Listener, ignore, nobody
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.registry import make_policy, protocol_of
 from agent_node.policy import Policy
-from agent_node.runs.folder import SAFETY_FILE, Unwritten, clear_empty, write_json, write_trajectory
+from agent_node.runs.folder import SAFETY_FILE, Unwritten, clear_empty
 from agent_node.runs.mcap.recorder import Recorder
-from agent_node.runs.report import write_report
 from agent_node.runs.sentence import SentenceFolder, with_words
+from agent_node.runs.write import write_run
 from sim.animation import animate
 from tool_nodes.motion.guard import LOG, Mode, MotionGuard
 from tool_nodes.motion.limits import MotionLimits
@@ -132,17 +133,11 @@ class ProcessSession:
             results.append(result)
             if self._summarizes and not on_the_way:
                 self._narrator.summary(result)
-            # The outcome first, and each file by itself: what is left of a disk may hold one and not the other.
-            with missing.noted():
-                write_json(folder / "result.json", result)
-            with missing.noted():
-                write_trajectory(folder, episode, toolbox.schemas())
-            frames, times = animate(station, cancelled=self._is_hit) if command.animation else ([], [])
-            with missing.noted():
-                write_report(folder / "report.html", episode, result, frames, times)
+            film = functools.partial(animate, station, self._is_hit) if command.animation else None
+            logs = motion_log(station), truth_log(station)
+            missing.reasons += write_run(folder, episode, toolbox, result, recorder, *logs, film).reasons
+            if (folder / "report.html").is_file():
                 self._narrator.line(f"  report: {folder / 'report.html'}")
-            with missing.noted():
-                recorder.write(folder, motion_log(station), result, truth=truth_log(station))
 
         ended = False
         try:

@@ -23,7 +23,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line. Returns the exit status: 0 confirmed, 1 not confirmed or no graph, 2 for wrong input."""
+    """Brake the arm of the graph that runs, and latch; --reset allows motions again.
+
+    Returns the exit status: 0 confirmed, 1 not confirmed or no graph, 2 for wrong input.
+    """
     parser = _Parser(
         prog="toolhand stop",
         description="Stop the arm of the graph that runs: it brakes, every motion and command ends, and nothing moves "
@@ -51,8 +54,7 @@ def _over_zenoh(name: str, domain: int | None, router: str | None) -> int:
     from dataclasses import replace
 
     from rclpy_zenoh.trigger import NoServerError, call_trigger
-    from rclpy_zenoh.wire.errors import SessionError, WireError
-    from rclpy_zenoh.wire.options import SessionOptions
+    from rclpy_zenoh.wire import SessionError, SessionOptions, WireError
 
     try:
         options = replace(SessionOptions.from_environment(), shared_memory=False)

@@ -24,7 +24,10 @@ STOP_KEYS = ServiceKeys(
 
 
 def main(argv: list[str]) -> int:
-    """Run a launch file until Ctrl-C. Returns the exit status, see `rclpy_zenoh.launch.cli.main`."""
+    """Start the nodes of a launch file, until Ctrl-C.
+
+    Returns the exit status, see `rclpy_zenoh.launch.cli.main`.
+    """
     launcher = Launcher("toolhand up", f"my{SUFFIX}", named_files(), STOP_KEYS, next_steps)
     return launch_command(argv, launcher)
 

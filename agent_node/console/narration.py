@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_node.console.terminal import only_planned, plain, say, tell
-from agent_node.events import (
-    CallRefused,
-    CommandBegan,
-    Event,
-    NoteAdded,
-    OperatorAnswer,
-    OperatorQuestion,
-    OperatorTold,
-    Thought,
-    ToolAnswered,
-    ToolCalled,
-)
-
-_LONGEST_NAME = 120
-"""Longest name of a tool that is printed [characters], as in the report: a model may call what it likes."""
+from agent_node.events import CommandEnded, Event, OperatorTold, ToolAnswered
 
 
 class Narrator:
@@ -46,24 +31,11 @@ class Narrator:
 
     def hear(self, event: Event) -> None:
         """One event of a run; see `agent_node.events.Listener`. The summary tells the end."""
-        match event:
-            case OperatorTold(text):
-                self.line(text)
-            case CommandBegan(text):
-                self.line(f"  does    {text}")
-            case Thought(text):
-                self.line(f"  thinks  {text}")
-            case ToolCalled(call):
-                self.line(f"  calls   {call.name[:_LONGEST_NAME]} {json.dumps(call.arguments, default=str)[:160]}")
-            case ToolAnswered(record):
-                first = record.result.shown.split(" Use $")[0]
-                self.line(f"          {first[:240]}  [{record.wall_s:.2f} s]")
-            case CallRefused() | NoteAdded():
-                self.line(f"          {event.text[:240]}")
-            case OperatorQuestion(text):
-                self.line(f"  asks    {text}")
-            case OperatorAnswer():
-                self.line(f"  hears   {event.words}")
+        if isinstance(event, OperatorTold):
+            self.line(event.text)
+        elif not isinstance(event, CommandEnded):
+            took = f"  [{event.record.wall_s:.2f} s]" if isinstance(event, ToolAnswered) else ""
+            self.line(f"  {event.verb:7} {event.line()}{took}")
 
     def summary(self, result: Mapping[str, Any]) -> None:
         """How a run ended, from its result.json."""

@@ -42,7 +42,6 @@ def installed(port: str, known: Mapping[str, str]) -> str:
 _PRESETS = {
     "sim": "sim (simulator truth with noise)",
     "pixels": "pixels (colour and depth only)",
-    "learned": "learned (as pixels, but a network points)",
     "served": "served (what `toolhand serve` offers)",
 }
 _POLICIES = {
@@ -51,7 +50,6 @@ _POLICIES = {
     "anthropic": "anthropic:MODEL[@BASE_URL]",
     "transformers": "transformers:FOLDER_OR_NAME",
     "replay": "replay:RUN_FOLDER",
-    "tiny": "tiny or tiny:FILE (a small network that sees)",
     "smollm2": "smollm2 (a small language model)",
 }
 _SUITES = {

@@ -12,7 +12,7 @@ from typing import Any
 from agent_node.dialogue.memory import POINTED
 from agent_node.dialogue.wordings import FOLDER
 from agent_node.policies.scripted.verbs import VERBS
-from rclpy_zenoh.plain_yaml import load
+from tool_nodes.plain_yaml import load
 
 _GERUND = re.compile(r"\bplease (\w+ing)\b", re.IGNORECASE)
 _WORDS = re.compile(r"\w")

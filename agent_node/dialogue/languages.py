@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from agent_node.dialogue.wordings import FOLDER, known_words
 from agent_node.policies.scripted.foreign import is_english
-from rclpy_zenoh.plain_yaml import load
+from tool_nodes.plain_yaml import load
 
 _SCRIPTS = {
     "CJK": "mandarin",

@@ -28,11 +28,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_node.policies.scripted.verbs import VERBS
-from rclpy_zenoh.plain_yaml import load
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.language.measures import LENGTH
 from tool_nodes.language.phrases import parse_noun_phrase
 from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, NUMBERS, ORDINALS, is_slip, singular, word_set
+from tool_nodes.plain_yaml import load
 from tool_nodes.results import ErrorCode, ToolError
 
 FOLDER = Path(__file__).with_name("tables")

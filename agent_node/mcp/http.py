@@ -1,7 +1,7 @@
 """The MCP server over streamable HTTP on this machine only: who may speak to it, and how it ends.
 
-Every request passes a gate before the SDK sees it: a Host and an Origin that were allowed (no web page may reach the
-robot through the operator's browser, DNS rebinding included), the bearer token, and the size of the body.
+Every request passes a gate before the SDK sees it: a Host and an Origin that were allowed, the bearer token, and the
+size of the body.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agent_node.door import Door, protocol_of
 from agent_node.mcp.connections import Sessions
 from agent_node.mcp.server import ENDING_S, GONE, LINE_BYTES, make_server
 from agent_node.mcp.sessions import SharedRobot
 from agent_node.mcp.settings import HttpOptions
-from tool_nodes.results import invalid, unavailable
+from agent_node.web_gate import Door, foreign, listening, protocol_of
+from tool_nodes.results import invalid
 
 logger = logging.getLogger("toolhand.mcp")
 
@@ -129,11 +129,8 @@ class Gate:
         return message
 
     def _refusal(self, headers: Headers, path: str) -> PlainTextResponse | None:
-        host, origin = headers.getlist("host"), headers.getlist("origin")
-        if len(host) != 1 or host[0].lower() not in self._hosts:
-            return PlainTextResponse("This Host header is not allowed.", 421)
-        if len(origin) > 1 or (origin and origin[0].lower() not in self._origins):
-            return PlainTextResponse("This Origin header is not allowed.", 403)
+        if (answer := foreign(headers, self._hosts, self._origins)) is not None:
+            return answer
         scheme, _, credentials = ", ".join(headers.getlist("authorization")).partition(" ")
         if scheme.lower() != "bearer" or not hmac.compare_digest(credentials.encode("latin-1"), self._token):
             challenge = {"WWW-Authenticate": "Bearer"}
@@ -177,9 +174,9 @@ def serve_http(robot: SharedRobot, settings: HttpSettings, announce: Callable[[s
     """
     try:
         token = _checked(settings.token) if settings.token else secrets.token_urlsafe(32)
-        listening = _listen(settings.port)
-        with listening:
-            return asyncio.run(_serve(robot, settings, listening, token, announce))
+        (made,) = listening(ADDRESS, settings.port, "Choose another port, or 0.")
+        with made:
+            return asyncio.run(_serve(robot, settings, made, token, announce))
     finally:
         robot.shut_down()
         robot.join(ENDING_S)
@@ -189,20 +186,6 @@ def _checked(token: str) -> str:
     if len(token) < TOKEN_CHARACTERS or not all("!" <= character <= "~" for character in token):
         raise invalid(f"A token must have {TOKEN_CHARACTERS} or more letters, digits or signs, without spaces.")
     return token
-
-
-def _listen(port: int) -> socket.socket:
-    listening = socket.socket()
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((ADDRESS, port))
-        listening.listen()
-    except (OSError, OverflowError) as error:
-        listening.close()
-        raise unavailable(
-            f"Cannot listen on port {port} of {ADDRESS}: {error}.", "Choose another port, or 0."
-        ) from error
-    return listening
 
 
 @contextlib.asynccontextmanager
@@ -244,11 +227,11 @@ async def listening_server(
 async def _serve(
     robot: SharedRobot,
     settings: HttpSettings,
-    listening: socket.socket,
+    made: socket.socket,
     token: str,
     announce: Callable[[str, str], None],
 ) -> int:
-    port = listening.getsockname()[1]
+    port = made.getsockname()[1]
     ended_by = 0
     async with listening_server(robot, settings, port, token) as server, anyio.create_task_group() as group:
 
@@ -263,6 +246,6 @@ async def _serve(
 
         await group.start(watch_signals)
         announce(f"http://{ADDRESS}:{port}{PATH}", "" if settings.token else token)
-        await server.serve(sockets=[listening])
+        await server.serve(sockets=[made])
         group.cancel_scope.cancel()
     return ended_by

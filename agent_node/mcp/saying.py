@@ -25,8 +25,6 @@ from agent_node.events import (
     Listener,
     OperatorAnswer,
     OperatorQuestion,
-    OperatorTold,
-    Thought,
     nobody,
 )
 from agent_node.policies.scripted.policy import ScriptedPolicy
@@ -80,14 +78,12 @@ def words_of(arguments: Any) -> str:
 
 def spoken(event: Event) -> str:
     """What a client hears of an event; empty for most."""
-    match event:
-        case OperatorTold(text) | CommandBegan(text) | Thought(text):
-            return text
-        case OperatorQuestion(text):
-            return f"Question: {text}"
-        case OperatorAnswer():
-            return f"Answer: {event.words}"
-    return ""
+    before = _HEARD.get(event.kind)
+    return "" if before is None else f"{before}{event.words}"
+
+
+_HEARD = {"told": "", "command": "", "thought": "", "question": "Question: ", "operator": "Answer: "}
+"""What stands before the words of an event that a client hears, by its kind."""
 
 
 class ElicitedAnswers:

@@ -16,8 +16,8 @@ from pathlib import Path
 from agent_node.policies.scripted.verbs import VERBS
 from agent_node.policy import Message
 from agent_node.protocol import REMEMBERED
-from rclpy_zenoh.plain_yaml import load
 from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, GENERIC, NUMBERS, ORDINALS, SIDES, stem, word_set
+from tool_nodes.plain_yaml import load
 from tool_nodes.results import ErrorCode
 
 THING = "{}"

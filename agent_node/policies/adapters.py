@@ -11,10 +11,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from agent_node.policies.transport import plain_line
 from tool_nodes import plain_json
 from tool_nodes.extras import package
 from tool_nodes.files import NOTES_BYTES, read_file
+from tool_nodes.http_request import plain_line
 from tool_nodes.results import invalid
 
 BASE = "base.json"

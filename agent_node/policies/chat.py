@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from agent_node.calls import blocks, json_call
-from agent_node.policies.transport import plain_line
 from agent_node.policy import Message
 from agent_node.protocol import Protocol, as_data
+from tool_nodes.http_request import plain_line
 from tool_nodes.results import invalid
 
 ContentPart = str | NDArray[np.uint8]
@@ -137,6 +137,11 @@ class ToolNames:
                     f"The tool {name!r} cannot be offered to a model server: {sent!r} is taken or not allowed there."
                 )
             self._ours[sent] = name
+
+    def schemas(self, schemas: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """JSON schemas of tools in the function-calling form, with the names as the server reads them."""
+        functions = ({**schema["function"], "name": self.sent(schema["function"]["name"])} for schema in schemas)
+        return [{"type": "function", "function": function} for function in functions]
 
     def sent(self, name: str) -> str:
         """The name as the server reads it."""

@@ -6,43 +6,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from tool_nodes.results import ErrorCode
+from tool_nodes.http_request import Fault
 
 LONGEST_FIELD = 6
 """So much of an answer says whether it is a stream [bytes]: "event:" and "retry:" are the longest fields."""
 _IS_STREAM = re.compile(rb"(?:data|event|id|retry)?:")
 _LINE_END = re.compile(rb"\r\n|\n|\r")
-
-
-class Fault(Exception):
-    """Why an attempt failed.
-
-    Attributes:
-        code: Error code if no further attempt is made.
-        passing: Another attempt may work.
-        pause_s: Pause that the server asks for [s], or None.
-        refused: Names that may be those of parameters that the server refuses.
-        said: The server's own words, whole: they are shown behind the message without the key, and then shortened.
-        shown: Longest part of them that is shown [characters].
-    """
-
-    def __init__(
-        self,
-        message: str,
-        code: ErrorCode = ErrorCode.UNAVAILABLE,
-        passing: bool = False,
-        pause_s: float | None = None,
-        refused: frozenset[str] = frozenset(),
-        said: str = "",
-        shown: int = 200,
-    ) -> None:
-        super().__init__(message)
-        self.code = code
-        self.passing = passing
-        self.pause_s = pause_s
-        self.refused = refused
-        self.said = said
-        self.shown = shown
 
 
 def is_stream(start: bytes) -> bool:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from agent_node.policies.options import PolicyOptions
-from agent_node.policies.transport import check_url, is_private, plain_line
+from agent_node.policies.transport import check_url
 from agent_node.policy import Policy
 from agent_node.protocol import OWN, Protocol, load_protocol
 from tool_nodes import registry
+from tool_nodes.http_request import is_private, plain_line
 from tool_nodes.results import invalid
 
 FORMS = (
@@ -21,8 +22,6 @@ FORMS = (
     "anthropic:MODEL[@BASE_URL]",
     "transformers:FOLDER_OR_NAME",
     "replay:RUN_FOLDER",
-    "tiny",
-    "tiny:FILE",
     "smollm2",
 )
 """What a user can type; installed packages may offer more (the entry points `toolhand.policy`)."""
@@ -98,15 +97,6 @@ def transformers(model: str, protocol: Protocol, options: PolicyOptions) -> Poli
     from agent_node.policies.transformers_chat import TransformersChat
 
     return TransformersChat(model, protocol, options)
-
-
-def tiny(protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: PolicyOptions, model: str = "") -> Policy:
-    """The entry `tiny`: a small network that sees, of a file or as shipped."""
-    from agent_node.policies.tiny.policy import TinyPolicy
-    from agent_node.policies.tiny.weights import read_kept, shipped_weights
-
-    weights = read_kept(Path(model)) if model else shipped_weights()
-    return TinyPolicy(weights, options, protocol, schemas)
 
 
 def smollm2(protocol: Protocol, options: PolicyOptions) -> Policy:

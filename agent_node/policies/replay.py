@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_node.policies.transport import plain_line
 from agent_node.policy import Message, Reply
 from tool_nodes import plain_json
 from tool_nodes.files import read_file
+from tool_nodes.http_request import plain_line
 from tool_nodes.plain_json import PlainJsonError
 from tool_nodes.results import invalid, unavailable
 

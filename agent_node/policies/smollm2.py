@@ -25,11 +25,11 @@ from agent_node.policies.adapters import BASE, base_of, write_base
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.registry import OWN_PROTOCOLS
 from agent_node.policies.transformers_chat import TransformersChat
-from agent_node.policies.transport import plain_line
 from agent_node.policy import Message, Reply
 from agent_node.protocol import REMEMBERED, Protocol
 from tool_nodes.extras import package, pip_install
 from tool_nodes.files import why
+from tool_nodes.http_request import plain_line
 from tool_nodes.results import ErrorCode, invalid, unavailable
 from tool_nodes.tensor_files import require_shipped
 

@@ -1,44 +1,34 @@
 """HTTP to a model server that may be slow, broken or hostile: deadlines, bounds, attempts, pieces as they come.
 
-Python's own http.client in a thread, whose waiting the caller bounds. The official clients of OpenAI and Anthropic
-bound neither the size of an answer nor its whole duration (their timeout is of one read, so a byte a second holds a
-turn for ever), and they need a dozen packages for what is one POST request. httpx has the same timeouts and a blocking
-read that cannot be interrupted: thread, queue and deadline would stay, only the fifty lines that connect would go.
+The official clients of OpenAI and Anthropic bound neither the size of an answer nor its whole duration (their timeout
+is of one read, so a byte a second holds a turn for ever); `tool_nodes/http_request.py` does.
 """
 
 from __future__ import annotations
 
 import codecs
 import email.utils
-import http.client
 import itertools
 import json
-import queue
 import random
 import re
-import socket
-import ssl
-import threading
 import time
-import urllib.request
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from agent_node.policies.event_stream import LONGEST_FIELD, is_stream, stream_data
-from agent_node.policies.event_stream import Fault as Fault
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.redaction import RUN, PieceRedactor, Redactor
+from tool_nodes.http_request import Fault as Fault
+from tool_nodes.http_request import HttpRequest, plain_line
 from tool_nodes.results import ErrorCode, ToolError, invalid
 
 MAX_BYTES = 32 * 2**20
 """Longest answer, with the protocol overhead of every streamed token [bytes]."""
 MAX_LINE = 4 * 2**20
 """Longest event of a stream [bytes]."""
-_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
-"""zlib's `wbits` that reads both, by their headers [-]."""
 _POLL_S = 0.1
 """Longest wait in which an interrupt is not noticed [s]."""
 _BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -58,12 +48,6 @@ class Said(Protocol):
 
 
 ServerAnswer = TypeVar("ServerAnswer", bound=Said)
-
-
-def plain_line(text: str, length: int = 200) -> str:
-    """Foreign text as it may stand in a sentence: one line without control characters, shortened."""
-    shown = " ".join("".join(sign if sign.isprintable() else " " for sign in text[: 10 * length]).split())
-    return shown if len(shown) <= length else shown[: length - 3] + "..."
 
 
 @dataclass(frozen=True)
@@ -109,12 +93,6 @@ def check_url(url: str) -> str:
 def _bare(url: str) -> str:
     """A URL without a password, which may stand before an @ or behind a question mark."""
     return re.sub(r"[?#].*", "?***", re.sub(r"^([^/]*//)?[^@]*@", r"\1***@", url, flags=re.DOTALL), flags=re.DOTALL)
-
-
-def is_private(url: str) -> bool:
-    """True where no third party can read what is sent: https, or this very machine."""
-    parts = urlsplit(url)
-    return parts.scheme == "https" or parts.hostname in ("localhost", "127.0.0.1", "::1")
 
 
 class Client:
@@ -217,32 +195,16 @@ def raise_if_stopped(options: PolicyOptions) -> None:
 
 
 class _Wire:
-    """One request: a thread talks to the socket, the caller waits for its result, never longer than a deadline."""
+    """One request of a turn, and what its answer says."""
 
     def __init__(self, endpoint: Endpoint, options: PolicyOptions, body: bytes, until: float) -> None:
-        self._endpoint = endpoint
-        self._options = options
-        self._body = body
-        self._until = until
-        self._heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._socket: socket.socket | None = None
-        self._closed = False
-        threading.Thread(target=self._talk, name="model-request", daemon=True).start()
-
-    def close(self) -> None:
-        """End the request, wherever it is."""
-        self._closed = True
-        if self._socket is not None:
-            try:
-                # Not SSLSocket's own: the thread is inside of its TLS state.
-                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-            except OSError:
-                return  # already gone
+        self._options, self._until = options, until
+        self._request = HttpRequest(endpoint.url, endpoint.headers, body, options.connect_s, MAX_BYTES)
+        self.close = self._request.close
 
     def events(self) -> Iterator[str]:
         """The data of each event of a stream; of any other response its whole text, once. Raises Fault."""
         options, began = self._options, time.monotonic()
-        self._next(began + options.connect_s, f"could not be reached within {options.connect_s:g} s")
         # An unstreamed response begins when it is complete, so only the whole deadline can be asked of it.
         first = began + (options.first_token_s if options.streams else options.deadline_s)
         silent = f"did not begin to answer within {first - began:g} s"
@@ -266,22 +228,12 @@ class _Wire:
             first = self._until
 
     def _next(self, until: float, late: str) -> Any:
-        """What the thread heard next; its errors are raised here."""
-        whole = self._until <= until
-        until = min(until, self._until)
-        while True:
-            raise_if_stopped(self._options)
-            left = until - time.monotonic()
-            try:
-                item = self._heard.get(timeout=max(min(left, _POLL_S), 0.0))
-            except queue.Empty:
-                if left > 0:
-                    continue
-                sentence = f"did not finish its turn within {self._options.deadline_s:g} s" if whole else late
-                raise Fault(sentence, ErrorCode.TIMEOUT) from None
-            if isinstance(item, Fault):
-                raise item
-            return item
+        """What is heard next, None at the end. Raises Fault."""
+        try:
+            return self._request.next(min(until, self._until), lambda: raise_if_stopped(self._options))
+        except TimeoutError:
+            whole = f"did not finish its turn within {self._options.deadline_s:g} s"
+            raise Fault(whole if self._until <= until else late, ErrorCode.TIMEOUT) from None
 
     def _refusal(self, status: int, headers: Mapping[str, str], text: str) -> Fault:
         said, names, code = _read_refusal(text)
@@ -295,84 +247,6 @@ class _Wire:
         passing = status in _BUSY and code != "insufficient_quota"
         pause_s = _asked_pause(headers)
         return Fault(f"answered {status}", passing=passing, pause_s=pause_s, refused=names, said=said)
-
-    def _talk(self) -> None:
-        try:
-            self._request()
-        except (TimeoutError, ConnectionError, ssl.SSLError, OSError) as error:
-            stage = "broke the connection" if self._socket is not None else "cannot be reached"
-            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            self._heard.put(Fault(stage, passing=not isinstance(error, ssl.SSLError), said=reason, shown=100))
-        except http.client.HTTPException as error:
-            reason = "in the middle of its answer" if isinstance(error, http.client.IncompleteRead) else "without one"
-            shown = type(error).__name__
-            self._heard.put(Fault(f"broke off {reason} ({shown})", passing=True))
-        except Exception as error:
-            # The thread must always leave a last word: without one the caller would wait until its deadline.
-            self._heard.put(Fault("could not be asked", said=f"{type(error).__name__}: {error}"))
-
-    def _request(self) -> None:
-        connection, target = _connection(self._endpoint.parts, self._options.connect_s)
-        connection.connect()
-        # Kept here: the connection lets go of its socket once the response owns it.
-        self._socket = connection.sock
-        if self._closed or self._socket is None:
-            connection.close()
-            return
-        # A backstop: the caller shuts the socket at its deadline, which is earlier.
-        self._socket.settimeout(self._options.deadline_s + 60.0)
-        self._heard.put("connected")
-        try:
-            headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "toolhand"}
-            connection.request("POST", target, self._body, headers | dict(self._endpoint.headers))
-            response = connection.getresponse()
-            headers = {name.lower(): value for name, value in response.getheaders()}
-            self._heard.put((response.status, headers))
-            self._listen(response, headers.get("content-encoding", "identity").lower())
-        finally:
-            connection.close()
-
-    def _listen(self, response: http.client.HTTPResponse, encoding: str) -> None:
-        if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
-            self._heard.put(Fault("compressed its answer in a way that nobody asked for", said=encoding, shown=60))
-            return
-        unfold = None if encoding == "identity" else zlib.decompressobj(wbits=_GZIP_OR_ZLIB)
-        size = 0
-        while chunk := response.read1(65536):
-            if unfold is not None:
-                chunk = unfold.decompress(chunk, MAX_BYTES + 1)
-            size += len(chunk)
-            if size > MAX_BYTES:
-                self._heard.put(Fault(f"sent an answer of more than {MAX_BYTES // 2**20} MiB"))
-                return
-            self._heard.put(chunk)
-        if response.length:
-            raise http.client.IncompleteRead(b"")
-        self._heard.put(None)
-
-
-def _connection(parts: SplitResult, timeout_s: float) -> tuple[http.client.HTTPConnection, str]:
-    """A connection, through the environment's proxy where it names one, and the request's target."""
-    host, target = parts.hostname or "", parts.path
-    proxy = "" if is_local(host) else urllib.request.getproxies().get(parts.scheme, "")
-    if proxy and urllib.request.proxy_bypass(host):
-        proxy = ""
-    via = urlsplit(proxy if "//" in proxy else f"//{proxy}") if proxy else None
-    if parts.scheme == "https":
-        context = ssl.create_default_context()
-        if via is None:
-            return http.client.HTTPSConnection(host, parts.port, timeout=timeout_s, context=context), target
-        tunnel = http.client.HTTPSConnection(via.hostname or "", via.port, timeout=timeout_s, context=context)
-        tunnel.set_tunnel(host, parts.port or 443)
-        return tunnel, target
-    if via is None:
-        return http.client.HTTPConnection(host, parts.port, timeout=timeout_s), target
-    return http.client.HTTPConnection(via.hostname or "", via.port, timeout=timeout_s), parts.geturl()
-
-
-def is_local(host: str) -> bool:
-    """True for names of this machine, which no proxy is asked for."""
-    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def _read_refusal(text: str) -> tuple[str, frozenset[str], str]:

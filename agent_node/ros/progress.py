@@ -11,23 +11,23 @@ from numpy.typing import NDArray
 from toolhand_interfaces.msg import CommandStep
 
 from agent_node.calls import ToolCall
-from agent_node.events import (
-    CallRefused,
-    CommandEnded,
-    Event,
-    NoteAdded,
-    OperatorAnswer,
-    OperatorQuestion,
-    Thought,
-    ToolAnswered,
-    ToolCalled,
-)
+from agent_node.events import Event, OperatorAnswer, ToolAnswered
 from agent_node.policy import Message, Policy, Reply, only_answers, sees_pictures, takes_answers
 from agent_node.runs.folder import image_path
-from tool_nodes.toolbox.toolbox import CallRecord
 
 Publish = Callable[[Any, NDArray[np.uint8] | None], None]
 """Gets each CommandStep and the picture (H, W, 3) that it names, if it names one."""
+
+_FIELDS = {
+    "thought": "thought",
+    "call": "",
+    "result": "result_text",
+    "refusal": "refusal",
+    "note": "note",
+    "question": "question",
+    "operator": "answer",
+}
+"""Field of a CommandStep for the words of an event, by its kind. The end comes with the result of the action."""
 
 
 class TurnProgress:
@@ -67,27 +67,17 @@ class TurnProgress:
 
     def hear(self, event: Event) -> None:
         """Publish an event, see `agent_node.events.Listener`; the end comes with the result of the action."""
-        step, picture = CommandStep(), None
-        match event:
-            case Thought(text):
-                step.thought = text
-            case ToolCalled(call):
-                step.tool_call = call_text(call)
-            case ToolAnswered(record):
-                picture = _put_result(step, record)
-            case CallRefused(refused, code, text):
-                step.tool_call = "" if refused is None else call_text(refused)
-                step.refusal, step.error_code = text, "" if code is None else str(code)
-            case NoteAdded(text):
-                step.note = text
-            case OperatorQuestion(text, image_index):
-                step.question = text
-                step.picture = "" if image_index is None else image_path(image_index)
-            case OperatorAnswer():
-                step.answer = event.words
-            case CommandEnded():
-                return
-        self._send(step, picture)
+        if event.kind not in _FIELDS:
+            return
+        step = CommandStep(error_code=event.code)
+        if event.of_call is not None and not isinstance(event, ToolAnswered):
+            step.tool_call = call_text(event.of_call)
+        if _FIELDS[event.kind]:
+            setattr(step, _FIELDS[event.kind], event.words if isinstance(event, OperatorAnswer) else event.text)
+        record = event.record if isinstance(event, ToolAnswered) else None
+        index = getattr(event if record is None else record, "image_index", None)
+        step.picture = "" if index is None else image_path(index)
+        self._send(step, None if record is None or index is None else record.result.image)
 
     def _send(self, step: CommandStep, picture: NDArray[np.uint8] | None) -> None:
         step.number, step.command, step.turn = self.published + 1, self._command, self.turn
@@ -98,13 +88,3 @@ class TurnProgress:
 def call_text(call: ToolCall) -> str:
     """A call as JSON; what JSON cannot say is written as text."""
     return json.dumps({"name": call.name, "arguments": call.arguments}, default=str)
-
-
-def _put_result(step: Any, record: CallRecord) -> NDArray[np.uint8] | None:
-    """Fill in a step; the picture that it names."""
-    step.result_text = record.result.text
-    step.error_code = "" if record.result.error is None else str(record.result.error.code)
-    if record.image_index is None:
-        return None
-    step.picture = image_path(record.image_index)
-    return record.result.image

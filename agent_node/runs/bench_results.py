@@ -8,16 +8,17 @@ runs/bench/20261120-150203-0-grasp.json
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from tool_nodes import plain_json
 from tool_nodes.files import MIB, read_file
 from tool_nodes.plain_json import PlainJsonError
-from tool_nodes.results import invalid
+from tool_nodes.records import Rule, record_of, without_version
+from tool_nodes.results import ToolError, invalid
 
 FOLDER = Path("runs/bench")
 """Where the files lie, from the folder that a benchmark is started in."""
@@ -25,6 +26,14 @@ FORMAT = 1
 """Version of the file's form."""
 MAX_RESULT_BYTES = 32 * MIB
 """Longest file that is read [bytes]: 2,000 attempts to grasp, of which all fail, take 1 MiB."""
+
+
+def _is_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -44,8 +53,8 @@ class BenchResult:
     """
 
     bench: str
-    arguments: Sequence[str]
-    began: str
+    arguments: tuple[str, ...]
+    began: Annotated[str, Rule("a time of ISO 8601", _is_time)]
     wall_s: float
     exit_status: int
     version: str
@@ -66,25 +75,11 @@ def read_bench_result(path: Path) -> BenchResult:
     """
     try:
         document = plain_json.load(read_file(path, MAX_RESULT_BYTES, path.parent))
+        return record_of(BenchResult, without_version(document, FORMAT, "format"))
     except OSError as error:
         raise invalid(f"Cannot read {path.name}: {error.strerror}.") from error
-    except PlainJsonError as error:
-        raise invalid(f"{path.name} is damaged: {error}.") from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise invalid(f"{path.name} is no result of a benchmark of format {FORMAT}.")
-    kinds: dict[str, Any] = {"bench": str, "arguments": list, "began": str, "version": str, "out": str, "machine": dict}
-    kinds |= {"document": dict, "wall_s": (int, float), "exit_status": int}
-    wrong = [name for name, kind in kinds.items() if not isinstance(document.get(name), kind)]
-    if not wrong and not all(isinstance(word, str) for word in document["arguments"]):
-        wrong = ["arguments"]
-    if not wrong:
-        try:
-            datetime.fromisoformat(document["began"]).astimezone(UTC)
-        except (ValueError, OverflowError):
-            wrong = ["began"]
-    if wrong:
-        raise invalid(f"{path.name} is damaged: its {wrong[0]} is missing or of another kind.")
-    return BenchResult(**{name: document[name] for name in kinds})
+    except (PlainJsonError, ToolError) as error:
+        raise invalid(f"{path.name} is no result of a benchmark: {str(error).rstrip('.')}.") from error
 
 
 def _finite(value: Any) -> Any:

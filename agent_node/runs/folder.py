@@ -30,8 +30,8 @@ SAFETY_FILE = "safety.jsonl"
 
 RUN_NAME = re.compile(r"(\d{8}-\d{6})-\d{1,9}")
 """Name of a run's folder: the UTC time, and a counter."""
-_PICTURE = re.compile(r"\d{3,9}\.(?:jpg|png)")
-"""Name of a picture of a run; earlier versions have written PNG."""
+_PICTURE = re.compile(r"\d{3,9}\.jpg")
+"""Name of a picture of a run."""
 _FILES = frozenset({"result.json", "trajectory.jsonl", "report.html", "run.mcap", "metadata.yaml"})
 _FILES |= {"foxglove_layout.json", SAFETY_FILE}
 """Files of a run."""

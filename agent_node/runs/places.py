@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from agent_node.episode import Episode
 from agent_node.runs.folder import image_path
-from agent_node.runs.report_parts import escaped, shown
-from agent_node.runs.report_pictures import cross
-from tool_nodes.drawing import RGB
 from tool_nodes.language.phrases import parse_noun_phrase
 from tool_nodes.language.place_phrases import parse_free_space
 from tool_nodes.perception.place_areas import ImagePoint, Outline, place_area
@@ -83,26 +79,3 @@ def _points_of(phrase: str, index: int, episode: Episode) -> list[ImagePoint]:
         if record.arguments.get("obj_name") == phrase and record.arguments.get("image_index") == index:
             return [(float(x), float(y)) for x, y in record.result.facts.get("points", ())]
     return []
-
-
-def _area(outlines: Sequence[Outline], rgb: RGB) -> str:
-    """What an odd number of closed lines of normalized (x, y) corners surrounds in a picture, as SVG."""
-    height, width = rgb.shape[:2]
-    lines = ("L".join(f"{x * width:.1f} {y * height:.1f}" for x, y in outline) for outline in outlines)
-    path = "".join(f"M{line}Z" for line in lines)
-    return f'<path class="area" fill-rule="evenodd" d="{path}"></path>'
-
-
-def place_card(episode: Episode) -> str:
-    """The place that was asked for last, drawn over its picture; empty where there is none."""
-    places = asked_places(episode)
-    if not places:
-        return ""
-    place = places[-1]
-    rgb = episode.session.images[place.image_index].rgb
-    alt = "The place that was asked for, shaded, and the point that was chosen"
-    picture = shown(place.image_index, rgb, alt, drawn=_area(place.outlines, rgb) + cross(place.point, rgb))
-    return f"""<section><h2>The place that was asked for</h2>
-<div class="card placed"><figure>{picture}</figure><div><p dir="auto">{escaped(place.words, 300)}</p>
-<p class="soft">Shaded: wherever that holds within reach, whatever stands there. Cross: the point that was chosen,
-({place.point[0]:.3f}, {place.point[1]:.3f}).</p></div></div></section>"""

@@ -1,29 +1,38 @@
-"""The report of one run: an HTML file beside its pictures that needs no network, no server and, to be read, no script.
+"""The report of one run: an HTML file beside its pictures (`agent_node/runs/pages.py`).
 
-Everything that an operator, a model or a tool wrote is hostile until escaped. A content security policy
-stands behind the escaping: pictures come from the run's folder and the file itself, and only the film's own script may
-run. The pictures of the conversation lie in `images/` alone; the film is in the file.
+The pictures of the conversation lie in `images/` alone; the film is in the file.
 """
 
 from __future__ import annotations
 
 import base64
 import contextlib
-import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from agent_node.episode import Episode
+from agent_node.runs.again import FROM_THE_BEGINNING
 from agent_node.runs.folder import encode, write_atomically
-from agent_node.runs.places import place_card
-from agent_node.runs.report_head import about, details, judgement, outcome, understood, whole
-from agent_node.runs.report_parts import clip, escaped
-from agent_node.runs.report_pictures import SCRIPT, candidates, film, placement, story
-from agent_node.runs.report_turns import conversation, timeline, turns
+from agent_node.runs.pages import TEMPLATES, Room, clip, digest_of, macro, render
+from agent_node.runs.places import asked_places
+from agent_node.runs.report_parts import (
+    MOST_FOUND,
+    MOST_POINTS,
+    about,
+    candidates,
+    details,
+    film,
+    judgement,
+    placement,
+    story,
+    times,
+    understood,
+)
 from tool_nodes.drawing import RGB
 from tool_nodes.files import MIB, read_file
 from tool_nodes.results import invalid, unavailable
@@ -31,6 +40,9 @@ from tool_nodes.results import invalid, unavailable
 _PICTURE = re.compile(rb'src="(images/\d{3,9}\.jpg)"')
 _LONGEST_PAGE = 64 * MIB
 """Longest report that is completed [bytes]; one has less than four."""
+_TURNS_BYTES, _CONVERSATION_BYTES = 350_000, 350_000
+"""Largest sums [bytes]; with everything else a report stays below 4 MB."""
+_SCRIPT = (TEMPLATES / "report.js").read_text(encoding="utf-8")
 
 
 def write_report(
@@ -54,31 +66,26 @@ def write_report(
             cannot be written.
     """
     _check(frames, frame_times, [image.rgb for image in episode.session.images])
-    known_later = _known_later(episode.task, episode.success, summary, frames, frame_times)
-    slots = {name: _slot(name, html) for name, html in known_later.items()}
-    body = f"""<header>
-<h1>Toolhand run</h1>
-<p class="bubble" dir="auto">{escaped(summary.get("said") or episode.task, 2000)}</p>
-<div class="verdicts">
-{_slot("whole", whole(summary))}
-{outcome(episode)}
-{slots["judgement"]}
-{slots["understood"]}
-</div>
-{slots["about"]}
-</header>
-{story(episode)}
-{candidates(episode)}
-{place_card(episode)}
-{placement(episode)}
-{slots["film"]}
-{timeline(episode)}
-{turns(episode)}
-{conversation(episode)}
-{slots["details"]}
-{slots["script"]}"""
-    script = SCRIPT if len(frames) else ""
-    write_atomically(path, encode(page(f"Toolhand: {clip(episode.task, 80)}", script, body)))
+    later = _known_later(episode.task, episode.success, summary, frames, frame_times)
+    page = render(
+        TEMPLATES / "report.html",
+        f"Toolhand: {clip(episode.task, 80)}",
+        _SCRIPT if len(frames) else "",
+        episode=episode,
+        images=episode.session.images,
+        said=summary.get("said") or episode.task,
+        slots={name: Markup(_slot(name, html)) for name, html in {**later, "whole": _part("whole", summary)}.items()},
+        story=story(episode),
+        candidates=candidates(episode),
+        most_found=MOST_FOUND,
+        most_points=MOST_POINTS,
+        place=next(reversed(asked_places(episode)), None),
+        placed=placement(episode),
+        times=times(episode),
+        turns_room=Room(_TURNS_BYTES),
+        conversation_room=Room(_CONVERSATION_BYTES),
+    )
+    write_atomically(path, encode(page))
 
 
 def complete_report(
@@ -101,7 +108,7 @@ def complete_report(
     known = _known_later(str(summary.get("task", "")), bool(summary.get("success")), summary, frames, frame_times)
     page = _filled(page, known)
     if len(frames):
-        page = page.replace(_digest(""), _digest(SCRIPT), 1)
+        page = page.replace(digest_of(""), digest_of(_SCRIPT), 1)
     write_atomically(path, encode(page))
 
 
@@ -117,7 +124,7 @@ def refresh_head(path: Path, summary: Mapping[str, Any]) -> None:
     """
     with contextlib.suppress(OSError, UnicodeDecodeError):
         page = read_file(path, _LONGEST_PAGE, path.parent).decode()
-        head = {"about": about(summary), "whole": whole(summary)}
+        head = {"about": _about(summary), "whole": _part("whole", summary)}
         write_atomically(path, encode(_filled(page, head)))
 
 
@@ -136,13 +143,21 @@ def _known_later(
 ) -> dict[str, str]:
     """The parts that the judge of a run in another process completes."""
     return {
-        "judgement": judgement(success, summary),
-        "understood": understood(task, summary),
-        "about": about(summary),
-        "film": film(frames, frame_times),
-        "details": details(summary),
-        "script": f"<script>{SCRIPT}</script>" if len(frames) else "",
+        "judgement": _part("judgement", judgement(success, summary)),
+        "understood": _part("understood", understood(task, summary)),
+        "about": _about(summary),
+        "film": _part("film", film(frames, frame_times)),
+        "details": _part("details", details(summary)),
+        "script": f"<script>{_SCRIPT}</script>" if len(frames) else "",
     }
+
+
+def _about(summary: Mapping[str, Any]) -> str:
+    return _part("about", about(summary), summary.get("command"), FROM_THE_BEGINNING)
+
+
+def _part(name: str, *values: Any) -> str:
+    return macro(TEMPLATES / "report_slots.html", name, *values)
 
 
 def _slot(name: str, html: str) -> str:
@@ -156,10 +171,6 @@ def _check(frames: Sequence[RGB], frame_times: Sequence[float], pictures: Sequen
     for picture in (*frames, *pictures):
         if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or not picture.size:
             raise invalid(f"A picture must be uint8 (H, W, 3), got {picture.dtype} {picture.shape}.")
-
-
-def _digest(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def with_pictures(report: bytes, picture: Callable[[str], bytes]) -> bytes:
@@ -178,33 +189,3 @@ def with_pictures(report: bytes, picture: Callable[[str], bytes]) -> bytes:
         return b'src="data:image/jpeg;base64,' + base64.b64encode(data) + b'"'
 
     return _PICTURE.sub(inside, report)
-
-
-def page(title: str, script: str, body: str, more_style: str = "") -> str:
-    """A page in the look of the reports that loads nothing and runs no script but this one.
-
-    Args:
-        title: Title as plain text.
-        script: The only one that may run; the body has it, in its tag.
-        body: HTML, with everything from outside escaped.
-        more_style: CSS after that of the reports.
-    """
-    digest = _digest(script)
-    # A file that is opened from a disk has no origin that 'self' would be.
-    policy = f"default-src 'none'; img-src data: file: 'self'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    style = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escaped(title)}</title>
-<style>
-{style}{more_style}</style>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""

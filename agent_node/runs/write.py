@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from agent_node.episode import Episode, summarize
 from agent_node.runs.folder import Unwritten, write_json, write_trajectory
 from agent_node.runs.mcap.recorder import MotionLog, Recorder
+from agent_node.runs.mcap.scene_markers import TruthLog
 from agent_node.runs.places import asked_places
 from agent_node.runs.report import write_report
+from tool_nodes.drawing import RGB
 from tool_nodes.toolbox.toolbox import Toolbox
 
 
@@ -21,6 +23,8 @@ def write_run(
     more: Mapping[str, Any],
     recorder: Recorder | None = None,
     motion: MotionLog | None = None,
+    truth: TruthLog | None = None,
+    film: Callable[[], tuple[Sequence[RGB], Sequence[float]]] | None = None,
 ) -> Unwritten:
     """Write everything about a finished command into its folder, what says how it ended first.
 
@@ -31,6 +35,8 @@ def write_run(
         more: Further entries of `result.json`.
         recorder: Has heard the command; None leaves no `run.mcap`.
         motion: Positions and velocities of the joints meanwhile.
+        truth: Where things were, by the simulator.
+        film: Makes pictures of the motion, with their times [s].
 
     Returns:
         Which files could not be written.
@@ -42,9 +48,10 @@ def write_run(
         write_json(run_dir / "result.json", result)
     with missing.noted():
         write_trajectory(run_dir, episode, toolbox.schemas())
+    frames, times = film() if film else ((), ())
     with missing.noted():
-        write_report(run_dir / "report.html", episode, result, (), ())
+        write_report(run_dir / "report.html", episode, result, frames, times)
     if recorder is not None:
         with missing.noted():
-            recorder.write(run_dir, motion, result)
+            recorder.write(run_dir, motion, result, truth=truth)
     return missing

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import tyro
 from scipy.spatial.transform import Rotation
 from scipy.stats import chi2
 
-from agent_node.console.options import require_at_least
-from agent_node.console.terminal import AsJson, say
 from bench.calibration.picks import PickJob, PickRecord, pick
 from bench.calibration.rig import DEGENERATE, Rig, Taken
-from bench.stats import format_rows, machine, publish, rate_row
+from bench.commands.calibration import Options
+from bench.frame import Benchmark, Document
+from bench.stats import format_rows, machine, rate_row
 from tool_nodes import workspace
 from tool_nodes.calibration.charuco import CharucoBoard
 from tool_nodes.calibration.solving import FEWEST_POSES, HandEye, solve
@@ -179,53 +177,58 @@ def _said_of(work: Callable[[], object]) -> str:
     return ""
 
 
-def bench_calibration(
-    camera: Annotated[tuple[CameraPlace, ...], tyro.conf.arg(metavar="wrist|scene")] = ("wrist", "scene"),
-    seeds: int = 50,
-    first_seed: int = 0,
-    poses: int = 15,
-    picks: int = 0,
-    jobs: int = 1,
-    as_json: AsJson = False,
-) -> int:
-    """Calibrate a simulated camera with known truth: error, stated deviation, refusals, and picks by the result.
+class CalibrationBench(Benchmark[Options, CalibrationJob, CalibrationRecord]):
+    """See `bench.commands.calibration`."""
 
-    Args:
-        camera: The camera at the wrist, the one beside the table, or both.
-        seeds: Calibrations of each.
-        first_seed: Seed of the first.
-        poses: Poses of each calibration.
-        picks: Scenes in which a thing is picked by the true scene camera and by the calibrated one.
-        jobs: Processes.
-    """
-    require_at_least(1, seeds=seeds, poses=poses, jobs=jobs)
-    require_at_least(0, first_seed=first_seed, picks=picks)
-    began = time.monotonic()
-    work = [
-        CalibrationJob(one, first_seed + k, poses, k < FAULT_SEEDS)
-        for one in dict.fromkeys(camera)
-        for k in range(seeds)
-    ]
-    say(f"{seeds} calibrations of each of {', '.join(dict.fromkeys(camera))}, {poses} poses each")
-    records = run_jobs(calibrate_once, work, jobs, lambda job, why: CalibrationRecord(job, error=why))
+    name = "calibration"
+
+    def title(self, options: Options) -> str:
+        cameras = ", ".join(dict.fromkeys(options.camera))
+        return f"{options.seeds} calibrations of each of {cameras}, {options.poses} poses each"
+
+    def jobs(self, options: Options) -> Sequence[CalibrationJob]:
+        return [
+            CalibrationJob(one, options.first_seed + k, options.poses, k < FAULT_SEEDS)
+            for one in dict.fromkeys(options.camera)
+            for k in range(options.seeds)
+        ]
+
+    def run(self, job: CalibrationJob) -> Sequence[CalibrationRecord]:
+        return [calibrate_once(job)]
+
+    def crashed(self, job: CalibrationJob, why: str) -> Sequence[CalibrationRecord]:
+        return [CalibrationRecord(job, error=why)]
+
+    def document(self, options: Options, records: Sequence[CalibrationRecord]) -> dict[str, Any]:
+        pairs = _picks(options, records)
+        cameras = dict.fromkeys(options.camera)
+        return {
+            "machine": machine(),
+            "poses": options.poses,
+            "first_seed": options.first_seed,
+            "table_z": workspace.TABLE_Z,
+            "errors": [_errors(one, [r for r in records if r.job.camera == one]) for one in cameras],
+            "rows": [*_refusals(records), *_pick_rows(pairs)],
+            "failures": _failures(records, pairs),
+        }
+
+    def lines(self, document: Document) -> str:
+        return _report(document)
+
+    def status(self, document: Document) -> int:
+        return int(any(not row["met"] for row in document["errors"]))
+
+
+BENCH = CalibrationBench()
+
+
+def _picks(options: Options, records: Sequence[CalibrationRecord]) -> list[PickRecord]:
+    """Picks by the true scene camera and by calibrated ones."""
     offsets = [record.offset for record in records if record.job.camera == "scene" and record.offset]
-    pairs: list[PickRecord] = []
-    if picks and offsets:
-        asked = [PickJob(first_seed + k, offsets[k % len(offsets)]) for k in range(picks)]
-        pairs = run_jobs(pick, asked, jobs, lambda job, why: PickRecord(job.seed, why, why))
-    document = {
-        "bench": "calibration",
-        "machine": machine(),
-        "poses": poses,
-        "first_seed": first_seed,
-        "table_z": workspace.TABLE_Z,
-        "errors": [_errors(one, [r for r in records if r.job.camera == one]) for one in dict.fromkeys(camera)],
-        "rows": [*_refusals(records), *_pick_rows(pairs)],
-        "failures": _failures(records, pairs),
-        "wall_s": round(time.monotonic() - began, 1),
-    }
-    publish(document, _report, as_json)
-    return int(any(not row["met"] for row in document["errors"]))  # type: ignore[attr-defined]
+    if not options.picks or not offsets:
+        return []
+    asked = [PickJob(options.first_seed + k, offsets[k % len(offsets)]) for k in range(options.picks)]
+    return run_jobs(pick, asked, options.jobs, lambda job, why: PickRecord(job.seed, why, why))
 
 
 def _errors(camera: str, records: Sequence[CalibrationRecord]) -> dict[str, Any]:

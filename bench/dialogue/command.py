@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, cast
 
 import numpy as np
 
-from agent_node.console.options import DEFAULT_BACKENDS, BackendOptions, Unprefixed, require_at_least
-from agent_node.console.terminal import AsJson, say
 from agent_node.runs.folder import write_json
+from bench.commands.dialogue import Options
 from bench.dialogue.conversation import (
     ConversationJob,
     UtteranceRecord,
@@ -26,8 +23,9 @@ from bench.dialogue.over import OtherWay, compare, difference_line
 from bench.dialogue.said import said_file
 from bench.dialogue.saying_job import SaidJob, crashed_lines, said_jobs, say_lines
 from bench.dialogue.undoing import UndoJob, crashed_undo, undo_once
+from bench.frame import Benchmark, Document
 from bench.grasp.records import RunFolder, resumed
-from bench.stats import format_report, machine, publish, rate_row, timing_row
+from bench.stats import machine, rate_row, timing_row
 from training.pool.parallel import run_jobs
 
 _CONVERSATIONS = 40
@@ -36,110 +34,110 @@ _WRONG = ("false success", "guessed at a tie", "wrong answer", "moved unasked")
 """Outcomes that claim what is not so, or move what nobody asked for: the exit status is 1."""
 
 
-def bench_dialogue(
-    n: int | None = None,
-    first_seed: int = 0,
-    said: str = "",
-    undo: int = 0,
-    over: Literal["", "mcp", "ros"] = "",
-    backends: Unprefixed[BackendOptions] = DEFAULT_BACKENDS,
-    out: Path | None = None,
-    jobs: int = 1,
-    as_json: AsJson = False,
-) -> int:
-    """Hold conversations of 2 to 6 utterances in physics; each is judged by the goal that its maker means.
-
-    The exit status is 1 where success was claimed of what is not so, something moved that nobody asked for, or with
-    `--over` a conversation did not end the same.
-
-    Args:
-        n: Conversations, 40 where left out; with `--said` so many of the sentences, all where left out.
-        first_seed: Seed of the first conversation, which decides its first kind too.
-        said: Sentences that were written by hand instead, each said once: `tuned` was there while the reader was made,
-            `unseen`, `fresh` and `independent` were measured before the kinds that failed were repaired; or a file of
-            your own, as bench/dialogue/said.py says, that ends with .yaml.
-        undo: Deeds instead that are taken back, of each kind in turn; measured is how far off the thing stands.
-        over: Say each conversation twice instead, in process and over `mcp` or `ros`: what comes of it is the same.
-        out: Folder for what came of each conversation; the same command goes on after a break.
-        jobs: Processes.
-    """
-    require_at_least(1, jobs=jobs, **({} if n is None else {"n": n}))
-    require_at_least(0, first_seed=first_seed, undo=undo)
-    backends.require_known()
-    began = time.monotonic()
-    if over:
-        return _compare(over, range(first_seed, first_seed + (n or _CONVERSATIONS)), backends, as_json)
-    folder = None if out is None else RunFolder(out)
-    settings = {
-        "source": f"said {said_file(said).stem}" if said else "undo" if undo else "made",
-        "first_seed": first_seed,
-    }
-    settings |= backends.document()
-    if folder is not None:
-        folder.open(settings)
-    records = _records(_work(n, first_seed, said, undo, backends), jobs, folder)
-    document = {
-        "bench": "dialogue",
-        **settings,
-        "machine": machine(),
-        "jobs": jobs,
-        "rows": rows_of(records) if not undo else undo_rows(records),
-        "outcomes": dict(Counter(record.outcome for record in records)),
-        "unscored": sum(record.outcome == "unscored" for record in records),
-        "failures": [record.document() for record in records if record.outcome != "as meant"],
-        "wall_s": round(time.monotonic() - began, 1),
-    }
-    if folder is not None:
-        write_json(folder.path / "report.json", {**document, "utterances": [record.document() for record in records]})
-    publish(document, lambda document: format_report({**document, "errors": {}}, "errors", _failure_line), as_json)
-    return 1 if any(record.outcome in _WRONG for record in records) else 0
-
-
-def _compare(over: OtherWay, seeds: range, backends: BackendOptions, as_json: bool) -> int:
-    """Say conversations twice; exit status 1 where one did not end the same."""
-    began, load = time.monotonic(), os.getloadavg()[0]
-    say(f"{len(seeds)} conversations, seeds {seeds[0]}..{seeds[-1]}, in process and over {over}")
-    found = compare(over, seeds, backends)
-    document = {
-        "bench": "dialogue",
-        "over": over,
-        "first_seed": seeds[0],
-        **backends.document(),
-        "machine": machine(),
-        "load_before": round(load, 2),
-        **found,
-        "unscored": 0,
-        "wall_s": round(time.monotonic() - began, 1),
-    }
-    publish(document, lambda document: format_report({**document, "errors": {}}, "errors", difference_line), as_json)
-    return int(bool(found["failures"]))
-
-
 DialogueJob = ConversationJob | SaidJob | UndoJob
 
 
-def _work(n: int | None, first_seed: int, said: str, undo: int, backends: BackendOptions) -> list[DialogueJob]:
-    if said:
-        groups = said_jobs(said, backends, n)
-        count = sum(len(job.lines) for job in groups)
-        say(f"{count} sentences written by hand, {said}, perception {backends.perception}")
-        return [*groups]
-    count = undo or n or _CONVERSATIONS
-    what = "deeds to take back" if undo else "conversations"
-    say(f"{count} {what}, seeds {first_seed}..{first_seed + count - 1}, perception {backends.perception}")
-    seeds = range(first_seed, first_seed + count)
-    return [UndoJob(seed, backends) if undo else ConversationJob(seed, backends) for seed in seeds]
+class DialogueBench(Benchmark[Options, DialogueJob, UtteranceRecord]):
+    """See `bench.commands.dialogue`."""
+
+    name = "dialogue"
+
+    def __call__(self, options: Options) -> int:
+        """See Benchmark; conversations that are said twice have a document of their own."""
+        return OVER(options) if options.over else super().__call__(options)
+
+    def title(self, options: Options) -> str:
+        if options.said:
+            groups = said_jobs(options.said, options.backends, options.n)
+            count = sum(len(job.lines) for job in groups)
+            return f"{count} sentences written by hand, {options.said}, perception {options.backends.perception}"
+        what, seeds = "deeds to take back" if options.undo else "conversations", _seeds(options)
+        return f"{len(seeds)} {what}, seeds {seeds[0]}..{seeds[-1]}, perception {options.backends.perception}"
+
+    def jobs(self, options: Options) -> Sequence[DialogueJob]:
+        if options.out is not None:
+            RunFolder(options.out).open(_settings(options))
+        if options.said:
+            return said_jobs(options.said, options.backends, options.n)
+        kind = UndoJob if options.undo else ConversationJob
+        return [kind(seed, options.backends) for seed in _seeds(options)]
+
+    def measure(self, options: Options, jobs: Sequence[DialogueJob]) -> list[UtteranceRecord]:
+        """See Benchmark; what the folder of the run has is not done again."""
+        folder = None if options.out is None else RunFolder(options.out)
+        kept = resumed(
+            {job.key: job for job in jobs},
+            folder,
+            lambda kept, key, job: kept.find_as(key, lambda documents: [record_from(each) for each in documents]),
+            lambda missing: run_jobs(_Keeping(folder), missing, options.jobs, _crashed, _note),
+        )
+        return [record for records in kept for record in records]
+
+    def document(self, options: Options, records: Sequence[UtteranceRecord]) -> dict[str, Any]:
+        return {
+            **_settings(options),
+            "machine": machine(),
+            "jobs": options.jobs,
+            "rows": undo_rows(records) if options.undo else rows_of(records),
+            "outcomes": dict(Counter(record.outcome for record in records)),
+            "unscored": sum(record.outcome == "unscored" for record in records),
+            "failures": [record.document() for record in records if record.outcome != "as meant"],
+        }
+
+    def keep(self, options: Options, document: Document, records: Sequence[UtteranceRecord]) -> None:
+        if options.out is not None:
+            utterances = [record.document() for record in records]
+            write_json(options.out / "report.json", {**document, "utterances": utterances})
+
+    def failure_line(self, failure: Mapping[str, Any]) -> str:
+        why = f"{failure['error_code']} {failure['answer']}" if failure["error_code"] else "; ".join(failure["reasons"])
+        return f"seed {failure['seed']}  {failure['outcome']} ({failure['kind']}): {failure['words']!r}: {why}"
+
+    def status(self, document: Document) -> int:
+        return int(any(document["outcomes"].get(outcome) for outcome in _WRONG))
 
 
-def _records(work: Sequence[DialogueJob], jobs: int, folder: RunFolder | None) -> list[UtteranceRecord]:
-    """The records of all jobs; those that the folder has are not done again."""
-    kept = resumed(
-        {job.key: job for job in work},
-        folder,
-        lambda kept, key, job: kept.find_as(key, lambda documents: [record_from(each) for each in documents]),
-        lambda missing: run_jobs(_Keeping(folder), missing, jobs, _crashed, _note),
-    )
-    return [record for records in kept for record in records]
+class SaidTwice(Benchmark[Options, Options, dict[str, Any]]):
+    """`toolhand bench dialogue --over`."""
+
+    name = "dialogue"
+
+    def title(self, options: Options) -> str:
+        seeds = _seeds(options)
+        return f"{len(seeds)} conversations, seeds {seeds[0]}..{seeds[-1]}, in process and over {options.over}"
+
+    def measure(self, options: Options, jobs: Sequence[Options]) -> list[dict[str, Any]]:
+        load = round(os.getloadavg()[0], 2)
+        return [{"load_before": load, **compare(cast(OtherWay, options.over), _seeds(options), options.backends)}]
+
+    def document(self, options: Options, records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            "over": options.over,
+            "first_seed": options.first_seed,
+            **options.backends.document(),
+            "machine": machine(),
+            **records[0],
+            "unscored": 0,
+        }
+
+    def failure_line(self, failure: Mapping[str, Any]) -> str:
+        return difference_line(failure)
+
+    def status(self, document: Document) -> int:
+        return int(bool(document["failures"]))
+
+
+BENCH, OVER = DialogueBench(), SaidTwice()
+
+
+def _seeds(options: Options) -> range:
+    count = options.undo or options.n or _CONVERSATIONS
+    return range(options.first_seed, options.first_seed + count)
+
+
+def _settings(options: Options) -> dict[str, Any]:
+    source = f"said {said_file(options.said).stem}" if options.said else "undo" if options.undo else "made"
+    return {"source": source, "first_seed": options.first_seed, **options.backends.document()}
 
 
 class _Keeping:
@@ -222,8 +220,3 @@ def undo_rows(records: Sequence[UtteranceRecord]) -> list[dict[str, Any]]:
         within = round(float(np.percentile(off, percent)), 1)
         rows.append(rate_row(f"off by at most {within} mm", sum(each <= within + 0.05 for each in off), len(off)))
     return rows
-
-
-def _failure_line(failure: Mapping[str, Any]) -> str:
-    why = f"{failure['error_code']} {failure['answer']}" if failure["error_code"] else "; ".join(failure["reasons"])
-    return f"seed {failure['seed']}  {failure['outcome']} ({failure['kind']}): {failure['words']!r}: {why}"

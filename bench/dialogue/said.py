@@ -43,7 +43,6 @@ from bench.dialogue.expected import (
     says_no,
     says_yes,
 )
-from rclpy_zenoh import plain_yaml
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import Scene
 from sim.snapshot import Snapshot
@@ -70,6 +69,7 @@ from sim.tasks.places import (
 from sim.tasks.predicates import RELATIONS, Relation
 from sim.tasks.regions import TABLE_REGIONS, TableRegion
 from sim.tasks.task import Task
+from tool_nodes import plain_yaml
 from tool_nodes.results import ToolError, invalid
 
 SAID_HERE = ("tuned", "unseen", "fresh", "independent")

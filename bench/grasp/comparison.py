@@ -2,105 +2,115 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from agent_node.console.options import BackendOptions
 from agent_node.console.terminal import say
 from agent_node.runs.folder import write_atomically, write_json
+from bench.commands.grasp import GraspProtocol, Options
+from bench.frame import Benchmark, Document
 from bench.grasp.page import write_page
-from bench.grasp.plots import save_reliability, save_success, scores_of
-from bench.grasp.protocol import GraspProtocol
+from bench.grasp.plots import scores_of, success_plot
 from bench.grasp.records import GraspRecord, RunFolder, csv_of, resumed
 from bench.grasp.rows import FIRST, FIRST_CHOSEN, cause_rows, causes_of, format_paired, paired, rows_of, things_of
 from bench.grasp.scenes import GraspJob, contents_of, counts_in, jobs_of, kinds_of, sets_of, titled
 from bench.grasp.sides import GraspSide, sides_of
-from bench.grasp.trial import crashed, run_one
-from bench.perception.calibration import format_bins
+from bench.grasp.trial import run_one
+from bench.perception.calibration import format_bins, save_plot, save_png
 from bench.perception.metrics import format_means
-from bench.stats import LINE_WIDTH, SHOWN_FAILURES, format_rows, machine, publish
+from bench.stats import failure_lines, format_rows, machine
 from sim.objects.census import counts_said
 from tool_nodes.motion.robot_model import load_robot
-from training.pool.parallel import run_jobs
+from tool_nodes.results import ErrorCode
 
 
-def compare(
-    *,
-    objects: str,
-    scene: str,
-    n: int,
-    first_seed: int,
-    backends: BackendOptions,
-    robot: str,
-    protocol: GraspProtocol,
-    vs: str,
-    control: bool,
-    ideal: bool,
-    second_view: bool,
-    out: Path | None,
-    jobs: int,
-    as_json: bool,
-) -> int:
-    """Run the benchmark; arguments and exit status as for `bench_grasp`. Raises ToolError INVALID_ARGUMENT."""
-    sets = sets_of(objects)
-    kinds = kinds_of(scene, sets)
-    sides = sides_of(backends, robot, vs, control, ideal, second_view)
-    jaws_m = load_robot(robot).gripper.max_width
-    began = time.monotonic()
-    contents = contents_of(sets)
-    settings = {
-        "objects": objects,
-        "contents": contents,
-        "scene": kinds,
-        "first_seed": first_seed,
-        "protocol": protocol,
-        "robot": robot,
-        "sides": [side.document() for side in sides],
+class GraspBench(Benchmark[Options, GraspJob, GraspRecord]):
+    """See `bench.commands.grasp`."""
+
+    name = "grasp"
+
+    def title(self, options: Options) -> str:
+        return f"{_title(options)}; {', '.join(side.label for side in _sides(options))}"
+
+    def jobs(self, options: Options) -> Sequence[GraspJob]:
+        sets, sides = sets_of(options.objects), _sides(options)
+        kinds = kinds_of(options.scene, sets)
+        if options.out is not None:
+            RunFolder(options.out).open(_settings(options))
+        out = "" if options.out is None else str(options.out)
+        return jobs_of(sides, kinds, sets, options.n, options.first_seed, options.protocol, out)
+
+    def run(self, job: GraspJob) -> Sequence[GraspRecord]:
+        return run_one(job)
+
+    def crashed(self, job: GraspJob, why: str) -> Sequence[GraspRecord]:
+        """See Benchmark. Such a job is done again when the run goes on."""
+        return [GraspRecord(job.side.role, job.kind, job.seed, code=ErrorCode.INTERNAL, text=why)]
+
+    def note(self, records: Sequence[GraspRecord]) -> str:
+        false, denied = sum(r.false_success for r in records), sum(r.held_untold for r in records)
+        succeeded = f"{sum(r.success for r in records)} of {len(records)} succeeded"
+        return f"{succeeded}, {false} falsely said so, {denied} were held and said to have failed"
+
+    def measure(self, options: Options, jobs: Sequence[GraspJob]) -> list[GraspRecord]:
+        """See Benchmark; what the folder of the run has is not done again."""
+        done = resumed(
+            {job.key: job for job in jobs},
+            None if options.out is None else RunFolder(options.out),
+            lambda kept, key, job: kept.find(key),
+            lambda missing: self.each(missing, options.jobs),
+        )
+        return [record for records in done for record in records]
+
+    def document(self, options: Options, records: Sequence[GraspRecord]) -> dict[str, Any]:
+        sets, sides = sets_of(options.objects), _sides(options)
+        jaws_m = load_robot(options.robot.robot).gripper.max_width
+        return {
+            "title": _title(options),
+            **_settings(options),
+            "machine": machine(),
+            "counts": counts_in(sets, jaws_m),
+            "jaws_m": jaws_m,
+            "n": options.n,
+            "seeds": sorted({record.seed for record in records}),
+            "jobs": options.jobs,
+            **figures(records, sides, options.protocol),
+        }
+
+    def keep(self, options: Options, document: Document, records: Sequence[GraspRecord]) -> None:
+        if options.out is not None:
+            write_results(RunFolder(options.out), document, _sides(options), records)
+
+    def lines(self, document: Document) -> str:
+        return report(document)
+
+
+BENCH = GraspBench()
+
+
+def _sides(options: Options) -> list[GraspSide]:
+    robot = options.robot.robot
+    return sides_of(options.backends, robot, options.vs, options.control, options.ideal, options.second_view)
+
+
+def _settings(options: Options) -> dict[str, Any]:
+    """What a run in a folder has to have in common with the one that goes on."""
+    sets = sets_of(options.objects)
+    return {
+        "objects": options.objects,
+        "contents": contents_of(sets),
+        "scene": kinds_of(options.scene, sets),
+        "first_seed": options.first_seed,
+        "protocol": options.protocol,
+        "robot": options.robot.robot,
+        "sides": [side.document() for side in _sides(options)],
     }
-    folder = None if out is None else RunFolder(out)
-    if folder is not None:
-        folder.open(settings)
-    title = f"{titled(objects, contents)}, {' and '.join(kinds)}, {n} scenes each from seed {first_seed}, {protocol}"
-    say(f"{title}; {', '.join(side.label for side in sides)}")
-    work = jobs_of(sides, kinds, sets, n, first_seed, protocol, "" if out is None else str(out))
-    records = _records(work, jobs, folder)
-    document = {
-        "bench": "grasp",
-        "title": title,
-        **settings,
-        "machine": machine(),
-        "counts": counts_in(sets, jaws_m),
-        "jaws_m": jaws_m,
-        "n": n,
-        "seeds": sorted({job.seed for job in work}),
-        "jobs": jobs,
-        **figures(records, sides, protocol),
-        "wall_s": round(time.monotonic() - began, 1),
-    }
-    if folder is not None:
-        write_results(folder, document, sides, records)
-    publish(document, report, as_json)
-    return 0
 
 
-def _records(work: Sequence[GraspJob], jobs: int, folder: RunFolder | None) -> list[GraspRecord]:
-    """The records of all jobs; those that the folder has are not done again."""
-    done = resumed(
-        {job.key: job for job in work},
-        folder,
-        lambda kept, key, job: kept.find(key),
-        lambda missing: run_jobs(run_one, missing, jobs, crashed, _note),
-    )
-    return [record for records in done for record in records]
-
-
-def _note(scenes: Sequence[Sequence[GraspRecord]]) -> str:
-    records = [record for records in scenes for record in records]
-    false, denied = sum(r.false_success for r in records), sum(r.held_untold for r in records)
-    succeeded = f"{sum(r.success for r in records)} of {len(records)} succeeded"
-    return f"{succeeded}, {false} falsely said so, {denied} were held and said to have failed"
+def _title(options: Options) -> str:
+    sets = sets_of(options.objects)
+    what = f"{titled(options.objects, contents_of(sets))}, {' and '.join(kinds_of(options.scene, sets))}"
+    return f"{what}, {options.n} scenes each from seed {options.first_seed}, {options.protocol}"
 
 
 def figures(records: Sequence[GraspRecord], sides: Sequence[GraspSide], protocol: GraspProtocol) -> dict[str, Any]:
@@ -145,12 +155,12 @@ def write_results(
         side.label: [row for row in document["rows"] if row["side"] == side.label and _is_plotted(row)]
         for side in sides
     }
-    save_success(shown, folder.path / "success.png")
+    save_png(success_plot(shown), folder.path / "success.png")
     if document["scores"]:
         bins = [{"scores": name, **row} for name, found in document["scores"].items() for row in found["bins"]]
         errors = [{"scores": name, **row} for name, found in document["scores"].items() for row in found["errors"]]
         write_atomically(folder.path / "reliability.csv", csv_of([*bins, *errors]).encode())
-        save_reliability(document["scores"], folder.path / "reliability.png")
+        save_plot(document["scores"], folder.path / "reliability.png", thresholds={})
     write_json(folder.path / "report.json", document)
     page = write_page(folder.path, {**document, "report": report(document)}, sides, records)
     say(f"{page}; every attempt is in {table}")
@@ -176,16 +186,16 @@ def report(document: Mapping[str, Any]) -> str:
         lines.append(f"{name}: {counts_said(counts, document['jaws_m'])}")
     if document["unscored"]:
         lines.append(f"unscored, because of infrastructure errors: {document['unscored']}")
-    failures = document["failures"]
-    for failure in failures[:SHOWN_FAILURES]:
-        where = f"{failure['side']}, {failure['kind']} {failure['seed']}, {failure['thing']}"
-        line = f"  {where}: {failure['cause']}: {failure['text']}"
-        lines.append(line if len(line) <= LINE_WIDTH else line[: LINE_WIDTH - 3] + "...")
-    if len(failures) > SHOWN_FAILURES:
-        lines.append(f"  and {len(failures) - SHOWN_FAILURES} more; --out DIR shows all of them, --json names them")
+    others = "--out DIR shows all of them, --json names them"
+    lines += failure_lines(document["failures"], _failure_line, others)
     described = document["machine"]
     lines.append(f"{described['cpu']}, cores {described['cores']}; {document['wall_s']} s")
     return "\n".join(lines)
+
+
+def _failure_line(failure: Mapping[str, Any]) -> str:
+    where = f"{failure['side']}, {failure['kind']} {failure['seed']}, {failure['thing']}"
+    return f"{where}: {failure['cause']}: {failure['text']}"
 
 
 def _indented(row: Mapping[str, Any]) -> str:

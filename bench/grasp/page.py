@@ -1,15 +1,15 @@
-"""A page of a grasp benchmark: its rates, its plots and every failure with pictures; one HTML file, no network."""
+"""A page of a grasp benchmark: its rates, its plots and every failure with pictures (`agent_node/runs/pages.py`)."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from agent_node.runs.folder import encode, write_atomically
-from agent_node.runs.report import page
-from agent_node.runs.report_parts import badge_of, escaped
+from agent_node.runs.pages import data_url, render
 from bench.grasp.records import GraspRecord
 from bench.grasp.sides import GraspSide
 from tool_nodes.files import MIB, read_file
@@ -20,13 +20,6 @@ _PICTURE_BYTES = 4 * MIB
 """Longest picture that is read [bytes]; a film has about 60 kB."""
 _TITLES = {"mask": "What was outlined", "grasp": "The grasp", "film": "The motion"}
 _TYPES = {".jpg": "image/jpeg", ".webp": "image/webp", ".png": "image/png"}
-_STYLE = """
-body { max-width: 78rem; }
-.pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(16rem, 1fr)); gap: .8rem; }
-.pictures img, .plot img { width: 100%; }
-.plot { max-width: 52rem; }
-.failure p { overflow-wrap: anywhere; }
-"""
 
 
 def write_page(
@@ -46,27 +39,20 @@ def write_page(
     Raises:
         ToolError: UNAVAILABLE where it cannot be written.
     """
-    left = PAGE_BYTES
-    parts = []
-    for side in sides:
-        failed = [r for r in records if r.side == side.role and not r.success]
-        articles = []
-        for record in failed:
-            article, used = _failure(folder, record, left)
-            left -= used
-            articles.append(article)
-        if articles:
-            parts.append(
-                f"<section><h2>{escaped(side.label)}: {len(failed)} failures</h2>{''.join(articles)}</section>"
-            )
-    plots = "".join(_plot(folder / name, alt) for name, alt in PLOTS.items())
-    body = f"""<header><h1>Toolhand bench grasp</h1>
-<p class="bubble">{escaped(document["title"], 400)}</p></header>
-<section><h2>Figures</h2><pre>{escaped(document["report"], 100_000)}</pre></section>
-{plots}
-{"".join(parts) or "<p>No attempt failed.</p>"}"""
+    pictures = _Pictures(folder)
+    page = render(
+        Path(__file__).with_name("page.html"),
+        "Toolhand bench grasp",
+        document=document,
+        plots={alt: pictures.read(folder / name) for name, alt in PLOTS.items()},
+        sides=[(side, [r for r in records if r.side == side.role and not r.success]) for side in sides],
+        pictures=pictures,
+        title_of=lambda name: _TITLES.get(Path(name).stem.rpartition("-")[2], name),
+        what_happened=what_happened,
+        facts=facts,
+    )
     path = folder / "index.html"
-    write_atomically(path, encode(page("Toolhand bench grasp", "", body, _STYLE)))
+    write_atomically(path, encode(page))
     return path
 
 
@@ -77,46 +63,26 @@ PLOTS = {
 """Files of the plots, and what they show."""
 
 
-def _plot(path: Path, alt: str) -> str:
-    data = _data(path)
-    return (
-        f'<figure class="plot"><img src="{data}" alt="{escaped(alt)}"><figcaption>{escaped(alt)}</figcaption></figure>'
-        * bool(data)
-    )
+class _Pictures:
+    """The pictures of failures, as long as the page has room for them."""
 
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._left = folder, PAGE_BYTES
 
-def _data(path: Path) -> str:
-    """A picture as the address of an element; empty where it cannot be read."""
-    try:
-        content = read_file(path, _PICTURE_BYTES, path.parent)
-    except OSError:
-        return ""
-    return f"data:{_TYPES[path.suffix]};base64,{base64.b64encode(content).decode()}"
+    def read(self, path: Path) -> Markup | None:
+        """A picture as the address of an element; None where it cannot be read."""
+        try:
+            return data_url(read_file(path, _PICTURE_BYTES, path.parent), _TYPES[path.suffix])
+        except OSError:
+            return None
 
-
-def _failure(folder: Path, record: GraspRecord, room: int) -> tuple[str, int]:
-    """An attempt that failed, and how many bytes its pictures take [bytes]."""
-    figures, used = [], 0
-    for name in record.pictures:
-        title = _TITLES.get(Path(name).stem.rpartition("-")[2], name)
-        data = _data(folder / "failures" / Path(name).name)
-        if data and used + len(data) <= room:
-            used += len(data)
-            shown = f'<img src="{data}" alt="{escaped(title)}">'
-        else:
-            shown = f'<a href="failures/{escaped(Path(name).name)}">{escaped(name)}</a>'
-        figures.append(f"<figure>{shown}<figcaption>{escaped(title)}</figcaption></figure>")
-    attempt = f", attempt {record.attempt + 1}" if record.attempt else ""
-    facts = "; ".join(f"{name} {value}" for name, value in _facts(record))
-    title = f"{record.kind} {record.seed}{attempt}: {record.thing or 'no thing'}"
-    return (
-        f"""<article class="card failure"><h3>{escaped(title)}
-{badge_of(record.cause or "not scored", "bad")}</h3>
-<p>{escaped(what_happened(record), 2000)}</p>
-<div class="pictures">{"".join(figures)}</div>
-<p class="soft">{escaped(facts, 2000)}</p></article>""",
-        used,
-    )
+    def take(self, name: str) -> Markup | None:
+        """The same for the picture of a failure; None also where it does not fit."""
+        found = self.read(self._folder / "failures" / Path(name).name)
+        if found is None or len(found) > self._left:
+            return None
+        self._left -= len(found)
+        return found
 
 
 def what_happened(record: GraspRecord) -> str:
@@ -134,7 +100,7 @@ def what_happened(record: GraspRecord) -> str:
     }.get(record.up, f"{record.up} was up at the end.")
 
 
-def _facts(record: GraspRecord) -> Iterator[tuple[str, str]]:
+def facts(record: GraspRecord) -> Iterator[tuple[str, str]]:
     """What is known of an attempt in numbers."""
     for name, value, unit in (
         ("seen of the thing", None if record.visible is None else 100 * record.visible, " %"),

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
 from bench.grasp.records import GraspRecord
-from bench.perception.calibration import Rating, calibration, overlap_calibration, save_plot
-from tool_nodes.results import invalid
+from bench.perception.calibration import Rating, calibration, overlap_calibration
 
 COLOURS = ("#2f5f9e", "#c2571a", "#8a8a8a", "#3c8d4f")
 """One for each side, in the order of the sides; chosen to look at, told apart by the colour-blind too."""
@@ -37,29 +35,8 @@ def scores_of(records: Sequence[GraspRecord]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def save_reliability(panels: Mapping[str, Mapping[str, Any]], path: Path) -> None:
-    """Write the reliability plot as a PNG. Raises ToolError INVALID_ARGUMENT where that cannot be written."""
-    save_plot(panels, path, thresholds={})
-
-
-def save_success(rows: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
-    """Write the plot of success as a PNG.
-
-    Args:
-        rows: For each side the rows to show, all sides the same ones.
-        path: The file.
-
-    Raises:
-        ToolError: INVALID_ARGUMENT where it cannot be written.
-    """
-    try:
-        success_plot(rows).quantize(32).save(path, format="PNG", optimize=True)
-    except OSError as error:
-        raise invalid(f"The plot cannot be written to {path}: {error}.") from error
-
-
 def success_plot(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> Image.Image:
-    """A dot and a 95 % interval for each row and side."""
+    """A dot and a 95 % interval for each row and side; `rows` has those of each side, all sides the same ones."""
     names = list(dict.fromkeys(row["name"] for side in rows.values() for row in side))
     tall = _HEAD_PX + len(names) * _ROW_PX * len(rows) + len(names) * _ROW_PX // 2 + 40
     font = ImageFont.load_default(size=13)

@@ -9,7 +9,7 @@ from typing import Any
 
 from scipy.stats import binomtest
 
-from bench.grasp.protocol import GraspProtocol
+from bench.commands.grasp import GraspProtocol
 from bench.grasp.records import POOR_IOU, GraspRecord
 from bench.perception.metrics import mean_row
 from bench.stats import rate_row, timing_row, with_unscored

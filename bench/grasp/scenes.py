@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import cast
 
-from bench.grasp.protocol import GraspProtocol
+from bench.commands.grasp import GraspProtocol
 from bench.grasp.sides import GraspSide
 from sim.objects.census import counts_of, thing_row
 from sim.objects.chosen import choose_sets

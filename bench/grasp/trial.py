@@ -70,11 +70,6 @@ def attempts(watch: Watch, job: GraspJob) -> list[GraspRecord]:
     return [_attempt(watch, job)] if job.protocol == "attempt" else _clear(watch, job)
 
 
-def crashed(job: GraspJob, why: str) -> list[GraspRecord]:
-    """The record of a job that gave none: counted, never scored, and done again when the run goes on."""
-    return [GraspRecord(job.side.role, job.kind, job.seed, code=ErrorCode.INTERNAL, text=why)]
-
-
 def _attempt(watch: Watch, job: GraspJob) -> GraspRecord:
     """Grasp one thing by the tools alone: a true pixel of it, segment_from_point, compute_grasp, execute_grasp.
 

@@ -179,9 +179,14 @@ def reliability_plot(
 def save_plot(
     panels: Mapping[str, Mapping[str, Any]], path: Path, thresholds: Mapping[float, str] = THRESHOLDS
 ) -> None:
-    """Write the plot as a PNG. Raises ToolError INVALID_ARGUMENT where that cannot be written."""
+    """Write the plot as a PNG. Raises ToolError as `save_png`."""
+    save_png(reliability_plot(panels, thresholds), path)
+
+
+def save_png(plot: Image.Image, path: Path) -> None:
+    """Write a plot of few colours. Raises ToolError INVALID_ARGUMENT where that cannot be written."""
     try:
-        reliability_plot(panels, thresholds).quantize(32).save(path, format="PNG", optimize=True)
+        plot.quantize(32).save(path, format="PNG", optimize=True)
     except OSError as error:
         raise invalid(f"The plot cannot be written to {path}: {error}.") from error
 

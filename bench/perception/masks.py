@@ -5,20 +5,18 @@ Nothing moves: a scene at rest is pictured once, and each thing in it is pointed
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from agent_node.console.options import require_at_least
-from agent_node.console.terminal import say
+from bench.commands.perception import Options
+from bench.frame import Benchmark, Document
 from bench.perception.calibration import format_bins, overlap_calibration, save_plot
 from bench.perception.metrics import mask_iou, mean_row
-from bench.stats import format_report, machine, publish, rate_row
+from bench.stats import machine, rate_row
 from sim.camera.ray import jittered, make_camera, scene_camera
 from sim.camera.sensor import ideal
 from sim.scene.clutter import CLUTTER, Clutter, clutter_scene
@@ -31,11 +29,9 @@ from tool_nodes.catalogue import load_catalogue
 from tool_nodes.geometry import pixel
 from tool_nodes.perception.masks import inner_point
 from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.port_names import require_sensor
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import Frame, PointPrompt, Segmentation
-from training.pool.parallel import run_jobs
 
 RIGHT = 0.75
 """Overlap from which on a mask is right [-], and share of a thing or a mask below which it was cut or joined."""
@@ -151,11 +147,6 @@ def run_one(job: MaskJob) -> list[MaskRecord]:
     return records
 
 
-def crashed(job: MaskJob, why: str) -> list[MaskRecord]:
-    """The record of a scene that gave none."""
-    return [MaskRecord(job, why, code=ErrorCode.INTERNAL)]
-
-
 def rows_of(records: Sequence[MaskRecord]) -> list[dict[str, Any]]:
     """Masks that are right, by kind of scene; then what is wrong with the others, and the mean IoU."""
     scored = [record for record in records if record.code != ErrorCode.INTERNAL]
@@ -179,64 +170,67 @@ def rows_of(records: Sequence[MaskRecord]) -> list[dict[str, Any]]:
     return rows
 
 
-def bench_masks(
-    kinds: Sequence[str],
-    scenes: int,
-    first_seed: int,
-    things: str,
-    sensor: str,
-    known: bool,
-    jobs: int,
-    plot: Path | None,
-    as_json: bool,
-) -> int:
-    """Measure masks in scenes of some kinds; see `bench_perception` for the arguments."""
-    require_at_least(1, scenes=scenes, jobs=jobs)
-    require_at_least(0, first_seed=first_seed)
-    require_sensor(sensor)
-    for kind in kinds:
-        if kind not in KINDS:
-            raise invalid(f"The kind of scene must be one of {', '.join(KINDS)}, not {kind[:60]!r}.")
-    began = time.monotonic()
-    say(f"{scenes} scenes each of {', '.join(kinds)}, from seed {first_seed}, sensor {sensor}")
-    work = [
-        MaskJob(kind, seed, things, sensor, not known)
-        for kind in kinds
-        for seed in range(first_seed, first_seed + scenes)
-    ]
-    records = [record for scene in run_jobs(run_one, work, jobs, crashed) for record in scene]
-    document: dict[str, Any] = {
-        "bench": "masks",
-        "machine": machine(),
-        "sensor": sensor,
-        "things": things,
-        "known": known,
-        "seeds": list(range(first_seed, first_seed + scenes)),
-        "jobs": jobs,
-        "rows": rows_of(records),
-        "scores": {MASK_SCORES: overlap_calibration([(r.score, r.iou) for r in records if r.score is not None])},
-        "unscored": sum(r.code == ErrorCode.INTERNAL for r in records),
-        "error_codes": dict(Counter(r.code for r in records if r.code)),
-        "failures": [
-            {"kind": r.job.kind, "seed": r.job.seed, "item": r.item, "iou": round(r.iou, 3), "code": r.code}
-            for r in records
-            if r.iou < RIGHT
-        ],
-        "wall_s": round(time.monotonic() - began, 1),
-    }
-    publish(document, _report, as_json)
-    if plot is not None:
-        save_plot(document["scores"], plot, thresholds={})
-    return 0
+class MaskBench(Benchmark[Options, MaskJob, MaskRecord]):
+    """`toolhand bench perception --masks KINDS`."""
+
+    name = "masks"
+
+    def title(self, options: Options) -> str:
+        kinds = ", ".join(options.masks.split(","))
+        return f"{options.scenes} scenes each of {kinds}, from seed {options.first_seed}, sensor {options.sensor}"
+
+    def jobs(self, options: Options) -> Sequence[MaskJob]:
+        kinds = options.masks.split(",")
+        for kind in kinds:
+            if kind not in KINDS:
+                raise invalid(f"The kind of scene must be one of {', '.join(KINDS)}, not {kind[:60]!r}.")
+        seeds = _seeds(options)
+        return [
+            MaskJob(kind, seed, options.things, options.sensor, not options.known) for kind in kinds for seed in seeds
+        ]
+
+    def run(self, job: MaskJob) -> Sequence[MaskRecord]:
+        return run_one(job)
+
+    def crashed(self, job: MaskJob, why: str) -> Sequence[MaskRecord]:
+        return [MaskRecord(job, why, code=ErrorCode.INTERNAL)]
+
+    def document(self, options: Options, records: Sequence[MaskRecord]) -> dict[str, Any]:
+        return {
+            "machine": machine(),
+            "sensor": options.sensor,
+            "things": options.things,
+            "known": options.known,
+            "seeds": list(_seeds(options)),
+            "jobs": options.jobs,
+            "rows": rows_of(records),
+            "scores": {MASK_SCORES: overlap_calibration([(r.score, r.iou) for r in records if r.score is not None])},
+            "unscored": sum(r.code == ErrorCode.INTERNAL for r in records),
+            "error_codes": dict(Counter(r.code for r in records if r.code)),
+            "failures": [
+                {"kind": r.job.kind, "seed": r.job.seed, "item": r.item, "iou": round(r.iou, 3), "code": r.code}
+                for r in records
+                if r.iou < RIGHT
+            ],
+        }
+
+    def keep(self, options: Options, document: Document, records: Sequence[MaskRecord]) -> None:
+        if options.plot is not None:
+            save_plot(document["scores"], options.plot, thresholds={})
+
+    def lines(self, document: Document) -> str:
+        lines = [format_bins(name, found) for name, found in document["scores"].items()]
+        means = [row for row in document["rows"] if "mean" in row]
+        lines += [f"{row['name']}: mean {row['mean']:.3f} ({row['low']:.3f} .. {row['high']:.3f})" for row in means]
+        return "\n".join([*lines, super().lines(document)])
+
+    def failure_line(self, failure: Mapping[str, Any]) -> str:
+        why = failure["code"] or f"IoU {failure['iou']:.2f}"
+        return f"{failure['kind']:9} seed {failure['seed']:>6}  {failure['item']}: {why}"
 
 
-def _report(document: Mapping[str, Any]) -> str:
-    lines = [format_bins(name, found) for name, found in document["scores"].items()]
-    means = [row for row in document["rows"] if "mean" in row]
-    lines += [f"{row['name']}: mean {row['mean']:.3f} ({row['low']:.3f} .. {row['high']:.3f})" for row in means]
-    return "\n".join([*lines, format_report(document, "error_codes", _failure_line)])
+MASKS = MaskBench()
 
 
-def _failure_line(failure: Mapping[str, Any]) -> str:
-    why = failure["code"] or f"IoU {failure['iou']:.2f}"
-    return f"{failure['kind']:9} seed {failure['seed']:>6}  {failure['item']}: {why}"
+def _seeds(options: Options) -> range:
+    return range(options.first_seed, options.first_seed + options.scenes)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agent_node.console.options import PictureSize, SensorName, require_at_least
-from agent_node.console.terminal import AsJson, say
+from bench.commands.perception import Options
+from bench.frame import Benchmark, Document
 from bench.perception.calibration import Rating, calibration, format_calibration, save_plot
-from bench.perception.masks import bench_masks
+from bench.perception.masks import MASKS
 from bench.perception.metrics import (
     box_iou,
     box_of_corners,
@@ -26,29 +24,27 @@ from bench.perception.metrics import (
     outline_iou,
 )
 from bench.perception.scores import CONFUSION_RATE, ratings
-from bench.perception.text import bench_text
+from bench.perception.text import TEXT
 from bench.perception.truth import PictureTruth, place_fault, side_fault, true_box, truth_of
-from bench.stats import format_report, machine, publish, rate_row
+from bench.stats import machine, rate_row
 from sim.perception import PerceptionNoise
 from sim.perception import Truth as SimTruth
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject
 from sim.station import Station, StationConfig
 from sim.tasks.predicates import Relation
-from tool_nodes import registry, workspace
+from tool_nodes import workspace
 from tool_nodes.backends import Ports, make_ports
 from tool_nodes.geometry import backproject, pixel
 from tool_nodes.language.places import free_space_phrase
 from tool_nodes.perception.masks import inner_point
-from tool_nodes.perception.presets import PIXELS
 from tool_nodes.perception.prompts import segment_by
-from tool_nodes.port_names import DEFAULT_SENSOR, PortNames, presets, require_sensor
+from tool_nodes.port_names import DEFAULT_SENSOR, PortNames, presets
 from tool_nodes.registry import Setting, Shared
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
 from tool_nodes.types import BoolArray, Everything, Frame, PointPrompt
-from training.pool.parallel import run_jobs
 
 SHARES = (0.5, 0.75)
 """Overlaps from which on an answer is good, or very good."""
@@ -119,11 +115,6 @@ def run_one(job: SceneJob) -> SceneRecord:
         asked = make_ports(preset, setting=replace(unsure, shared=Shared()))
         findings[preset].ratings = ratings(truth, seen, asked, job.seed)
     return SceneRecord(job, findings)
-
-
-def crashed(job: SceneJob, why: str) -> SceneRecord:
-    """The record of a job that gave none: counted, never scored."""
-    return SceneRecord(job, {}, why or "it crashed")
 
 
 def measure(truth: PictureTruth, frame: Frame, ports: Ports, seed: int = 0) -> Findings:
@@ -293,88 +284,69 @@ def scores_of(records: Sequence[SceneRecord]) -> dict[str, dict[str, Any]]:
     return {name: calibration(rated) for name, rated in found.items() if rated}
 
 
-def _note(records: Sequence[SceneRecord]) -> str:
-    return f"{sum(bool(r.crash) for r in records)} of {len(records)} crashed"
+class PerceptionBench(Benchmark[Options, SceneJob, SceneRecord]):
+    """See `bench.commands.perception`."""
+
+    name = "perception"
+
+    def __call__(self, options: Options) -> int:
+        """See Benchmark; masks and text have documents of their own."""
+        if options.masks or options.text:
+            return (MASKS if options.masks else TEXT)(options)
+        return super().__call__(options)
+
+    def title(self, options: Options) -> str:
+        last = options.first_seed + options.scenes - 1
+        names = " and ".join(_presets(options))
+        return f"{options.scenes} scenes, seeds {options.first_seed}..{last}, perceptions {names}"
+
+    def jobs(self, options: Options) -> Sequence[SceneJob]:
+        seeds = range(options.first_seed, options.first_seed + options.scenes)
+        return [SceneJob(seed, options.size, _presets(options), options.sensor) for seed in seeds]
+
+    def run(self, job: SceneJob) -> Sequence[SceneRecord]:
+        return [run_one(job)]
+
+    def crashed(self, job: SceneJob, why: str) -> Sequence[SceneRecord]:
+        return [SceneRecord(job, {}, why or "it crashed")]
+
+    def note(self, records: Sequence[SceneRecord]) -> str:
+        return f"{sum(bool(r.crash) for r in records)} of {len(records)} crashed"
+
+    def document(self, options: Options, records: Sequence[SceneRecord]) -> dict[str, Any]:
+        return {
+            "sensor": options.sensor,
+            "machine": machine(),
+            "seeds": [record.job.seed for record in records],
+            "size": options.size,
+            "jobs": options.jobs,
+            "rows": rows_of(records),
+            "scores": scores_of(records),
+            "unscored": sum(bool(r.crash) for r in records),
+            "crashes": dict(Counter(r.crash for r in records if r.crash)),
+            "failures": [
+                {"seed": r.job.seed, "perception": perception, "fault": fault}
+                for r in records
+                for perception, findings in r.findings.items()
+                for fault in findings.faults
+            ],
+        }
+
+    def keep(self, options: Options, document: Document, records: Sequence[SceneRecord]) -> None:
+        if options.plot is not None:
+            save_plot(document["scores"], options.plot)
+
+    def lines(self, document: Document) -> str:
+        means = format_means([row for row in document["rows"] if "mean" in row])
+        scores = "\n".join(format_calibration(name, found) for name, found in document["scores"].items())
+        return f"{means}\n{scores}\n{super().lines(document)}"
+
+    def failure_line(self, failure: Mapping[str, Any]) -> str:
+        return f"seed {failure['seed']:>3}  {failure['perception']:6} {failure['fault']}"
 
 
-def bench_perception(
-    scenes: int = 200,
-    first_seed: int = 0,
-    perception: str = "",
-    jobs: int = 1,
-    plot: Path | None = None,
-    text: bool = False,
-    reader: str = PIXELS.reader,
-    size: PictureSize = (640, 480),
-    sensor: SensorName = DEFAULT_SENSOR,
-    masks: str = "",
-    things: str = "generated",
-    known: bool = False,
-    as_json: AsJson = False,
-) -> int:
-    """Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and
-    scores.
-
-    Args:
-        scenes: Random scenes.
-        first_seed: Seed of the first scene.
-        perception: Only this one of them.
-        jobs: Processes.
-        plot: Where to write a picture of how reliable the scores are (PNG).
-        text: Measure the reading of text instead, in one process.
-        reader: Reader of text, with --text.
-        size: Width and height of the pictures; 4:3 keeps the field of view.
-        masks: Measure masks of unknown things instead, in scenes of these kinds, separated by commas: apart, crowd,
-            single, packed, touching, pile, bin, shelf, stacked, lying.
-        things: Object set of the clutter, with --masks.
-        known: With --masks, products of the catalogue are known as such.
-    """
-    require_at_least(1, scenes=scenes, jobs=jobs)
-    require_at_least(0, first_seed=first_seed)
-    if masks:
-        return bench_masks(masks.split(","), scenes, first_seed, things, sensor, known, jobs, plot, as_json)
-    if text:
-        return bench_text(scenes, first_seed, reader, as_json)
-    if perception:
-        registry.find("perception", perception)
-    require_sensor(sensor)
-    names = (perception,) if perception else presets()
-    began = time.monotonic()
-    chosen = range(first_seed, first_seed + scenes)
-    say(f"{scenes} scenes, seeds {chosen[0]}..{chosen[-1]}, perceptions {' and '.join(names)}")
-    records = run_jobs(run_one, [SceneJob(seed, size, names, sensor) for seed in chosen], jobs, crashed, _note)
-    failures = [
-        {"seed": r.job.seed, "perception": perception, "fault": fault}
-        for r in records
-        for perception, findings in r.findings.items()
-        for fault in findings.faults
-    ]
-    rows = rows_of(records)
-    document: dict[str, Any] = {
-        "bench": "perception",
-        "sensor": sensor,
-        "machine": machine(),
-        "seeds": list(chosen),
-        "size": size,
-        "jobs": jobs,
-        "rows": rows,
-        "scores": scores_of(records),
-        "unscored": sum(bool(r.crash) for r in records),
-        "crashes": dict(Counter(r.crash for r in records if r.crash)),
-        "failures": failures,
-        "wall_s": round(time.monotonic() - began, 1),
-    }
-    publish(document, _report, as_json)
-    if plot is not None:
-        save_plot(document["scores"], plot)
-    return 0
+BENCH = PerceptionBench()
 
 
-def _report(document: Mapping[str, Any]) -> str:
-    means = format_means([row for row in document["rows"] if "mean" in row])
-    scores = "\n".join(format_calibration(name, found) for name, found in document["scores"].items())
-    return f"{means}\n{scores}\n{format_report(document, 'crashes', _failure_line)}"
-
-
-def _failure_line(failure: Mapping[str, Any]) -> str:
-    return f"seed {failure['seed']:>3}  {failure['perception']:6} {failure['fault']}"
+def _presets(options: Options) -> tuple[str, ...]:
+    return (options.perception,) if options.perception else presets()

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 from scipy import ndimage
 
-from agent_node.console.terminal import say
+from bench.commands.perception import Options
+from bench.frame import Benchmark, Document
 from bench.perception.metrics import format_means, mean_row
 from bench.perception.truth import truth_of
-from bench.stats import format_report, machine, publish, rate_row, timing_row
+from bench.stats import machine, rate_row, timing_row
 from sim.drawings.samples import PLACES, STREETS, city_map
 from sim.scene.generator import generate_scene
 from sim.station import Station, StationConfig
@@ -278,42 +279,39 @@ def rows_of(tallies: Mapping[str, Tally]) -> list[dict[str, Any]]:
     return rows
 
 
-def bench_text(scenes: int, first_seed: int, reader_name: str, as_json: bool) -> int:
-    """Measure a reader.
+class TextBench(Benchmark[Options, Page, dict[str, Any]]):
+    """`toolhand bench perception --text`, in one process."""
 
-    Args:
-        scenes: Maps, and pictures of scenes.
-        first_seed: Seed of the first page and of the first scene.
-        reader_name: Name of a backend of the port TextReader.
-        as_json: One JSON document instead of a report.
-    """
-    began = time.monotonic()
-    say(f"{scenes} scenes, seeds {first_seed}..{first_seed + scenes - 1}, typefaces {', '.join(faces())}")
-    reader: TextReader = registry.make("reader", reader_name)
-    reader.read(SessionImage(np.zeros((32, 32, 3), np.uint8)))  # loads what it needs
-    tallies: dict[str, Tally] = {}
-    failures = [fault for page in pages(scenes, first_seed) for fault in measure(reader, page, tallies)]
-    document = {
-        "bench": "text",
-        "machine": machine(),
-        "seeds": list(range(first_seed, first_seed + scenes)),
-        "typefaces": list(faces()),
-        "reader": reader.backend,
-        "rows": rows_of(tallies),
-        "invented": {kind: tally.invented for kind, tally in tallies.items() if tally.invented},
-        "unscored": 0,
-        "failures": failures,
-        "wall_s": round(time.monotonic() - began, 1),
-    }
-    publish(document, _report, as_json)
-    return 0
+    name = "text"
 
+    def title(self, options: Options) -> str:
+        last = options.first_seed + options.scenes - 1
+        return f"{options.scenes} scenes, seeds {options.first_seed}..{last}, typefaces {', '.join(faces())}"
 
-def _report(document: Mapping[str, Any]) -> str:
-    means = format_means([row for row in document["rows"] if "mean" in row])
-    invented = [f"texts where none is, {kind}: {n}" for kind, n in document["invented"].items()]
-    return "\n".join([means, *invented, format_report({**document, "causes": {}}, "causes", _failure_line)])
+    def document(self, options: Options, records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        reader: TextReader = registry.make("reader", options.reader)
+        reader.read(SessionImage(np.zeros((32, 32, 3), np.uint8)))  # loads what it needs
+        tallies: dict[str, Tally] = {}
+        all_pages = pages(options.scenes, options.first_seed)
+        failures = [fault for page in all_pages for fault in measure(reader, page, tallies)]
+        return {
+            "machine": machine(),
+            "seeds": list(range(options.first_seed, options.first_seed + options.scenes)),
+            "typefaces": list(faces()),
+            "reader": reader.backend,
+            "rows": rows_of(tallies),
+            "invented": {kind: tally.invented for kind, tally in tallies.items() if tally.invented},
+            "unscored": 0,
+            "failures": failures,
+        }
+
+    def lines(self, document: Document) -> str:
+        means = format_means([row for row in document["rows"] if "mean" in row])
+        invented = [f"texts where none is, {kind}: {n}" for kind, n in document["invented"].items()]
+        return "\n".join([means, *invented, super().lines(document)])
+
+    def failure_line(self, failure: Mapping[str, Any]) -> str:
+        return f"{failure['page']}: {failure['printed']!r} read as {failure['read']!r}{', sure' * failure['sure']}"
 
 
-def _failure_line(failure: Mapping[str, Any]) -> str:
-    return f"{failure['page']}: {failure['printed']!r} read as {failure['read']!r}{', sure' * failure['sure']}"
+TEXT = TextBench()

@@ -8,25 +8,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import tyro
-
-from agent_node.console.options import (
-    Perception,
-    ProtocolName,
-    SensorName,
-    Suite,
-    installed,
-    require_at_least,
-)
-from agent_node.console.terminal import AsJson, say
-from agent_node.conversation_settings import TURN_BUDGET
-from agent_node.policies.options import ModelSettings
+from agent_node.console.terminal import say
 from agent_node.policies.registry import protocol_of, require_form
-from agent_node.protocol import OWN
 from agent_node.runs.folder import encode, write_atomically, write_json
+from bench.commands.policy import Options
+from bench.frame import Benchmark
 from bench.policies.outcome import PAGE, TABLE, OutcomeFolder, PolicyOutcome
 from bench.policies.page import policies_page
 from bench.policies.papers import NOT_THE_SAME, PAPER_ROWS
@@ -44,8 +32,8 @@ from bench.stats import machine, publish
 from sim.station import StationConfig
 from sim.tasks.generation import TASKS_VERSION
 from tool_nodes import registry
-from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, DEFAULT_SENSOR, PortNames, require_sensor
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.port_names import AS_PRESET, PortNames
+from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.tools.suites import parse_suites, require_installed
 from training.env.difficulty import Difficulty
 from training.pool.parallel import ProgressLine
@@ -60,19 +48,6 @@ PICTURE = (320, 240)
 GIVEN_UP = 3
 """Tasks in a row for which a policy could not be asked, after which no more are given to it [-]; a policy makes several
 attempts at each turn itself."""
-_DEFAULT_MODEL = ModelSettings()
-
-Kinds = Annotated[
-    str,
-    tyro.conf.arg(
-        help='"all" of this project and commands whose thing is absent, its "questions", its "deeds", or kinds '
-        f"separated by commas: {installed('task', {})}."
-    ),
-]
-Policies = Annotated[
-    tuple[str, ...],
-    tyro.conf.arg(metavar="POLICY", help="Policies as `toolhand run --policy` takes them, several with spaces."),
-]
 
 
 @dataclass
@@ -105,86 +80,60 @@ def task_list(kinds: Sequence[str], n: int, first_seed: int) -> list[tuple[str, 
     return [(kinds[k % len(kinds)], first_seed + k // len(kinds)) for k in range(n)]
 
 
-def bench_policy(
-    policies: Policies = ("scripted", "careful", "blind", "tiny"),
-    kinds: Kinds = "all",
-    split: str = "test",
-    n: int = 100,
-    first_seed: int = 0,
-    out: Path = Path("runs/policies"),
-    workers: int = 1,
-    perception: Perception = DEFAULT_PRESET,
-    sensor: SensorName = DEFAULT_SENSOR,
-    suite: Suite = "spacetools,peria",
-    protocol: ProtocolName = OWN,
-    turns: int = TURN_BUDGET,
-    difficulty: float = 0.0,
-    bootstrap_seed: int = 0,
-    model: ModelSettings = _DEFAULT_MODEL,
-    as_json: AsJson = False,
-) -> int:
-    """Give the same tasks of all kinds to any policies: one table, paired differences, a page; resumable.
+class PolicyBench(Benchmark[Options, tuple[str, int], PolicyOutcome]):
+    """See `bench.commands.policy`; a job is the kind and seed of a task."""
 
-    Each outcome is written at once; the same command goes on where it was broken off, and other policies can be added
-    to the same folder. Exit status 1 where a policy could not be asked for all tasks.
+    name = "policy"
 
-    Args:
-        split: Split with the products, layouts and wordings: train, validation or test.
-        n: Tasks in all, the kinds in turn.
-        first_seed: Seed of the first task of each kind.
-        out: Folder of the outcomes (a line of JSON each), the tables and the page.
-        workers: Conversations at once, in threads of this process: for servers, which wait for one another.
-        turns: Assistant turns of a conversation.
-        difficulty: From 0 to 1: noise of the perception sim, calls that fail on purpose, things that slip; see
-            training.env.difficulty.
-        bootstrap_seed: Seed of the intervals of paired differences.
-    """
-    chosen = _chosen_kinds(kinds)
-    split_named(split)
-    Difficulty(difficulty)
-    require_at_least(1, n=n, workers=workers, turns=turns)
-    require_at_least(0, first_seed=first_seed, bootstrap_seed=bootstrap_seed)
-    if not policies or len(set(policies)) != len(policies):
-        raise invalid("Give one or more policies, each once.")
-    for spec in policies:
-        require_form(spec)
-        registry.require_installed("policy", spec)
-        protocol_of(spec, protocol)
-    suites = parse_suites(suite)
-    require_installed(suites, perception, AS_PRESET)
-    require_sensor(sensor)
-    began = time.monotonic()
-    config = StationConfig(perception, PortNames(sensor=sensor), suites=suites, image_size=PICTURE, sleep=True)
-    tasks = task_list(chosen, n, first_seed)
-    noted = {
-        "split": split,
-        "kinds": list(chosen),
-        "first_seed": first_seed,
-        "perception": perception,
-        "sensor": sensor,
-        "suites": list(suites),
-        "difficulty": difficulty,
-        "tasks_version": TASKS_VERSION,
-    }
-    shared = {"turns": turns, **{k: v for k, v in asdict(model).items() if k not in _FREE}}
-    settings = {spec: {"protocol": protocol_of(spec, protocol).name, **shared} for spec in policies}
-    with OutcomeFolder(out) as folder:
-        folder.settle(noted, settings)
-        player = Player(PlaySettings(config, difficulty, protocol, turns, split, model))
-        try:
-            broken = _play_all(folder, player, policies, tasks, workers)
-        finally:
-            player.close()
-        document = tables(folder.outcomes, noted, tasks, bootstrap_seed, broken)
-        document |= {"load": round(os.getloadavg()[0], 1), "workers": workers}
-        document["wall_s"] = round(time.monotonic() - began, 1)
-        write_json(out / TABLE, document)
-        write_atomically(out / PAGE, encode(policies_page(document)))
-    for line in broken:
-        say(line)
-    say(f"The outcomes, tables and page are in {out}.")
-    publish(document, report, as_json)
-    return 1 if broken else 0
+    def jobs(self, options: Options) -> Sequence[tuple[str, int]]:
+        split_named(options.split)
+        Difficulty(options.difficulty)
+        for spec in options.policies:
+            require_form(spec)
+            registry.require_installed("policy", spec)
+            protocol_of(spec, options.protocol)
+        require_installed(parse_suites(options.suite), options.perception, AS_PRESET)
+        return task_list(_chosen_kinds(options.kinds), options.n, options.first_seed)
+
+    def __call__(self, options: Options) -> int:
+        """See Benchmark; outcomes are written at once, and tables are made of all that the folder has."""
+        began = time.monotonic()
+        tasks, suites, model = self.jobs(options), parse_suites(options.suite), options.model
+        ports = PortNames(sensor=options.sensor)
+        config = StationConfig(options.perception, ports, suites=suites, image_size=PICTURE, sleep=True)
+        noted = {
+            "split": options.split,
+            "kinds": list(_chosen_kinds(options.kinds)),
+            "first_seed": options.first_seed,
+            "perception": options.perception,
+            "sensor": options.sensor,
+            "suites": list(suites),
+            "difficulty": options.difficulty,
+            "tasks_version": TASKS_VERSION,
+        }
+        shared = {"turns": options.turns, **{k: v for k, v in asdict(model).items() if k not in _FREE}}
+        settings = {spec: {"protocol": protocol_of(spec, options.protocol).name, **shared} for spec in options.policies}
+        play = PlaySettings(config, options.difficulty, options.protocol, options.turns, options.split, model)
+        with OutcomeFolder(options.out) as folder:
+            folder.settle(noted, settings)
+            player = Player(play)
+            try:
+                broken = _play_all(folder, player, options.policies, tasks, options.workers)
+            finally:
+                player.close()
+            document = tables(folder.outcomes, noted, tasks, options.bootstrap_seed, broken)
+            document |= {"load": round(os.getloadavg()[0], 1), "workers": options.workers}
+            document["wall_s"] = round(time.monotonic() - began, 1)
+            write_json(options.out / TABLE, document)
+            write_atomically(options.out / PAGE, encode(policies_page(document)))
+        for line in broken:
+            say(line)
+        say(f"The outcomes, tables and page are in {options.out}.")
+        publish(document, report, options.as_json)
+        return 1 if broken else 0
+
+
+BENCH = PolicyBench()
 
 
 _FREE = frozenset({"deadline_s", "price_prompt", "price_completion", "logprobs"})

@@ -11,18 +11,20 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-import math
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO
+
+from annotated_types import Interval
 
 from agent_node.runs.folder import write_json
 from tool_nodes import plain_json
 from tool_nodes.files import MIB, NOTES_BYTES, read_file, read_lines
 from tool_nodes.plain_json import PlainJsonError
+from tool_nodes.records import record_of
 from tool_nodes.results import ToolError, invalid, unavailable
 
 OUTCOMES, SETTINGS, TABLE, PAGE = "outcomes.jsonl", "settings.json", "table.json", "index.html"
@@ -30,10 +32,12 @@ FORMAT = 1
 """Version of the files' form."""
 LONGEST_LINE = 1 * MIB
 """Longest line that is read [bytes]: one holds an answer of at most SHOWN characters."""
-_SINCE = frozenset({"probability"})
-"""Keys that lines of earlier versions lack."""
 SHOWN = 400
 """Characters of an answer and of a reason that are kept."""
+
+
+_Count = Annotated[int, Interval(ge=0)]
+_Amount = Annotated[float, Interval(ge=0.0)]
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class PolicyOutcome:
 
     policy: str
     kind: str
-    seed: int
+    seed: _Count
     split: str
     text: str
     scored: bool = False
@@ -80,16 +84,16 @@ class PolicyOutcome:
     refused: bool = False
     looked: bool = False
     error_code: str | None = None
-    reward: float = 0.0
-    calls: int = 0
-    invalid: int = 0
-    turns: int = 0
-    probability: float | None = None
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
-    policy_s: float = 0.0
-    wall_s: float = 0.0
+    reward: _Amount = 0.0
+    calls: _Count = 0
+    invalid: _Count = 0
+    turns: _Count = 0
+    probability: _Amount | None = None
+    prompt_tokens: _Count = 0
+    completion_tokens: _Count = 0
+    cost: _Amount = 0.0
+    policy_s: _Amount = 0.0
+    wall_s: _Amount = 0.0
     answer: str = ""
     reasons: str = ""
 
@@ -109,21 +113,7 @@ class PolicyOutcome:
             document = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise invalid("it is no JSON") from error
-        names = {entry.name for entry in fields(cls)}
-        if not isinstance(document, dict) or not names - _SINCE <= set(document) <= names:
-            raise invalid("it has other keys than an outcome")
-        wrong = [name for name, value in document.items() if not _fits(value, cls.__annotations__[name])]
-        if wrong:
-            raise invalid(f"its {wrong[0]} cannot be {str(document[wrong[0]])[:40]!r}")
-        return cls(**document)
-
-
-def _fits(value: object, kind: str) -> bool:
-    if isinstance(value, bool):
-        return kind == "bool"
-    if isinstance(value, int | float):
-        return kind.split(" ")[0] in ("float", "int" if isinstance(value, int) else "") and 0 <= value < math.inf
-    return (isinstance(value, str) and kind.startswith("str")) or (value is None and "None" in kind)
+        return record_of(cls, document)
 
 
 class OutcomeFolder:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from agent_node.console.terminal import AsJson, say
+from agent_node.console.terminal import say
+from bench.commands.redteam import Options
+from bench.frame import Benchmark, Document
 from bench.redteam.attacks import all_attacks
 from bench.redteam.direct import direct_attacks, direct_attempt
 from bench.redteam.fuzz import fuzz_calls
@@ -19,7 +21,7 @@ from bench.redteam.range import HostileStation, Range
 from bench.redteam.sequences import Sequences, run_sequences
 from bench.redteam.trial import Trial, attempt
 from bench.redteam.turns import fuzz_turns
-from bench.stats import machine, publish
+from bench.stats import machine
 from tool_nodes.motion.guard import Mode
 from tool_nodes.results import invalid
 
@@ -78,73 +80,73 @@ def attack_rows(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     return rows
 
 
-def bench_redteam(
-    n: int = 10_000,
-    turns: int = 10_000,
-    seed: int = 0,
-    family: str = "all",
-    sequences: int = 100,
-    graph_sequences: int = 0,
-    as_json: AsJson = False,
-) -> int:
-    """Attack the tools: no motion may leave the limits or begin without the approval that the operator asked for.
+@dataclass(frozen=True)
+class RedTeamFound:
+    """What all of it gave: attacks; calls and turns by chance; orders by chance here, and over a graph."""
 
-    Attacks run on a simulated station in the modes auto, ask-motion without a person to ask, and dry-run; each is
-    measured by the simulator's truth.
+    trials: Sequence[Trial]
+    calls: Any
+    turns: Any
+    ordered: Sequences
+    on_graph: Sequences
 
-    Args:
-        n: Calls made by chance, over the tools of all suites.
-        turns: Turns made by chance, each through the parser of every protocol.
-        seed: Seed of everything that is drawn at random.
-        family: Kinds of attacks, separated by commas, or all.
-        sequences: Stops, resets and requests of several clients in an order made by chance, in this process.
-        graph_sequences: The same over a ROS 2 graph that is started for it, with strangers on it.
-    """
-    chosen = parse_families(family)
-    numbers = {"n": n, "turns": turns, "seed": seed, "sequences": sequences, "graph-sequences": graph_sequences}
-    for name, value in numbers.items():
-        if value < 0:
-            raise invalid(f"{name} must be 0 or more, got {value}.")
-    began = time.monotonic()
-    with _quiet():
-        trials = run_attacks(Range(), chosen, _sometimes())
-        say(f"{turns} turns")
-        parsed = fuzz_turns(turns, seed)
-        between = max(1, n // 10)
-        small = Range(HostileStation(FUZZED_SIZE))
-        calls = fuzz_calls(n, seed, small, lambda k: None if k % between else say(f"call {k}"))
-        every = max(1, sequences // 10)
-        ordered = run_sequences(sequences, seed, small, lambda k: None if k % every else say(f"sequence {k}"))
-        on_graph = _on_graph(graph_sequences, seed)
-    violations = [f"{trial.mode}, {trial.name}: {text}" for trial in trials for text in trial.violations]
-    violations += calls.violations + parsed.violations + ordered.violations + on_graph.violations
-    document = {
-        "bench": "redteam",
-        "machine": machine(),
-        "seeds": [seed],
-        "attacks": {
-            "attacks": len({(trial.family, trial.name) for trial in trials}),
-            "trials": len(trials),
-            "rows": attack_rows(trials),
-        },
-        "calls": {
-            "n": calls.n,
-            "codes": _named(calls.codes),
-            "motions": calls.motions,
-            "commands": calls.commands,
-            "pressed_mm": round(1000 * calls.pressed_m, 1),
-            "calls_per_s": round(calls.calls_per_s, 1),
-            "slowest_s": round(calls.slowest_s, 2),
-            "violations": len(calls.violations),
-        },
-        "turns": {"n": parsed.n, "parsed": dict(parsed.outcomes), "violations": len(parsed.violations)},
-        "sequences": _sequence_row(ordered),
-        "graph_sequences": _sequence_row(on_graph),
-        "violations": violations,
-        "wall_s": round(time.monotonic() - began, 1),
-    }
-    publish(document, _report, as_json)
-    return 1 if violations else 0
+
+class RedTeamBench(Benchmark[Options, Options, RedTeamFound]):
+    """See `bench.commands.redteam`; one after the other, on stations that are made once."""
+
+    name = "redteam"
+
+    def measure(self, options: Options, jobs: Sequence[Options]) -> list[RedTeamFound]:
+        chosen, seed = parse_families(options.family), options.seed
+        with _quiet():
+            trials = run_attacks(Range(), chosen, _sometimes())
+            say(f"{options.turns} turns")
+            parsed = fuzz_turns(options.turns, seed)
+            between, every = max(1, options.n // 10), max(1, options.sequences // 10)
+            small = Range(HostileStation(FUZZED_SIZE))
+            calls = fuzz_calls(options.n, seed, small, lambda k: None if k % between else say(f"call {k}"))
+            ordered = run_sequences(
+                options.sequences, seed, small, lambda k: None if k % every else say(f"sequence {k}")
+            )
+            return [RedTeamFound(trials, calls, parsed, ordered, _on_graph(options.graph_sequences, seed))]
+
+    def document(self, options: Options, records: Sequence[RedTeamFound]) -> dict[str, Any]:
+        (found,) = records
+        trials, calls, turns = found.trials, found.calls, found.turns
+        violations = [f"{trial.mode}, {trial.name}: {text}" for trial in trials for text in trial.violations]
+        violations += [*calls.violations, *turns.violations, *found.ordered.violations, *found.on_graph.violations]
+        return {
+            "machine": machine(),
+            "seeds": [options.seed],
+            "attacks": {
+                "attacks": len({(trial.family, trial.name) for trial in trials}),
+                "trials": len(trials),
+                "rows": attack_rows(trials),
+            },
+            "calls": {
+                "n": calls.n,
+                "codes": _named(calls.codes),
+                "motions": calls.motions,
+                "commands": calls.commands,
+                "pressed_mm": round(1000 * calls.pressed_m, 1),
+                "calls_per_s": round(calls.calls_per_s, 1),
+                "slowest_s": round(calls.slowest_s, 2),
+                "violations": len(calls.violations),
+            },
+            "turns": {"n": turns.n, "parsed": dict(turns.outcomes), "violations": len(turns.violations)},
+            "sequences": _sequence_row(found.ordered),
+            "graph_sequences": _sequence_row(found.on_graph),
+            "violations": violations,
+        }
+
+    def lines(self, document: Document) -> str:
+        return _report(document)
+
+    def status(self, document: Document) -> int:
+        return int(bool(document["violations"]))
+
+
+BENCH = RedTeamBench()
 
 
 def _on_graph(n: int, seed: int) -> Sequences:

@@ -9,12 +9,14 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from agent_node.console.terminal import AsJson, say
-from bench.stats import machine, publish
+from agent_node.console.terminal import say
+from bench.commands.stop import Options
+from bench.frame import Benchmark, Document
+from bench.stats import machine
 from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.results import invalid, unavailable
 from tool_nodes.ros.client import environment, use_client
@@ -54,55 +56,66 @@ class StopBeside:
         return self.confirmed is self.reset is not self.moves
 
 
-def bench_stop(only: str = "", as_json: AsJson = False) -> int:
-    """Stop beside every manner of joint states; exit status 1 where motion is confirmed as rest, or rest is refused.
+class StopBench(Benchmark[Options, Any, StopBeside]):
+    """See `bench.commands.stop`; a job is a manner of joint states, one after the other on one graph."""
 
-    Args:
-        only: Only the manners whose name has these words in it.
-    """
-    if not use_client():
-        raise unavailable(
-            "This benchmark measures the client that needs no ROS 2, and a ROS 2 is sourced here.",
-            "Run it in a shell without /opt/ros.",
-        )
-    from bench.ros.manners import AT_REST, MOVING
+    name = "stop"
 
-    chosen = [manner for manner in (*MOVING, *AT_REST) if only in manner.name]
-    if not chosen:
-        raise invalid(f"No manner of joint states is called {only[:60]!r}.", "Leave --only out to see the names.")
-    began, heard = time.monotonic(), list[StopBeside]()
-    with _stop_beside() as listen:
-        for manner in chosen:
-            heard.append(listen(manner))
-            say(f"{len(heard)} of {len(chosen)}: {manner.name}{'' if heard[-1].right else ' NOT AS IT SHOULD'}")
-    document = {
-        "bench": "stop",
-        "machine": machine(),
-        "moving": sum(each.moves for each in heard),
-        "confirmed_while_moving": sum(each.moves and (each.confirmed or each.reset) for each in heard),
-        "at_rest": sum(not each.moves for each in heard),
-        "refused_at_rest": sum(not each.moves and not each.right for each in heard),
-        "heard": [asdict(each) for each in heard],
-        "wall_s": round(time.monotonic() - began, 1),
-    }
-    publish(document, _report, as_json)
-    return int(not all(each.right for each in heard))
+    def jobs(self, options: Options) -> Sequence[Any]:
+        if not use_client():
+            raise unavailable(
+                "This benchmark measures the client that needs no ROS 2, and a ROS 2 is sourced here.",
+                "Run it in a shell without /opt/ros.",
+            )
+        from bench.ros.manners import AT_REST, MOVING
 
+        chosen = [manner for manner in (*MOVING, *AT_REST) if options.only in manner.name]
+        if not chosen:
+            said = f"No manner of joint states is called {options.only[:60]!r}."
+            raise invalid(said, "Leave --only out to see the names.")
+        return chosen
 
-def _report(document: Mapping[str, Any]) -> str:
-    """A line for each manner, and the counts."""
-    lines = [
-        f"{'moves' if row['moves'] else 'rests':6} {row['name']:50} {row['took_s']:5.2f} s  "
-        f"{'confirmed' if row['confirmed'] else 'not confirmed':14} {'reset' if row['reset'] else 'no reset'}"
-        for row in document["heard"]
-    ]
-    return "\n".join(
-        [
-            *lines,
-            f"moving or not measured: n {document['moving']}, confirmed {document['confirmed_while_moving']}",
-            f"at rest: n {document['at_rest']}, refused {document['refused_at_rest']}",
+    def measure(self, options: Options, jobs: Sequence[Any]) -> list[StopBeside]:
+        heard: list[StopBeside] = []
+        with _stop_beside() as listen:
+            for manner in jobs:
+                heard.append(listen(manner))
+                say(f"{len(heard)} of {len(jobs)}: {manner.name}{'' if heard[-1].right else ' NOT AS IT SHOULD'}")
+        return heard
+
+    def document(self, options: Options, records: Sequence[StopBeside]) -> dict[str, Any]:
+        document: dict[str, Any] = {
+            "machine": machine(),
+            "moving": sum(each.moves for each in records),
+            "confirmed_while_moving": sum(each.moves and (each.confirmed or each.reset) for each in records),
+            "at_rest": sum(not each.moves for each in records),
+            "refused_at_rest": sum(not each.moves and not each.right for each in records),
+            "heard": [asdict(each) for each in records],
+        }
+        if options.moments:
+            from bench.ros.stop import stopped_rows
+
+            document["rows"] = stopped_rows(options.moments, options.seed)
+        return document
+
+    def lines(self, document: Document) -> str:
+        lines = [
+            f"{'moves' if row['moves'] else 'rests':6} {row['name']:50} {row['took_s']:5.2f} s  "
+            f"{'confirmed' if row['confirmed'] else 'not confirmed':14} {'reset' if row['reset'] else 'no reset'}"
+            for row in document["heard"]
         ]
-    )
+        lines.append(f"moving or not measured: n {document['moving']}, confirmed {document['confirmed_while_moving']}")
+        lines.append(f"at rest: n {document['at_rest']}, refused {document['refused_at_rest']}")
+        for row in document.get("rows", ()):
+            counts = ", ".join(f"{key} {value}" for key, value in row.items() if key != "name")
+            lines.append(f"{row['name']:32}{counts}")
+        return "\n".join(lines)
+
+    def status(self, document: Document) -> int:
+        return int(bool(document["confirmed_while_moving"] or document["refused_at_rest"]))
+
+
+BENCH = StopBench()
 
 
 @contextlib.contextmanager

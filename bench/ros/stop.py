@@ -17,9 +17,12 @@ import numpy as np
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
+from agent_node.console.terminal import say
 from bench.ros.task import PickAndPlace
+from sim.ros.graph import started_graph
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.joint_states import JointReading
+from tool_nodes.ros.link import RosLink
 
 STILL = 0.005
 """The arm is at rest below this [rad/s]."""
@@ -103,6 +106,18 @@ def measure_stops(
             samples.append(sample)
             on_sample(sample)
     return samples
+
+
+def stopped_rows(n: int, seed: int) -> list[dict[str, Any]]:
+    """Rows of n stops on a graph that is started for them."""
+    done: list[StopSample] = []
+
+    def progress(sample: StopSample) -> None:
+        done.append(sample)
+        say(f"stop {len(done)} of {n}: {sample}")
+
+    with started_graph({}) as graph, RosLink(graph.environment) as link:
+        return stop_rows(measure_stops(link.node, n, seed, progress))
 
 
 def stop_rows(samples: Sequence[StopSample]) -> list[dict[str, Any]]:

@@ -26,11 +26,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from bench.sentence_maker import Sentence
-from rclpy_zenoh import plain_yaml
+from bench.said.meaning import Sentence
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import Scene
 from sim.tasks.predicates import PlaceRelation
+from tool_nodes import plain_yaml
 from tool_nodes.results import invalid
 
 Half = Literal["tuned", "unseen"]

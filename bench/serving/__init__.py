@@ -1,1 +1,1 @@
-"""`toolhand bench serving`: what is served, and four other ways to call a tool from many conversations."""
+"""`toolhand bench serving`: calls of tools from many conversations, served and in process."""

@@ -1,27 +1,26 @@
-"""`toolhand bench serving`: the same calls served, and in four other ways."""
+"""`toolhand bench serving`: the same calls in process, on actors and served in batches."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from agent_node.console.terminal import AsJson, say
-from bench.serving.load import PointingConversation, available_bytes, drive, watched
-from bench.serving.on_ray import blocking_loop, count_puts
-from bench.serving.over_http import COPIES, http_conversation, http_server
-from bench.serving.payloads import ABOUT, LOOKS, Payload, make_payload
+from agent_node.console.terminal import say
+from bench.commands.serving import ABOUT, ACTORS, BATCHES, IN_PROCESS, WAYS, Options
+from bench.frame import Benchmark, Document
+from bench.serving.load import PointingConversation, drive, watched
+from bench.serving.on_ray import count_puts
+from bench.serving.payloads import LOOKS, Payload, make_payload
 from bench.serving.tools import installed
-from bench.stats import machine, publish
-from tool_nodes.results import invalid
+from bench.stats import machine
 from tool_nodes.serve import processes, service_file
 from tool_nodes.serve.calling import connect
 from tool_nodes.serve.cluster import Keeper
@@ -29,21 +28,8 @@ from tool_nodes.serve.config import ACTOR, SERVE, Local, ServeConfig, ServedEntr
 from tool_nodes.serve.requests import INLINE_BYTES
 from tool_nodes.serve.runner import make_backend
 
-IN_PROCESS, ACTORS, BATCHES, BLOCKING, HTTP = "in process", "actors", "serve", "blocking", "http"
-WAYS: Mapping[str, str] = {
-    IN_PROCESS: "a function call; each conversation has a backend of its own",
-    ACTORS: "toolhand serve, run: actor",
-    BATCHES: "toolhand serve, run: serve, with batches",
-    BLOCKING: "one actor a tool, one call after the other, pictures by value",
-    HTTP: "HTTP and JSON, pictures as base64",
-}
-"""How a tool is called."""
-
 STORE_GB = 3.0
 """Shared memory for pictures [GB]: of 256 conversations with one of 1280x720 each, 1.7."""
-
-_HTTP_TIMES = 6.0
-"""Memory that a call over HTTP takes, in pictures: both ends hold most of the copies at once."""
 
 TARGET_CALLERS = 64
 """Conversations at once for which most targets are set [-]."""
@@ -75,63 +61,43 @@ class _Cluster:
         return processes.of_service(self.service)
 
 
-def bench_serving(
-    payloads: tuple[str, ...] = tuple(ABOUT),
-    ways: tuple[str, ...] = tuple(WAYS),
-    callers: tuple[int, ...] = (1, 16, 64, 256),
-    seconds: float = 3.0,
-    batch: int = 64,
-    batch_wait_ms: float = 0.0,
-    as_json: AsJson = False,
-) -> int:
-    """Call tools in process, as actors, in batches, by a blocking loop and over HTTP; print what that takes.
+class ServingBench(Benchmark[Options, Options, dict[str, Any]]):
+    """See `bench.commands.serving`; its one record has the rows and the load before and after."""
 
-    A conversation waits for each answer before its next call, and has a new picture every four calls. All callers are
-    threads of this process. A cluster is started and taken down; one that is served already is left alone.
+    name = "serving"
 
-    Args:
-        payloads: Names among small, rgb (640x480), rgbd (1280x720), busy (a tool that takes 20 ms a batch) and learned.
-        ways: Names among "in process", actors, serve, blocking and http.
-        callers: Conversations at once.
-        seconds: How long each combination is measured.
-        batch: Most requests at once of what is served in batches.
-        batch_wait_ms: How long the first of a batch waits for others.
-    """
-    for given, known in ((payloads, ABOUT), (ways, WAYS)):
-        unknown = next((name for name in given if name not in known), None)
-        if unknown is not None or not given:
-            raise invalid(f"There is no {str(unknown)[:60]!r}: {', '.join(known)}.")
-    if not callers or not all(1 <= count <= 1000 for count in callers) or not 0.0 < seconds <= 600.0:
-        raise invalid("callers must be 1 to 1000 and seconds above 0, at most 600.")
-    if not 1 <= batch <= 10_000 or not 0.0 <= batch_wait_ms <= 10_000.0:
-        raise invalid("batch must be 1 to 10000 and batch-wait-ms 0 to 10000.")
-    began = time.monotonic()
-    before = os.getloadavg()[0]
-    with _folder() as folder, installed(folder / "package"):
-        made = [make_payload(name) for name in payloads]
-        clustered = any(way in (ACTORS, BATCHES, BLOCKING) for way in ways)
-        if clustered:
-            entries = served_entries(sorted({payload.tool for payload in made}), batch, batch_wait_ms)
-            with _served(entries) as cluster:
-                rows = _measure(made, ways, callers, seconds, cluster)
-        else:
-            rows = _measure(made, ways, callers, seconds, None)
-    document = {
-        "bench": "serving",
-        "machine": machine(),
-        "load": [round(before, 1), round(os.getloadavg()[0], 1)],
-        "payloads": {name: ABOUT[name] for name in payloads},
-        "ways": {name: WAYS[name] for name in ways},
-        "calls_a_picture": LOOKS,
-        "seconds": seconds,
-        "batch": batch,
-        "batch_wait_ms": batch_wait_ms,
-        "rows": rows,
-        "targets": targets(rows),
-        "wall_s": round(time.monotonic() - began, 1),
-    }
-    publish(document, _report, as_json)
-    return 0
+    def measure(self, options: Options, jobs: Sequence[Options]) -> list[dict[str, Any]]:
+        before = os.getloadavg()[0]
+        with _folder() as folder, installed(folder / "package"), ExitStack() as running:
+            made = [make_payload(name) for name in options.payloads]
+            cluster = None
+            if any(way in (ACTORS, BATCHES) for way in options.ways):
+                tools = sorted({payload.tool for payload in made})
+                entries = served_entries(tools, options.batch, options.batch_wait_ms)
+                cluster = running.enter_context(_served(entries))
+            rows = _measure(made, options.ways, options.callers, options.seconds, cluster)
+        return [{"load": [round(before, 1), round(os.getloadavg()[0], 1)], "rows": rows}]
+
+    def document(self, options: Options, records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        (found,) = records
+        return {
+            "machine": machine(),
+            "load": found["load"],
+            "payloads": {name: ABOUT[name] for name in options.payloads},
+            "ways": {name: WAYS[name] for name in options.ways},
+            "calls_a_picture": LOOKS,
+            "seconds": options.seconds,
+            "batch": options.batch,
+            "batch_wait_ms": options.batch_wait_ms,
+            "rows": found["rows"],
+            "targets": targets(found["rows"]),
+        }
+
+    def lines(self, document: Document) -> str:
+        return _report(document)
+
+
+BENCH = ServingBench()
 
 
 def _measure(
@@ -151,9 +117,6 @@ def _measure(
 
 def _row(name: str, way: Way, payload: Payload, size: int, callers: int, seconds: float) -> dict[str, Any]:
     row: dict[str, Any] = {"payload": payload.name, "way": name, "callers": callers}
-    if name == HTTP and _HTTP_TIMES * size * callers > available_bytes() / 2:
-        nothing = dict.fromkeys(("calls_per_s", "p50_ms", "p95_ms", "p99_ms", "copies", "memory_mb"))
-        return row | {"calls": 0, **nothing, "errors": {}, "left_out": "its copies would take half of the free memory"}
     with watched(way.others) as peak:
         load = drive(payload, way.conversation, callers, seconds)
     calls = len(load.seconds)
@@ -191,25 +154,10 @@ def _by_reference(tool: str, run: str, cluster: _Cluster | None) -> Iterator[Way
     yield Way(conversation, cluster.processes, copies)
 
 
-@contextmanager
-def _blocking(tool: str, cluster: _Cluster | None) -> Iterator[Way]:
-    assert cluster is not None
-    with blocking_loop(tool) as call:
-        yield Way(lambda: call, cluster.processes, lambda calls, size: 1.0)
-
-
-@contextmanager
-def _http(tool: str, cluster: _Cluster | None) -> Iterator[Way]:
-    with http_server(tool) as (port, process):
-        yield Way(lambda: http_conversation(port), lambda: (process,), lambda calls, size: float(COPIES))
-
-
 _WAYS = {
     IN_PROCESS: _in_process,
     ACTORS: lambda tool, cluster: _by_reference(tool, ACTOR, cluster),
     BATCHES: lambda tool, cluster: _by_reference(tool, SERVE, cluster),
-    BLOCKING: _blocking,
-    HTTP: _http,
 }
 
 
@@ -256,21 +204,14 @@ def targets(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         row = known.get((payload, way, TARGET_CALLERS))
         return None if row is None else row["calls_per_s"]
 
-    def times(payload: str, way: str, other: str) -> float | None:
-        mine, theirs = rate(payload, way), rate(payload, other)
-        return None if mine is None or theirs is None else round(mine / theirs, 2)
-
     def more_ms(way: str) -> float | None:
         mine, theirs = known.get(("small", way, 1)), known.get(("small", IN_PROCESS, 1))
         return None if mine is None or theirs is None else round(mine["p50_ms"] - theirs["p50_ms"], 2)
 
     at = f"{TARGET_CALLERS} conversations"
     measured = [
-        (f"busy, {at}: times the calls of the blocking loop, served in batches", times("busy", BATCHES, BLOCKING), 4.0),
         (f"small, {at}: calls/s, served in batches", rate("small", BATCHES), 400.0),
         (f"small, {at}: calls/s, an actor", rate("small", ACTORS), 400.0),
-        (f"rgbd, {at}: times the calls over HTTP, served in batches", times("rgbd", BATCHES, HTTP), 10.0),
-        (f"rgbd, {at}: times the calls over HTTP, an actor", times("rgbd", ACTORS, HTTP), 10.0),
     ]
     found = [
         {"name": name, "value": value, "at_least": least, "met": value >= least}
@@ -292,7 +233,7 @@ def _report(document: Mapping[str, Any]) -> str:
         cells = [row[key] for key in ("calls_per_s", "p50_ms", "p95_ms", "p99_ms", "copies", "memory_mb")]
         shown = ["-" if cell is None else f"{cell:.1f}" if cell >= 10 else f"{cell:.2g}" for cell in cells]
         shown[-1] = "-" if cells[-1] is None else str(cells[-1])
-        errors = ", ".join(f"{code} {count}" for code, count in row["errors"].items()) or row.get("left_out", "")
+        errors = ", ".join(f"{code} {count}" for code, count in row["errors"].items())
         lines.append(
             "{:9}{:12}{:>8}{:>10}{:>10}{:>10}{:>10}{:>8}{:>7}  {}".format(
                 row["payload"], row["way"], row["callers"], *shown, errors

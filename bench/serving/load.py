@@ -135,11 +135,3 @@ def _memory(processes: Sequence[int]) -> int:
             private += found.get("RssAnon", 0)
             shared = max(shared, found.get("RssShmem", 0))
     return private + shared
-
-
-def available_bytes() -> int:
-    """Memory that new work can have [bytes]; 0 where the system does not say."""
-    with contextlib.suppress(OSError, StopIteration):
-        lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
-    return 0

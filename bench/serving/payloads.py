@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench.serving.tools import BUSY, LEARNED, QUICK
+from bench.commands.serving import ABOUT
+from bench.serving.tools import BUSY, PIXELS, QUICK
 from sim.scene.generator import generate_scene
 from sim.station import Station, StationConfig
 from tool_nodes.toolbox.images import SessionImage
@@ -89,17 +90,7 @@ def make_payload(name: str) -> Payload:
         "rgb": (QUICK, lambda: _pictures(RGB)),
         "rgbd": (QUICK, lambda: _frames),
         "busy": (BUSY, lambda: _pictures(SMALL)),
-        "learned": (LEARNED, _scenes),
+        "pixels": (PIXELS, _scenes),
     }
     tool, calls = make[name]
     return Payload(name, tool, ABOUT[name], calls())
-
-
-ABOUT: Mapping[str, str] = {
-    "small": "a picture of 8x8, a tool that costs nothing",
-    "rgb": "640x480 RGB, the same tool",
-    "rgbd": "1280x720 RGB-D, the same tool",
-    "busy": "a picture of 8x8, a tool that takes 20 ms a batch",
-    "learned": "640x480 RGB-D, the learned pointer",
-}
-"""The payloads."""

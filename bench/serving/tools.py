@@ -16,7 +16,7 @@ from tool_nodes.toolbox.images import SessionImage
 BATCH_S = 0.02
 """What a batch of the busy tool takes, however large it is [s]: a small model on a GPU."""
 
-QUICK, BUSY, LEARNED = "bench_quick", "bench_busy", "learned"
+QUICK, BUSY, PIXELS = "bench_quick", "bench_busy", "pixels"
 """Names of the pointers that are called; the third is the shipped one."""
 
 PointsAnswer = Answer[list[tuple[float, float]]]

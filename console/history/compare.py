@@ -13,18 +13,7 @@ from itertools import islice, zip_longest
 from typing import Any
 
 from agent_node.calls import ToolCall
-from agent_node.events import (
-    CallRefused,
-    CommandEnded,
-    Event,
-    NoteAdded,
-    OperatorAnswer,
-    OperatorQuestion,
-    Thought,
-    ToolAnswered,
-    ToolCalled,
-)
-from agent_node.runs.mcap.recorder import CALL, THOUGHT
+from agent_node.events import Event, Thought, ToolCalled
 from console.history.replay import RunReplay, as_json
 
 MOST_TURNS = 500
@@ -136,7 +125,7 @@ def turns_of(run: RunReplay, first: int = 0, number: int = 1) -> Iterator[RunTur
 def _begin_of_turns(run: RunReplay) -> str:
     """Topic of the steps that begin a turn."""
     looked_at = range(min(len(run), _LOOKED_AT))
-    return THOUGHT if any(run.packet(index)[0] == THOUGHT for index in looked_at) else CALL
+    return Thought.topic if any(run.packet(index)[0] == Thought.topic for index in looked_at) else ToolCalled.topic
 
 
 def _same_begin(left: RunReplay, right: RunReplay) -> tuple[int, int]:
@@ -159,23 +148,16 @@ _LOOKED_AT = 200
 
 
 def _take(turn: RunTurn, event: Event) -> None:
-    match event:
-        case Thought(text):
-            turn.thought = text
-        case ToolCalled(call):
-            turn.calls.append(TurnCall(call.name, call.arguments))
-        case ToolAnswered(record):
-            result = record.result
-            code = str(result.error.code) if result.error is not None and result.failed else ""
-            _answer(turn, ToolCall(record.name, record.arguments), result.shown, code)
-        case CallRefused(call, code, text) if call is not None:
-            _answer(turn, call, text, str(code or ""))
-        case CallRefused(_, code, text):
-            turn.said.append(f"{code or 'not run'}: {text}")
-        case NoteAdded(text) | OperatorQuestion(text) | CommandEnded(text):
-            turn.said.append(text)
-        case OperatorAnswer():
-            turn.said.append(event.words)
+    call = event.of_call
+    if isinstance(event, Thought):
+        turn.thought = event.text
+    elif isinstance(event, ToolCalled):
+        turn.calls.append(TurnCall(event.call.name, event.call.arguments))
+    elif call is not None:
+        _answer(turn, call, event.words, event.code if event.failed else "")
+    else:
+        said = f"{event.code or 'not run'}: " if event.kind == "refusal" else ""
+        turn.said.append(f"{said}{event.words}")
 
 
 def _answer(turn: RunTurn, call: ToolCall, text: str, code: str) -> None:

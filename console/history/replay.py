@@ -14,21 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent_node.events import (
-    CallRefused,
-    CommandEnded,
-    Event,
-    NoteAdded,
-    OperatorAnswer,
-    OperatorQuestion,
-    Thought,
-    ToolAnswered,
-    ToolCalled,
-)
+from agent_node.events import Event
 from agent_node.runs.mcap import RUN_FILE
 from agent_node.runs.mcap import ros_messages as ros
 from agent_node.runs.mcap.reading import EVENT_TOPICS, event_of, packed_picture
-from agent_node.runs.mcap.recorder import ANSWER, COMMAND, OUTCOME
+from agent_node.runs.mcap.recorder import COMMAND, OUTCOME
 from agent_node.runs.mcap.salvage import SalvagedMessage, salvage
 from rclpy_zenoh.interfaces import deserialize, get_class
 from tool_nodes import plain_json
@@ -218,40 +208,15 @@ class RunReplay:
 
     def _event(self, message: SalvagedMessage, text: str) -> tuple[Event, int | None]:
         """The event, and the index of its picture."""
-        if message.topic == ANSWER and not text.startswith("{"):  # as recordings before format 2 have it
-            return CommandEnded(text), None
         shown: set[tuple[str, int]] = set()
         event = event_of(message.topic, text, message.time_ns / 1e9, iter(()), shown)
         return event, next((self._numbered[mark] for mark in shown if mark in self._numbered), None)
 
     @staticmethod
     def _event_step(index: int, time_s: float, event: Event, picture: int | None) -> ShownStep:
-        kind, title, text, failed = _told(event)
-        return ShownStep(index, time_s, kind, _line(title), text[:LONGEST_TEXT], failed, picture)
-
-
-def _told(event: Event) -> tuple[str, str, str, bool]:
-    """(kind, title, text, is an error) of an event."""
-    match event:
-        case Thought(text):
-            return "thought", "thinks", text, False
-        case NoteAdded(text):
-            return "note", "note", text, False
-        case ToolCalled(call):
-            return "call", call.name, as_json(call.arguments), False
-        case ToolAnswered(record):
-            result = record.result
-            code = f"{result.error.code}: " if result.error is not None and result.failed else ""
-            return "result", record.name, f"{code}{result.shown}", result.failed
-        case CallRefused(call, code, text):
-            return "refusal", "the turn" if call is None else call.name, text, code is not None
-        case OperatorQuestion(text):
-            return "question", "asks the operator", text, False
-        case OperatorAnswer():
-            return "operator", "the operator answers", event.words, False
-        case CommandEnded(text, code):
-            return "answer", "answers", text, code is not None
-    return "note", "says", getattr(event, "text", ""), False
+        title = event.verb or event.kind if event.of_call is None else event.of_call.name
+        text = f"{event.code}: {event.words}" if event.kind == "result" and event.failed else event.words
+        return ShownStep(index, time_s, event.kind, _line(title), text[:LONGEST_TEXT], event.failed, picture)
 
 
 def _document_step(index: int, time_s: float, kind: str, text: str) -> ShownStep:

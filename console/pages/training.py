@@ -97,7 +97,7 @@ def _draw_chart(metric: str, logs: Sequence[tuple[str, TrainingLog]], smooth: bo
         curves.append((name, smoothed(points, _SMOOTHING) if smooth else points))
     with ui.element("figure").classes("panel").props('data-testid="chart"'):
         parts.words(metric, "panel-title", "figcaption")
-        # The text of an SVG tree that holds all names as text: see console.history.chart.
+        # SVG by a template that escapes all names: see console.history.chart.
         ui.html(chart(metric, curves, logs[0][1].counter), sanitize=False)
         last = (f"{name[:60]}: {points[-1][1]:.4g}" for name, points in curves if points)
         parts.words("last: " + ", ".join(last), "muted", "p")

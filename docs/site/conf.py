@@ -19,7 +19,7 @@ copyright = "The authors of Toolhand. Apache-2.0"
 root_doc = "README"
 include_patterns = [
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md", "docs/site/api/*.rst", "examples/README.md",
-    "launch/README.md", "ros2_ws/README.md", "ros2_ws/src/rclpy_zenoh/README.md",
+    "launch/README.md", "ros2_ws/README.md", "ros2_ws/src/rclpy_zenoh/*.md",
     "training/README.md", "urdf/README.md", "agent_node/**.md", "tool_nodes/**.md",
 ]  # fmt: skip
 exclude_patterns = [".venv", ".git", "build", "mutants", "runs", "tests", "**/__pycache__"]
@@ -67,10 +67,9 @@ urdf/README
 launch/README
 ros2_ws/README
 ros2_ws/src/rclpy_zenoh/README
+ros2_ws/src/rclpy_zenoh/CHANGELOG
 training/README
-agent_node/policies/tiny/tiny
 agent_node/policies/smollm2_adapter/card
-tool_nodes/perception/learned/pointer
 ```
 ```{toctree}
 :hidden:
@@ -78,6 +77,7 @@ tool_nodes/perception/learned/pointer
 :caption: Explanation
 docs/architecture
 docs/explanation/*
+docs/glossary
 ```
 ```{toctree}
 :hidden:

@@ -1,10 +1,10 @@
-"""The figures of docs/results/grasps.md, sensors.md and perception.md, from what the benchmarks have written.
+"""The figures of docs/results/grasps.md and perception.md, from what the benchmarks have written.
 
 python -m docs.site.run_tables RUN ...
 
-Each RUN is the folder of a `bench grasp` or `bench sensors` with --out, or a file that `bench perception --masks KINDS
---json` printed. The grasp runs that are named become the whole of the figures of grasps.md, in their order; each of
-the other two pages gets the last one of its kind. What a page says beside its figures is written by hand.
+Each RUN is the folder of a `bench grasp` with --out, or a file that `bench perception --masks KINDS --json` printed.
+The grasp runs that are named become the whole of the figures of grasps.md, in their order; perception.md gets the last
+run of masks. What a page says beside its figures is written by hand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.grasp.command import AS_MEASURED
+from bench.commands.grasp import AS_MEASURED
 from bench.grasp.rows import DISAGREEMENTS
 from docs.site.tables import cell
 from sim.objects.census import counts_said
@@ -46,9 +46,6 @@ def main(runs: Sequence[str]) -> int:
             shown = _copied(path / "reliability.png", picture)
             pictures.add(picture)
             sections.append(grasp_section(document, picture.name if shown else ""))
-        elif document["bench"] == "sensors":
-            _copied(path / "terms.png", RESULTS / "sensor_terms.png")
-            _fill("sensors.md", sensor_table(document))
         else:
             _fill("perception.md", mask_table(document))
     if sections:
@@ -64,8 +61,8 @@ def _document(path: Path) -> Document:
         document = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise invalid(f"{path} is no run of a benchmark that is over: {error}.") from error
-    if not isinstance(document, dict) or document.get("bench") not in ("grasp", "sensors", "masks"):
-        raise invalid(f"{path} must be a run of bench grasp, of bench sensors or of bench perception --masks.")
+    if not isinstance(document, dict) or document.get("bench") not in ("grasp", "masks"):
+        raise invalid(f"{path} must be a run of bench grasp or of bench perception --masks.")
     return document
 
 
@@ -188,27 +185,7 @@ def _of_scores(name: str, found: Mapping[str, Any]) -> str:
     return f"{name[0].upper()}{name[1:]}, n {found['n']}: calibration error {' and '.join(errors)}."
 
 
-# ---- Noise terms ----
-
-
-def sensor_table(document: Document) -> str:
-    """The table of noise terms."""
-    rows = {(row.get("metric", "grasp"), row["term"]): row for row in document["rows"]}
-    terms = list(dict.fromkeys(term for _, term in rows))
-    head = ["term", "mask IoU", "change", "3D box centre [mm]", "change [mm]"]
-    tried = any(metric == "grasp" for metric, _ in rows)
-    head += ["grasp success", "change [%]", "lost / gained, p"] if tried else []
-    lines = []
-    for term in terms:
-        iou, box, grasp = (rows.get((metric, term)) for metric in ("iou", "box_mm", "grasp"))
-        cells = [f"`{term}`", _mean(iou, 3), _change(iou, 3), _mean(box, 1), _change(box, 1)]
-        if tried:
-            paired = "" if grasp is None else f"{grasp['lost']} / {grasp['gained']}, {grasp['p']:.2g}"
-            cells += [cell(grasp), _change(grasp, 0, 100.0), paired]
-        lines.append(cells)
-    seeds = document["seeds"]
-    said = f"Sensor `{document['ports']['sensor']}`, scenes `{document['scene']}` of {'+'.join(document['objects'])}, "
-    return f"{said}seeds {seeds[0]} to {seeds[-1]}, {len(seeds)} scenes.\n\n{_table(head, lines)}"
+# ---- Masks ----
 
 
 def _mean(row: Mapping[str, Any] | None, digits: int) -> str:
@@ -216,16 +193,6 @@ def _mean(row: Mapping[str, Any] | None, digits: int) -> str:
         return ""
     mean, low, high = (f"{row[key]:.{digits}f}" for key in ("mean", "low", "high"))
     return f"{mean} (n {row['n']}; {low}..{high})"
-
-
-def _change(row: Mapping[str, Any] | None, digits: int, factor: float = 1.0) -> str:
-    if row is None or row["term"] == "clean" or row["change"]["mean"] is None:
-        return ""
-    mean, low, high = (f"{factor * row['change'][key]:+.{digits}f}" for key in ("mean", "low", "high"))
-    return f"{mean} ({low}..{high})"
-
-
-# ---- Masks ----
 
 
 def mask_table(document: Document) -> str:

@@ -11,7 +11,6 @@ from sim.drawings.text_truth import SimTextReader
 from sim.perception import SimPerception
 from tool_nodes.grasp.sampling import AnalyticGraspGenerator
 from tool_nodes.models.table import MODELS, of_port
-from tool_nodes.perception.learned.backend import LearnedPerception
 from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.perception.text.rapid import RapidTextReader
 from tool_nodes.sandbox.executor import CodeExecutor
@@ -88,7 +87,6 @@ _TITLES: Mapping[str, str] = {
 }
 
 _SEEING: tuple[type[_Named], ...] = (SimPerception, PixelPerception)
-_POINTING: tuple[type[_Named], ...] = (*_SEEING, LearnedPerception)
 
 FAMILIES: Sequence[Family] = (
     Family(
@@ -100,8 +98,8 @@ FAMILIES: Sequence[Family] = (
         (MockRobot,),
         "simulated Gen3 with 2F-85 and ray camera (GL with the extra `gl`); ROS 2 controllers and topics",
     ),
-    Family("spacetools", "Pointing", ("roborefer.detect_one", "roborefer.*"), "RoboRefer", ("Pointer",), _POINTING),
-    Family("spacetools", "Pointing with a general VLM", ("vlm.detect_one", "vlm.*"), "Molmo", ("Pointer",), _POINTING),
+    Family("spacetools", "Pointing", ("roborefer.detect_one", "roborefer.*"), "RoboRefer", ("Pointer",), _SEEING),
+    Family("spacetools", "Pointing with a general VLM", ("vlm.detect_one", "vlm.*"), "Molmo", ("Pointer",), _SEEING),
     Family("spacetools", "Segmentation", ("sam2.*",), "SAM 2", ("Segmenter",), _SEEING),
     Family("spacetools", "Depth", ("depth_estimator.*",), "Depth Pro", ("DepthEstimator",), _SEEING),
     Family("spacetools", "Grasps", ("grasp_generator.*",), "GraspGen", ("GraspGenerator",), (AnalyticGraspGenerator,)),
@@ -118,7 +116,7 @@ FAMILIES: Sequence[Family] = (
         ("TextReader",),
         (SimTextReader, RapidTextReader),
     ),
-    Family("peria", "Detection", ("grounding_dino",), "Grounding DINO base", ("Detector",), _POINTING),
+    Family("peria", "Detection", ("grounding_dino",), "Grounding DINO base", ("Detector",), _SEEING),
     Family(
         "peria",
         "Segmentation and counting",

@@ -19,25 +19,26 @@ Everything is checked when it is read, and nothing is ever unpickled.
 from __future__ import annotations
 
 import math
-import reprlib
 import shutil
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import yaml
+from annotated_types import Interval, Len
 from numpy.typing import NDArray
 from PIL import Image
 
-from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
-from tool_nodes.files import FileRefused, read_file, require_regular
-from tool_nodes.geometry import backproject
+from tool_nodes.files import FileRefused, require_regular
+from tool_nodes.geometry import backproject, is_rigid
+from tool_nodes.plain_yaml import YamlLimits
+from tool_nodes.records import Rule, read_yaml
 from tool_nodes.results import ToolError, invalid, unavailable
 from tool_nodes.toolbox.picture_files import PictureFileError, opened
-from tool_nodes.types import FloatArray, Frame
+from tool_nodes.types import Frame
 
 SHIPPED = Path(__file__).with_name("frames")
 """Twenty frames of simulated scenes: `toolhand mock record mock_frames --n 20 --seed 0`."""
@@ -53,14 +54,61 @@ _MM = 1000.0
 """Millimetres in a metre: depth is stored in whole millimetres."""
 _MAX_MM = 65535
 """Greatest depth that 16 bits hold [mm]."""
-_LIMITS = Limits(size=100_000, depth=4, nodes=50_000)
-"""Limits of a YAML file."""
+_LIMITS = YamlLimits(size=100_000, depth=4, nodes=50_000)
+"""YamlLimits of a YAML file."""
 _MAX_LABEL = 100
 """Longest label [characters]; a round figure."""
-_MAX_NUMBER = 1e12
-"""Greatest number of a file, far beyond any length here."""
 _MAX_LABELS = 65535
 """Labels of a frame: ids are stored in 16 bits."""
+
+_PINHOLE = np.diag([0.0, 0.0, 1.0])
+"""The entries of a pinhole's K that are fixed, where _NOT_FREE is 1."""
+_NOT_FREE = np.array([[0, 1, 0], [1, 0, 0], [1, 1, 1]])
+"""1 where a pinhole's K has a fixed entry."""
+
+
+def _is_pinhole(K: tuple[tuple[float, ...], ...]) -> bool:
+    return K[0][0] > 0 and K[1][1] > 0 and np.array_equal(np.array(K) * _NOT_FREE, _PINHOLE)
+
+
+_Seed = Annotated[int, Interval(ge=0, le=MAX_SEED)]
+_Side = Annotated[int, Interval(ge=SIZES[0], le=SIZES[1])]
+_Number = Annotated[float, Interval(ge=-1e12, le=1e12)]
+"""Far beyond any length here."""
+_Row3 = tuple[_Number, _Number, _Number]
+_Row4 = tuple[_Number, _Number, _Number, _Number]
+_Label = Annotated[
+    str, Rule(f"a name of 1 to {_MAX_LABEL} characters", lambda text: bool(text.strip()) and len(text) <= _MAX_LABEL)
+]
+
+
+@dataclass(frozen=True)
+class _DatasetFile:
+    """dataset.yaml."""
+
+    name: str
+    seed: _Seed
+    n: Annotated[int, Interval(ge=1, le=MAX_FRAMES)]
+    made: str
+
+
+@dataclass(frozen=True)
+class _FrameFile:
+    """frame.yaml."""
+
+    stamp: Annotated[float, Interval(ge=0.0, le=1e12)]
+    size: tuple[_Side, _Side]
+    focal_length_px: _Number
+    K: Annotated[
+        tuple[_Row3, _Row3, _Row3],
+        Rule("[[fx, 0, cx], [0, fy, cy], [0, 0, 1]] with positive fx and fy", _is_pinhole),
+    ]
+    T_base_camera: Annotated[
+        tuple[_Row4, _Row4, _Row4, _Row4],
+        Rule("a rigid 4x4 transform (rotation, translation, last row 0 0 0 1)", is_rigid),
+    ]
+    scene_seed: _Seed | None
+    labels: Annotated[tuple[_Label, ...], Len(0, _MAX_LABELS)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,14 +200,11 @@ def read_dataset(folder: str | Path = SHIPPED) -> MockDataset:
     if not folder.is_dir():
         raise invalid(f"There is no folder {str(folder)[:200]!r}: a mock data set is a folder with dataset.yaml.")
     path = folder / "dataset.yaml"
-    about = _mapping(path, ("name", "seed", "n", "made"))
-    n = _whole(path, about, "n", 1, MAX_FRAMES)
-    missing = [folder / f"{k:03d}" for k in range(n) if not (folder / f"{k:03d}").is_dir()]
+    about = read_yaml(_DatasetFile, path, _LIMITS, name=_shown(path))
+    missing = [folder / f"{k:03d}" for k in range(about.n) if not (folder / f"{k:03d}").is_dir()]
     if missing:
-        raise invalid(f"{_shown(missing[0])} is missing: dataset.yaml promises {n} frames.")
-    return MockDataset(
-        folder, _text(path, about, "name"), _whole(path, about, "seed", 0, MAX_SEED), n, _text(path, about, "made")
-    )
+        raise invalid(f"{_shown(missing[0])} is missing: dataset.yaml promises {about.n} frames.")
+    return MockDataset(folder, about.name, about.seed, about.n, about.made)
 
 
 def write_dataset(folder: str | Path, frames: Iterable[MockFrame], n: int, seed: int, made: str) -> None:
@@ -228,28 +273,12 @@ def _write_yaml(path: Path, document: dict[str, Any]) -> None:
 
 def _read_frame(folder: Path) -> MockFrame:
     path = folder / "frame.yaml"
-    keys = ("stamp", "size", "focal_length_px", "K", "T_base_camera", "scene_seed", "labels")
-    about = _mapping(path, keys)
-    width, height = (int(v) for v in _numbers(path, about, "size", (2,)))
-    if not (SIZES[0] <= width <= SIZES[1] and SIZES[0] <= height <= SIZES[1]):
-        raise _wrong(path, f"size must be two numbers of pixels from {SIZES[0]} to {SIZES[1]}, not {about['size']}")
-    size = width, height
-    K, T = _numbers(path, about, "K", (3, 3)), _numbers(path, about, "T_base_camera", (4, 4))
-    if not (K[0, 0] > 0 and K[1, 1] > 0 and np.array_equal(K * _NOT_FREE, _PINHOLE)):
-        raise _wrong(path, "K must be [[fx, 0, cx], [0, fy, cy], [0, 0, 1]] with positive fx and fy")
-    R = T[:3, :3]
-    if not (np.array_equal(T[3], (0, 0, 0, 1)) and np.allclose(R @ R.T, np.eye(3), atol=1e-6) and np.linalg.det(R) > 0):
-        raise _wrong(path, "T_base_camera must be a rigid 4x4 transform (rotation, translation, last row 0 0 0 1)")
-    focal = float(_numbers(path, about, "focal_length_px", ()))
-    if not math.isclose(focal, K[0, 0], rel_tol=1e-9):
-        raise _wrong(path, f"focal_length_px must be K's fx, {K[0, 0]:g}, not {focal:g}")
-    stamp = float(_numbers(path, about, "stamp", ()))
-    if stamp < 0.0:
-        raise _wrong(path, f"stamp must be 0 or more, not {stamp:g}")
-    scene_seed = None if about["scene_seed"] is None else _whole(path, about, "scene_seed", 0, MAX_SEED)
-    labels = about["labels"]
-    if not isinstance(labels, list) or len(labels) > _MAX_LABELS or not all(_is_label(label) for label in labels):
-        raise _wrong(path, f"labels must be a list of names of 1 to {_MAX_LABEL} characters")
+    about = read_yaml(_FrameFile, path, _LIMITS, name=_shown(path))
+    size, labels = about.size, about.labels
+    width, height = size
+    K, T = np.array(about.K), np.array(about.T_base_camera)
+    if not math.isclose(about.focal_length_px, K[0, 0], rel_tol=1e-9):
+        raise _wrong(path, f"focal_length_px must be K's fx, {K[0, 0]:g}, not {about.focal_length_px:g}")
     rgb = _read_png(folder / "image.png", ("RGB",), size, "8-bit RGB")
     millimetres = _read_png(folder / "depth.png", ("I;16",), size, "16-bit grey")
     depth = np.where(millimetres == 0, np.float32(np.nan), millimetres.astype(np.float32) / np.float32(_MM))
@@ -262,18 +291,8 @@ def _read_frame(folder: Path) -> MockFrame:
             )
     elif labels:
         raise _wrong(path, "labels name the objects of ids.png, which is missing")
-    frame = Frame(rgb, depth, K, T, stamp, ids=ids, labels=None if ids is None else tuple(labels))
-    return MockFrame(frame, scene_seed, _read_cloud(folder / "point_cloud.npy", width * height))
-
-
-_PINHOLE = np.diag([0.0, 0.0, 1.0])
-"""The entries of a pinhole's K that are fixed, where _NOT_FREE is 1."""
-_NOT_FREE = np.array([[0, 1, 0], [1, 0, 0], [1, 1, 1]])
-"""1 where a pinhole's K has a fixed entry."""
-
-
-def _is_label(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and len(value) <= _MAX_LABEL
+    frame = Frame(rgb, depth, K, T, about.stamp, ids=ids, labels=None if ids is None else labels)
+    return MockFrame(frame, about.scene_seed, _read_cloud(folder / "point_cloud.npy", width * height))
 
 
 def _read_png(path: Path, modes: tuple[str, ...], size: tuple[int, int], what: str) -> NDArray[Any]:
@@ -308,48 +327,6 @@ def _read_cloud(path: Path, points: int) -> NDArray[np.float32] | None:
     if np.isinf(cloud).any():
         raise _wrong(path, "its points must be finite, or NaN where unknown")
     return cloud
-
-
-def _mapping(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
-    """A YAML mapping with exactly these keys."""
-    try:
-        document = load(read_file(path, _LIMITS.size), _LIMITS)
-    except FileNotFoundError as error:
-        raise invalid(f"{_shown(path)} is missing.") from error
-    except PlainYamlError as error:
-        raise _wrong(path, f"it is no readable YAML file ({error})") from error
-    except OSError as error:
-        raise _wrong(path, f"it cannot be read ({error.strerror})") from error
-    if not isinstance(document, dict) or set(document) != set(keys):
-        raise _wrong(path, f"it must be a mapping with exactly the keys {', '.join(keys)}")
-    return document
-
-
-def _numbers(path: Path, about: dict[str, Any], key: str, shape: tuple[int, ...]) -> FloatArray:
-    if not _is_grid(about[key], shape):
-        form = f"{'x'.join(map(str, shape))} finite numbers" if shape else "a finite number"
-        raise _wrong(path, f"{key} must be {form}")
-    return np.array(about[key], dtype=float)
-
-
-def _is_grid(value: Any, shape: tuple[int, ...]) -> bool:
-    """True for nested lists of exactly this shape."""
-    if not shape:
-        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MAX_NUMBER
-    return isinstance(value, list) and len(value) == shape[0] and all(_is_grid(v, shape[1:]) for v in value)
-
-
-def _whole(path: Path, about: dict[str, Any], key: str, low: int, high: int) -> int:
-    value = about[key]
-    if type(value) is not int or not low <= value <= high:
-        raise _wrong(path, f"{key} must be a whole number from {low} to {high}, not {reprlib.repr(value)}")
-    return value
-
-
-def _text(path: Path, about: dict[str, Any], key: str) -> str:
-    if not isinstance(about[key], str):
-        raise _wrong(path, f"{key} must be text, not {reprlib.repr(about[key])}")
-    return about[key]
 
 
 def _shown(path: Path) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from tool_nodes.motion.scene_model import SceneModels
 from tool_nodes.results import ToolError
 from tool_nodes.ros import parameters
 from tool_nodes.ros.messages import BASE_FRAME
+from tool_nodes.ros.parameters import NonEmpty
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.types import CollisionScene, FloatArray, Goal, LinearGoal, Trajectory
 
@@ -36,6 +38,19 @@ _IK_ATTEMPTS, _IK_ITERATIONS = 13, 40
 """Postures that inverse kinematics begins at, and iterations from each: as many as the embedded planner takes."""
 _TENTHS = 10
 """A straight line that cannot be followed to its end is followed by a number of these."""
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """Parameters of the double.
+
+    Attributes:
+        group: Name of the arm's planning group.
+        base_frame: Frame of the robot's base.
+    """
+
+    group: NonEmpty = "manipulator"
+    base_frame: NonEmpty = BASE_FRAME
 
 
 class MoveGroupDouble(Node):
@@ -50,8 +65,8 @@ class MoveGroupDouble(Node):
     def __init__(self, **options: Any) -> None:
         super().__init__("move_group", **options)
         self._robot = robot = parameters.robot(self)
-        self._group = parameters.text(self, "group", "manipulator", "Name of the arm's planning group")
-        frame = parameters.text(self, "base_frame", BASE_FRAME, "Frame of the robot's base")
+        own = parameters.read(self, _Parameters)
+        self._group, frame = own.group, own.base_frame
         self._kinematics = Kinematics(robot)
         self._models = SceneModels(robot=robot)
         self._cell = Workcell(robot, frame, self._kinematics)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from annotated_types import Interval
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
@@ -16,13 +16,15 @@ from sim.ros.controllers import GRIPPER_ACTIONS
 from sim.ros.driver import DRIVER_FAULTS, DRIVERS, InjectedFault
 from sim.scene.files import named_scene, parse_scene
 from sim.scene.scenes import Scene
-from sim.simulators import SIMULATORS, SimulatorName
+from sim.simulators import SimulatorName
 from tool_nodes import registry
 from tool_nodes.camera_names import ZED
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT
 from tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
+from tool_nodes.records import Before
 from tool_nodes.results import ToolError, invalid
-from tool_nodes.ros.parameters import told
+from tool_nodes.ros import parameters
+from tool_nodes.ros.parameters import one_of
 
 FAULTS = (
     "",
@@ -52,6 +54,13 @@ explained at `DRIVER_FAULTS`.
 CHANGEABLE = ("fault", "fault_goal", "fault_share", "seed", "real_time_factor", "camera_rate")
 MAX_PIXELS = 4096
 """Greatest side of a picture [px]; bounds the memory."""
+
+
+_Pixels = Annotated[int, Interval(ge=16, le=MAX_PIXELS)]
+
+
+def _text_of_seed(value: Any) -> Any:
+    return str(value) if type(value) is int else value
 
 
 @dataclass(frozen=True)
@@ -84,25 +93,25 @@ class Settings:
     """
 
     robot: str = DEFAULT_ROBOT
-    scene: str = "example"
+    scene: Annotated[str, Before(_text_of_seed)] = "example"
     scene_yaml: str = ""
     objects: str = ""
-    seed: int = 0
-    real_time_factor: float = 1.0
+    seed: Annotated[int, Interval(ge=0, le=2**31 - 1)] = 0
+    real_time_factor: Annotated[float, Interval(ge=0.0, le=1000.0)] = 1.0
     lockstep: bool = False
-    gripper_action: str = "GripperCommand"
-    joint_state_rate: float = 50.0
-    driver: str = "ideal"
-    camera_rate: float = 10.0
-    image_width: int = 640
-    image_height: int = 480
+    gripper_action: Annotated[str, one_of(tuple(GRIPPER_ACTIONS))] = "GripperCommand"
+    joint_state_rate: Annotated[float, Interval(ge=1.0, le=500.0)] = 50.0
+    driver: Annotated[str, one_of(tuple(DRIVERS))] = "ideal"
+    camera_rate: Annotated[float, Interval(ge=0.1, le=60.0)] = 10.0
+    image_width: _Pixels = 640
+    image_height: _Pixels = 480
     renderer: str = "ray"
     sensor: str = DEFAULT_SENSOR
-    zed_names: str = "new"
+    zed_names: Annotated[str, one_of(tuple(ZED))] = "new"
     simulator: SimulatorName = "toolhand"
-    fault: str = ""
-    fault_goal: int = 0
-    fault_share: float = 0.0
+    fault: Annotated[str, one_of(FAULTS)] = ""
+    fault_goal: Annotated[int, Interval(ge=0, le=1000)] = 0
+    fault_share: Annotated[float, Interval(ge=0.0, le=1.0)] = 0.0
 
     @property
     def injected(self) -> InjectedFault:
@@ -120,90 +129,28 @@ class Settings:
         return parse_scene(self.scene_yaml, "scene_yaml") if self.scene_yaml else named_scene(self.scene)
 
 
-_KINDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
-_GONE = {"camera": "called renderer", "joint_states": "part of driver (ideal or kortex)"}
-"""What parameters that there were once are today."""
-_CHOICES = {
-    "gripper_action": GRIPPER_ACTIONS,
-    "driver": DRIVERS,
-    "zed_names": tuple(ZED),
-    "simulator": tuple(SIMULATORS),
-    "fault": FAULTS,
-}
-_RANGES = {
-    "seed": (0, 2**31 - 1),
-    "real_time_factor": (0.0, 1000.0),
-    "joint_state_rate": (1.0, 500.0),
-    "camera_rate": (0.1, 60.0),
-    "image_width": (16, MAX_PIXELS),
-    "image_height": (16, MAX_PIXELS),
-    "fault_goal": (0, 1000),
-    "fault_share": (0.0, 1.0),
-}
-
-
-def checked(name: str, value: Any) -> Any:
-    """The value of a parameter in its own type. Raises ToolError INVALID_ARGUMENT."""
-    kind = type(getattr(Settings, name))
-    if name == "scene" and type(value) is int:
-        value = str(value)
-    if kind is float and type(value) is int:
-        value = float(value)
-    if type(value) is not kind:
-        raise _invalid(
-            name, {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[kind], value
-        )
-    choices = (*registry.names("renderer"), AUTO) if name == "renderer" else _CHOICES.get(name)
-    if choices is not None and value not in choices:
-        raise _invalid(name, " or ".join(choice or "empty" for choice in choices), value)
-    if name == "sensor":
-        require_sensor(value)
-    if name in _RANGES:
-        low, high = _RANGES[name]
-        if not (math.isfinite(value) and low <= value <= high):
-            raise _invalid(name, f"from {low:g} to {high:g}", value)
-    return value
-
-
-def _invalid(name: str, allowed: str, value: Any) -> ToolError:
-    return invalid(f"Parameter {name} must be {allowed}, got {str(value)[:200]!r}.")
-
-
 def declare(node: Node) -> Settings:
     """Declare the parameters of a node and read them. Raises ToolError INVALID_ARGUMENT."""
-    for name, instead in _GONE.items():
-        if node.declare_parameter(name, "", ParameterDescriptor(dynamic_typing=True)).value != "":
-            raise invalid(f"Parameter {name} of sim is {instead} since version 0.2.0.")
-        node.undeclare_parameter(name)
-    values = {}
-    for field in fields(Settings):
-        # Of any type, because 1 is a rate and a seed is a scene, and a wrong type deserves a sentence.
-        descriptor = ParameterDescriptor(
-            description=_description(field.name), dynamic_typing=True, read_only=field.name not in CHANGEABLE
-        )
-        values[field.name] = checked(field.name, node.declare_parameter(field.name, field.default, descriptor).value)
-    settings = _consistent(Settings(**values))
-    told(node, "objects_known_by", sets_known_by(settings.objects), "What the object sets are known by")
+    settings = _consistent(parameters.read(node, Settings, CHANGEABLE))
+    parameters.told(node, "objects_known_by", sets_known_by(settings.objects), "What the object sets are known by")
     return settings
 
 
 def _consistent(settings: Settings) -> Settings:
-    """The same settings. Raises ToolError INVALID_ARGUMENT for a fault that the driver does not have."""
+    """The same. Raises ToolError INVALID_ARGUMENT for an unknown renderer or sensor, or a fault of another driver."""
+    renderers = (*registry.names("renderer"), AUTO)
+    if settings.renderer not in renderers:
+        raise invalid(f"Parameter renderer must be {' or '.join(renderers)}, not {settings.renderer[:60]!r}.")
+    require_sensor(settings.sensor)
     if settings.fault in DRIVER_FAULTS and settings.driver != "kortex":
         raise invalid(f"The fault {settings.fault} is one of the driver kortex: start with driver:=kortex.")
     return settings
 
 
-def changed(settings: Settings, parameters: list[Parameter]) -> tuple[Settings, SetParametersResult]:
+def changed(settings: Settings, wanted: list[Parameter]) -> tuple[Settings, SetParametersResult]:
     """The settings after a request to change parameters, and the answer to it."""
     try:
-        own = {p.name: checked(p.name, p.value) for p in parameters if p.name in CHANGEABLE}
-        return _consistent(replace(settings, **own)), SetParametersResult(successful=True)
+        own = {each.name: each.value for each in wanted if each.name in CHANGEABLE}
+        return _consistent(parameters.checked(Settings, vars(settings) | own)), SetParametersResult(successful=True)
     except ToolError as error:
         return settings, SetParametersResult(successful=False, reason=str(error))
-
-
-def _description(name: str) -> str:
-    """The line of `Settings`' docstring about a parameter."""
-    lines = (line.strip() for line in (Settings.__doc__ or "").splitlines())
-    return next((line.split(": ", 1)[1] for line in lines if line.startswith(f"{name}: ")), "")

@@ -7,13 +7,14 @@ import json
 import pytest
 
 import bench.calibration.command
-from bench.calibration.command import CalibrationJob, CalibrationRecord, bench_calibration
+from bench.calibration.command import CalibrationJob, CalibrationRecord
 from bench.calibration.picks import PickRecord
+from bench.commands.calibration import Options
 
 
 def test_one_calibration_meets_its_targets(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench.calibration.command, "FAULT_SEEDS", 0)
-    bench_calibration(camera=("scene",), seeds=1, poses=8, as_json=True)
+    Options(camera=("scene",), seeds=1, poses=8, as_json=True)()
     document = json.loads(capsys.readouterr().out)
     [row] = document["errors"]
     assert row["failed"] == 0

@@ -9,7 +9,8 @@ import pytest
 
 import bench.crowded
 from agent_node.console.options import COLOUR_AND_DEPTH
-from bench.crowded import CrowdJob, CrowdRecord, bench_crowded, crashed, rows_of, run_one
+from bench.commands.crowded import Options
+from bench.crowded import BENCH, CrowdJob, CrowdRecord, rows_of, run_one
 
 DONE = CrowdRecord(0, 0.0, "other colour", "pick", "pick up the cola", scored=True, success=True)
 REFUSED = replace(DONE, gap_mm=2.0, success=False, error_code="OBJECT_NOT_FOUND", answer="No cola.")
@@ -30,7 +31,7 @@ def test_things_that_touch_are_picked_by_what_the_pixels_show() -> None:
 def test_rows_tell_done_refused_wrong_and_false_apart() -> None:
     rows = {
         row["name"]: (row["success"], row["n"])
-        for row in rows_of([DONE, REFUSED, WRONG, LIE, DENIED, crashed(CrowdJob(0, COLOUR_AND_DEPTH), "x")[0]])
+        for row in rows_of([DONE, REFUSED, WRONG, LIE, DENIED, *BENCH.crashed(CrowdJob(0, COLOUR_AND_DEPTH), "x")])
     }
     assert rows["gap 0 mm"] == (1, 1)
     assert rows["gap 2 mm"] == (0, 3)
@@ -44,9 +45,9 @@ def test_rows_tell_done_refused_wrong_and_false_apart() -> None:
 
 def test_the_document_has_every_failure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(bench.crowded, "run_one", lambda job: [DONE, LIE])
-    assert bench_crowded(n=2, first_seed=3, as_json=True) == 0
+    assert Options(n=2, first_seed=3, as_json=True)() == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["bench"], document["perception"], document["seeds"]) == ("crowded", "pixels", [3, 4])
     assert [failure["lifted"] for failure in document["failures"]] == [["milk_1"]] * 2
-    assert bench_crowded(n=1) == 0
+    assert Options(n=1)() == 0
     assert "2 mm  'pick up the cola': false success" in capsys.readouterr().out

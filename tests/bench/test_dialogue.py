@@ -12,7 +12,8 @@ import pytest
 
 import bench.dialogue
 from agent_node.console.options import BackendOptions
-from bench.dialogue.command import bench_dialogue, rows_of
+from bench.commands.dialogue import Options
+from bench.dialogue.command import rows_of
 from bench.dialogue.conversation import (
     KINDS,
     ConversationJob,
@@ -232,9 +233,9 @@ def test_a_robot_that_cannot_begin_is_answered_for(station: Station) -> None:
 def test_the_command_goes_on_where_it_was_interrupted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (seed,) = (index for index, kind in enumerate(KINDS) if kind == "another language")
     options = {"n": 1, "first_seed": seed, "out": tmp_path / "run", "as_json": True}
-    status = bench_dialogue(**options)  # type: ignore[arg-type]
+    status = Options(**options)()  # type: ignore[arg-type]
     first = json.loads(capsys.readouterr().out)
-    assert bench_dialogue(**options) == status  # type: ignore[arg-type]
+    assert Options(**options)() == status  # type: ignore[arg-type]
     captured = capsys.readouterr()
     again = json.loads(captured.out)
     assert "1 of 1 are in" in captured.err

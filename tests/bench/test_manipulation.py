@@ -11,22 +11,12 @@ import pytest
 import bench.manipulation
 from agent_node.console.options import BackendOptions
 from agent_node.policies.options import ModelSettings
-from bench.manipulation import (
-    ClutterJob,
-    EpisodeJob,
-    EpisodeOptions,
-    EpisodeRecord,
-    bench_manipulation,
-    crashed,
-    rows_of,
-    run_one,
-    run_scene,
-)
+from bench.commands.manipulation import EpisodeOptions, Options
+from bench.manipulation import BENCH, ClutterJob, EpisodeJob, EpisodeRecord, rows_of, run_one, run_scene
 from sim.tasks.sentences import PAPER_SENTENCES
 from sim.world import World
 from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode, ToolError
-from training.pool.parallel import run_jobs
 
 DONE = EpisodeRecord(
     0, 0, "pick", "Pick it up", scored=True, success=True, score=1, time_to_first_motion_s=0.5, wall_s=1.0
@@ -98,7 +88,7 @@ def test_an_episode_becomes_a_record() -> None:
 
 def test_one_process_and_two_give_the_same_records() -> None:
     work = [EpisodeJob(sentence, 1, EpisodeOptions(fast=True)) for sentence in (4, 7)]
-    one, two = (run_jobs(run_one, work, processes, crashed) for processes in (1, 2))
+    one, two = (BENCH.over_processes(work, processes) for processes in (1, 2))
     assert [without_times(r) for r in one] == [without_times(r) for r in two]
     assert all(r.scored for r in one)
 
@@ -118,7 +108,7 @@ def test_physics_that_breaks_is_counted_and_not_scored(monkeypatch: pytest.Monke
 
 
 def test_an_episode_that_crashes_is_one_record_without_a_score() -> None:
-    record = crashed(EpisodeJob(3, 8), "KeyError: 'x'")
+    (record,) = BENCH.crashed(EpisodeJob(3, 8), "KeyError: 'x'")
     assert (record.sentence, record.seed, record.text) == (3, 8, PAPER_SENTENCES[3])
     assert not record.scored
     assert record.error_code == ErrorCode.INTERNAL
@@ -140,7 +130,7 @@ def four_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("four_sentences")
 def test_the_document_has_every_part_and_is_all_of_stdout(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench_manipulation(seeds=2, first_seed=5, as_json=True) == 0
+    assert Options(seeds=2, first_seed=5, as_json=True)() == 0
     document = json.loads(capsys.readouterr().out)
     assert document["bench"] == "manipulation"
     assert document["seeds"] == [5, 6]
@@ -165,26 +155,20 @@ def test_another_policy_is_asked_with_its_settings_and_the_backends_of_single_po
         return fake(job)
 
     monkeypatch.setattr(bench.manipulation, "run_one", run)
-    model, ports = ModelSettings(temperature=1.0), PortNames(pointer="learned")
-    options = EpisodeOptions(BackendOptions(ports=ports), policy="tiny", model=model)
-    bench_manipulation(options, seeds=1, as_json=True)
+    model, ports = ModelSettings(temperature=1.0), PortNames(pointer="pixels")
+    options = EpisodeOptions(BackendOptions(ports=ports), policy="careful", model=model)
+    Options(options, seeds=1, as_json=True)()
     assert {job.options for job in done} == {options}
     document = json.loads(capsys.readouterr().out)
-    assert (document["policy"], document["model"]) == ("tiny", {"temperature": 1.0})
-    assert document["ports"]["pointer"] == "learned"
+    assert (document["policy"], document["model"]) == ("careful", {"temperature": 1.0})
+    assert document["ports"]["pointer"] == "pixels"
     with pytest.raises(ToolError, match="There is no policy 'oracle'"):
-        bench_manipulation(EpisodeOptions(policy="oracle"))
-
-
-def test_the_small_policy_carries_out_a_sentence_of_the_paper() -> None:
-    record = run_one(EpisodeJob(0, 0, EpisodeOptions(BackendOptions("learned"), policy="tiny", fast=True)))
-    assert record.scored
-    assert record.turns > 1
+        Options(EpisodeOptions(policy="oracle"))()
 
 
 @pytest.mark.usefixtures("four_sentences")
 def test_the_text_for_people_has_a_line_for_each_code_failure_and_timing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench_manipulation(seeds=1) == 0
+    assert Options(seeds=1)() == 0
     captured = capsys.readouterr()
     words = [line.split() for line in captured.out.splitlines()]
     assert ["error", "NO_GRASP", "1"] in words
@@ -217,7 +201,7 @@ def test_the_document_names_sets_clutter_and_sensor_and_counts_scenes_that_crash
 
     monkeypatch.setattr(bench.manipulation, "run_scene", fake_scene)
     options = EpisodeOptions(BackendOptions("pixels", PortNames(sensor="realsense_d435")))
-    assert bench_manipulation(options, "pile", "generated+catalogue", seeds=2, as_json=True) == 0
+    assert Options(options, "pile", "generated+catalogue", seeds=2, as_json=True)() == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["scene"], document["objects"]) == ("pile", "generated+catalogue")
     assert document["ports"]["sensor"] == "realsense_d435"
@@ -236,5 +220,5 @@ def test_the_document_names_sets_clutter_and_sensor_and_counts_scenes_that_crash
 )
 def test_clutter_and_sets_that_are_none_are_refused(scene: str, objects: str, said: str) -> None:
     with pytest.raises(ToolError, match=said) as caught:
-        bench_manipulation(scene=scene, objects=objects)
+        Options(scene=scene, objects=objects)()
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT

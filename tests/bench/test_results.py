@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from agent_node.console.terminal import AsJson
 from agent_node.runs.bench_results import FOLDER, read_bench_result
+from bench.options import BenchOptions
 from bench.results import kept
 from bench.stats import machine, publish, rate_row
 from tool_nodes.results import ToolError, invalid
@@ -31,9 +33,20 @@ def published(document: dict[str, Any], status: int = 0) -> Callable[[], int]:
 DOCUMENT = {"bench": "hold", "machine": machine(), "rows": [rate_row("all", 3, 4)], "slide_mm": float("nan")}
 
 
-def bench_of_one_row(n: int = 1, as_json: AsJson = False) -> int:
+@dataclass(frozen=True)
+class Options(BenchOptions):
     """A benchmark of one row."""
-    publish({"machine": machine(), "rows": [rate_row("all", 1, n)]}, lambda document: "a table", as_json)
+
+    WORK = f"{__name__}:one_row"
+
+    n: int = 1
+    as_json: AsJson = False
+
+
+def one_row(options: Options) -> int:
+    publish(
+        {"machine": machine(), "rows": [rate_row("all", 1, options.n)]}, lambda document: "a table", options.as_json
+    )
     return 0
 
 
@@ -76,8 +89,8 @@ def test_every_benchmark_of_the_command_line_leaves_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    fake = CliCommand(f"{__name__}:{bench_of_one_row.__name__}", "A benchmark of one row.")
-    monkeypatch.setitem(BENCHMARKS, "hold", fake)  # type: ignore[index]
+    fake = CliCommand(f"{__name__}:Options", "A benchmark of one row.")
+    monkeypatch.setitem(BENCHMARKS._found, "hold", fake)  # type: ignore[attr-defined]
     with pytest.raises(SystemExit) as ended:
         main(["bench", "hold", "--n", "2", "--json"])
     assert ended.value.code == 0

@@ -1,4 +1,4 @@
-"""`toolhand bench serving`: what needs no cluster is measured, pictures survive HTTP, and targets are judged."""
+"""`toolhand bench serving`: what needs no cluster is measured, and targets are judged."""
 
 from __future__ import annotations
 
@@ -6,45 +6,35 @@ import json
 from itertools import islice
 from typing import Any
 
-import numpy as np
 import pytest
 
-from bench.serving.command import bench_serving, targets
+from bench.commands.serving import Options
+from bench.serving.command import targets
 from bench.serving.load import drive
-from bench.serving.over_http import _document, _image
 from bench.serving.payloads import LOOKS, Payload, make_payload
 from tool_nodes.results import ErrorCode, ToolError
 
 
-def test_calls_in_process_and_over_http_are_measured(
+def test_calls_in_process_are_measured(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     from tool_nodes import registry
 
     registry._entries.cache_clear()
     try:
-        assert bench_serving(("small", "rgb"), ("in process", "http"), (1, 3), 0.05, as_json=True) == 0
+        assert Options(("small", "rgb"), ("in process",), (1, 3), 0.05, as_json=True)() == 0
     finally:
         registry._entries.cache_clear()
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [(row["payload"], row["way"], row["callers"]) for row in rows] == [
-        (payload, way, callers) for payload in ("small", "rgb") for way in ("in process", "http") for callers in (1, 3)
+        (payload, way, callers) for payload in ("small", "rgb") for way in ("in process",) for callers in (1, 3)
     ]
     for row in rows:
         assert row["calls"] >= row["callers"]
         assert row["errors"] == {}
         assert row["memory_mb"] > 10
         assert 0.0 < row["p50_ms"] <= row["p95_ms"] <= row["p99_ms"]
-        assert row["copies"] == (7.0 if row["way"] == "http" else 0.0)
-
-
-def test_a_picture_is_the_same_on_the_other_side_of_http() -> None:
-    image, _ = next(make_payload("rgbd").calls(1))
-    there = _image(json.loads(json.dumps(_document(image))))
-    assert image.frame is not None
-    assert there.frame is not None
-    assert there.frame.key == image.frame.key
-    np.testing.assert_array_equal(there.rgb, image.rgb)
+        assert row["copies"] == 0.0
 
 
 def test_each_picture_is_asked_about_as_often_as_said() -> None:
@@ -75,14 +65,13 @@ def test_targets_are_judged_where_both_sides_were_measured() -> None:
         return made | {"p50_ms": 1000.0 / rate}
 
     rows = [
-        row("busy", "serve", 64, 500.0),
-        row("busy", "blocking", 64, 40.0),
+        row("small", "serve", 64, 500.0),
         row("rgbd", "serve", 64, 500.0),
         row("small", "in process", 1, 1e6),
         row("small", "serve", 1, 200.0),
     ]
     found = [(target["value"], target["met"]) for target in targets(rows)]
-    assert found == [(12.5, True), (5.0, False)]
+    assert found == [(500.0, True), (5.0, False)]
 
 
 @pytest.mark.parametrize(
@@ -96,4 +85,4 @@ def test_targets_are_judged_where_both_sides_were_measured() -> None:
 )
 def test_what_cannot_be_measured_is_refused(words: dict[str, Any], message: str) -> None:
     with pytest.raises(ToolError, match=message):
-        bench_serving(**words)
+        Options(**words)()

@@ -92,7 +92,7 @@ def test_a_table_lists_rates_before_timings() -> None:
 def document(failures: int, unscored: int = 0) -> dict[str, Any]:
     return {
         "rows": [rate_row("all", 1, 2)],
-        "codes": {"NO_GRASP": 1, "IK_FAILED": 2} if failures else {},
+        "error_codes": {"NO_GRASP": 1, "IK_FAILED": 2} if failures else {},
         "unscored": unscored,
         "failures": [{"name": f"failure {k} " + "x" * 500} for k in range(failures)],
         "machine": {"cpu": "a processor", "cores": 2, "system": "Linux", "python": "3.11"},
@@ -101,7 +101,7 @@ def document(failures: int, unscored: int = 0) -> dict[str, Any]:
 
 
 def report(failures: int, unscored: int = 0) -> list[str]:
-    return format_report(document(failures, unscored), "codes", lambda failure: failure["name"]).splitlines()
+    return format_report(document(failures, unscored), lambda failure: failure["name"]).splitlines()
 
 
 def test_a_report_has_a_line_for_every_error_code_the_most_frequent_first() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from console.process import _Few, _Plain, listening
+from agent_node.web_gate import listening
+from console.process import _Few, _Plain
 from tool_nodes.results import ErrorCode, ToolError
 
 FORKS = {
@@ -63,7 +64,7 @@ def test_a_process_of_the_console_is_never_forked(program: str) -> None:
 
 
 def test_a_program_that_is_started_gets_no_socket_of_the_console() -> None:
-    (made,) = listening("127.0.0.1", 0)
+    (made,) = listening("127.0.0.1", 0, "")
     child = (
         "import os; print([os.readlink(f'/proc/self/fd/{n}') for n in os.listdir('/proc/self/fd') if n not in '012'])"
     )
@@ -78,17 +79,17 @@ def test_a_program_that_is_started_gets_no_socket_of_the_console() -> None:
 
 
 def test_a_name_is_listened_at_on_all_its_addresses_and_a_port_that_is_taken_is_said() -> None:
-    (made,) = listening("127.0.0.1", 0)
+    (made,) = listening("127.0.0.1", 0, "")
     port = made.getsockname()[1]
     with made, pytest.raises(ToolError, match=f"Cannot listen on port {port} of 127.0.0.1") as refused:
-        listening("127.0.0.1", port)
+        listening("127.0.0.1", port, "")
     assert refused.value.code is ErrorCode.UNAVAILABLE
-    sockets = listening("localhost", port)
+    sockets = listening("localhost", port, "")
     assert "127.0.0.1" in {each.getsockname()[0] for each in sockets}
     for each in sockets:
         each.close()
     with pytest.raises(ToolError, match="Cannot listen"):
-        listening("no-such-name.invalid", port)
+        listening("no-such-name.invalid", port, "")
 
 
 def entry(name: str, words: str, *arguments: object, error: BaseException | None = None) -> logging.LogRecord:

@@ -14,7 +14,7 @@ from typing import Any
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from agent_node.door import Door
+from agent_node.web_gate import Door
 from console.guarding import Guard, Limits, SocketRule, server_options
 from console.login import Login
 from console.seats import Seats

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from agent_node.policies.replay import read_record
-from agent_node.policies.tiny.weights import read_weights as read_policy
 from agent_node.runs.index import read_result
 from agent_node.runs.mcap.reading import read_run
 from sim.mock.data import read_dataset
@@ -17,22 +16,16 @@ from sim.scene.files import load_scene
 from tests.training.data.rollouts_at_hand import rollout
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.models.loading import check_weights, read_config
-from tool_nodes.perception.learned.weights import read_weights as read_pointer
 from tool_nodes.ros.proofs import read_token
 from tool_nodes.serve.config import read_config as read_served
 from tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
 from tool_nodes.tools.last.loading import load_skill
 from training.data.formats.chat import read_chat
-from training.data.sets.files import ROWS_OF, rows_of
-from training.data.sets.predictions import read_predictions
-from training.data.sets.question import RowError
+from training.data.public_sets import RowError, rows_of
 from training.env.failures import load_failures
-from training.experiment.run import _times as read_times
-from training.pointer.data import read_shard as read_pictures
 from training.rollouts.branching import plan_of
 from training.rollouts.collection import read_rollouts, write_shard
 from training.rollouts.pictures import PictureStore
-from training.trainer.sequences import read_sequences
 
 DIGITS = b"1" + b"0" * 400
 
@@ -93,10 +86,6 @@ def _rows(path: Path) -> None:
             raise AssertionError(row)
 
 
-def _predictions(path: Path) -> None:
-    read_predictions(path, strict=True)
-
-
 def _all(rows: Iterator[Any]) -> list[Any]:
     return list(rows)
 
@@ -118,19 +107,13 @@ READERS: Mapping[str, tuple[str, Callable[[Path], Any]]] = {
     "what is served": ("serve.yaml", read_served),
     "a data set of the mock robot": ("dataset.yaml", lambda path: read_dataset(path.parent)),
     "a picture": ("picture.png", lambda path: opened(path, USUAL).__enter__()),
-    "weights of a policy": ("policy.safetensors", read_policy),
-    "weights of a pointer": ("pointer.safetensors", read_pointer),
     "a model's configuration": ("config.json", lambda path: read_config("qwen", path.parent, ["qwen2_vl"])),
     "a model's weights": ("model.safetensors", lambda path: check_weights(path.parent)),
     "a model's index": ("model.safetensors.index.json", lambda path: check_weights(path.parent)),
     "a manifest": ("manifest.json", lambda path: _all(read_chat(path.parent))),
     "rows of a chat": ("data/train-00000.jsonl", lambda path: _all(read_chat(path.parents[1]))),
-    "rows of training": ("rows.npz", read_sequences),
-    "pictures of training": ("pictures.npz", read_pictures),
-    "times of an experiment": ("times.json", lambda path: read_times(path.parent)),
     "a token": ("token", lambda path: read_token(path)),
-    "predictions": ("predictions.jsonl", _predictions),
-    **{f"a set in {ending[1:]}": (f"rows{ending}", _rows) for ending in ROWS_OF if ending != ".parquet"},
+    "a public set": ("rows.json", _rows),
 }
 """Where each looks, below a folder, and how it is asked."""
 
@@ -140,7 +123,6 @@ REFUSED = (RowError, PictureFileError)
 HARMLESS = {
     **dict.fromkeys(("a shard of rollouts", "rows of a chat", "predictions", "a set in jsonl"), ("nothing in it",)),
     "what is served": ("null",),
-    "times of an experiment": ("a link to nothing", "a link to itself"),
     "a set in tfrecord": ("nothing in it", "a link to a process's memory"),
     "a set in tsv": (
         "nothing in it",

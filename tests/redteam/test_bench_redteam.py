@@ -6,13 +6,14 @@ import json
 
 import pytest
 
-from bench.redteam.command import attack_rows, bench_redteam, families
+from bench.commands.redteam import Options
+from bench.redteam.command import attack_rows, families
 from bench.redteam.trial import Trial
 from tool_nodes.results import ToolError
 
 
 def test_the_document_counts_attacks_calls_and_turns(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench_redteam(n=30, turns=30, family="answers", sequences=2, as_json=True) == 0
+    assert Options(n=30, turns=30, family="answers", sequences=2, as_json=True)() == 0
     document = json.loads(capsys.readouterr().out)
     assert document["violations"] == []
     assert document["attacks"]["attacks"] == 5
@@ -34,7 +35,7 @@ def test_the_document_counts_attacks_calls_and_turns(capsys: pytest.CaptureFixtu
 )
 def test_wrong_arguments_are_one_sentence(arguments: dict, sentence: str) -> None:
     with pytest.raises(ToolError, match=sentence):
-        bench_redteam(**arguments)
+        Options(**arguments)()
 
 
 def test_a_row_sums_up_a_family_in_a_mode() -> None:

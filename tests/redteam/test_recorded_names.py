@@ -78,7 +78,6 @@ def test_what_lies_elsewhere_is_not_used_because_a_recording_says_so(change: dic
         "anthropic:m@https://models.example",
         "replay:/somewhere/else",
         "transformers:OWNER/NAME",
-        "tiny:../weights",
     ],
 )
 def test_a_plan_of_rollouts_does_not_say_who_is_asked(

@@ -59,16 +59,16 @@ def test_a_misspelt_name_finds_its_neighbours() -> None:
     ("old", "new", "said"),
     [
         ("kind: box, ", "", "kind is missing"),
-        ("kind: box", "weight: 3, kind: box", "weight is not a field"),
-        ("0.08]", "0.3]", "height must lie between 0.03 and 0.2"),
-        ("0.06, 0.09, 0.08", "0.06, 0.09", "three numbers"),
-        ("0.08]", ".nan]", "height must lie between 0.03 and 0.2"),
-        ("0.08]", "true]", "height must lie between 0.03 and 0.2"),
-        ("[200, 30, 30]", "[200, 30, 300]", "whole numbers from 0 to 255"),
+        ("kind: box", "weight: 3, kind: box", "there is no key [0].weight"),
+        ("0.08]", "0.3]", "[0].size_m[2] must be a finite number"),
+        ("0.06, 0.09, 0.08", "0.06, 0.09", "[0].size_m must be a list of 3"),
+        ("0.08]", ".nan]", "[0].size_m[2] must be a finite number"),
+        ("0.08]", "true]", "[0].size_m[2] must be a finite number"),
+        ("[200, 30, 30]", "[200, 30, 300]", "a whole number from 0 to 255"),
         ("name: red box", "name: Red Box", "lower-case"),
-        ("synonyms: []", "synonyms: box", "list of lower-case texts"),
+        ("synonyms: []", "synonyms: box", "synonyms must be a list"),
         ("kind: box", "container: maybe, kind: box", "true or false"),
-        ("kind: box", "secondary: {part: cap}, kind: box", "part, colour and rgb"),
+        ("kind: box", "secondary: {part: cap}, kind: box", "[0].secondary.colour is missing"),
     ],
 )
 def test_a_wrong_item_is_refused_in_one_clear_sentence(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -79,7 +79,7 @@ def test_a_wrong_item_is_refused_in_one_clear_sentence(tmp_path: Path, old: str,
         load_catalogue(path)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
     assert said in str(caught.value)
-    assert str(caught.value).startswith("shop.yaml, item 1")
+    assert str(caught.value).startswith("shop.yaml, line 2: ")
 
 
 @pytest.mark.parametrize("text", ["", "a: 1", "- 3", "[1", GOOD + GOOD])

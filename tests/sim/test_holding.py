@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from bench.grasp.calls import grasp_by_tools, in_hand
-from bench.hold import HoldJob, bench_hold, run_one
 from sim.scene.clutter import clutter_scene
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject, Scene
@@ -18,7 +17,6 @@ from sim.station import Station, StationConfig, StationState
 from sim.world import World
 from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.motion.robot_spec import load_robot_spec
-from tool_nodes.results import ErrorCode, ToolError
 from training.grasps.trials import TrialHand
 
 ROBOTS = ("gen3", "jaco2_j2s7s300")
@@ -53,7 +51,6 @@ def slid_mm(world: World, seconds: float) -> float:
 @pytest.mark.parametrize("robot", ROBOTS)
 @pytest.mark.parametrize("item", ["red box", "baseball", "milk"])
 def test_a_held_thing_does_not_creep_out_of_the_jaws(item: str, robot: str) -> None:
-    """In 20 s; `toolhand bench hold` measures 20 minutes."""
     assert slid_mm(held(item, robot), 20.0) < 0.02
 
 
@@ -159,23 +156,7 @@ def test_what_leans_in_a_bin_or_stands_on_something_stays() -> None:
     assert max(1000 * np.linalg.norm(after[name].position_m - before[name].position_m) for name in before) < 0.03
 
 
-def test_the_bench_says_how_far_a_thing_slid_and_how_fast_the_physics_was() -> None:
-    own, soft = (run_one(HoldJob("red box", "gen3", 5.0, False, impratio)) for impratio in (None, 10.0))
-    assert own.slid_mm < 0.02 < 0.3 < soft.slid_mm
-    assert own.steps_per_s > 0
-    assert not own.lost
-    assert not own.error
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"minutes": 0.0}, "--minutes must be a finite number above 0"),
-        ({"beside": -1.0}, "--beside must be a finite number above 0"),
-        ({"items": ("anvil",)}, '"anvil" is not in the catalogue, the nearest names are'),
-    ],
-)
-def test_wrong_arguments_are_refused(arguments: dict[str, object], sentence: str) -> None:
-    with pytest.raises(ToolError, match=sentence) as caught:
-        bench_hold(**arguments)  # type: ignore[arg-type]
-    assert caught.value.code == ErrorCode.INVALID_ARGUMENT
+def test_without_the_solver_against_slip_the_same_grasp_creeps() -> None:
+    own, soft = held("red box", "gen3"), held("red box", "gen3")
+    soft.model.opt.impratio, soft.stick_iterations = 10.0, 0
+    assert slid_mm(own, 5.0) < 0.02 < 0.3 < slid_mm(soft, 5.0)

@@ -113,7 +113,7 @@ def test_the_planner_can_be_wrapped(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("config", "sentence"),
     [
-        ({"perception": "magic"}, "There is no perception 'magic': it must be learned or pixels or served or sim."),
+        ({"perception": "magic"}, "There is no perception 'magic': it must be pixels or served or sim."),
         ({"renderer": "pinhole"}, "There is no renderer 'pinhole'"),
         ({"ports": PortNames(sensor="eye")}, "There is no sensor 'eye': it must be azure_kinect or clean or hard"),
         (
@@ -155,3 +155,14 @@ def test_a_station_is_gone_with_the_last_that_holds_it(perception: str) -> None:
         assert [part() for part in parts] == [None] * len(parts)
     finally:
         gc.enable()
+
+
+def test_a_program_calls_tools_in_the_stations_own_session(scene: Scene) -> None:
+    station = Station(scene)
+    assert station.call("robot.capture_image").image is not None
+    with pytest.raises(ToolError) as refused:
+        station.call("roborefer.detect_one", obj_name="unicorn", image_index=0)
+    assert refused.value.code == "OBJECT_NOT_FOUND"
+    assert len(station.session.images) == 1, "what was collected before is still there"
+    station.reset(seed=0)
+    assert not station.session.images

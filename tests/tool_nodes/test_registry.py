@@ -87,8 +87,8 @@ def test_listing_the_backends_imports_none_of_them() -> None:
 @pytest.mark.parametrize(
     ("port", "spec", "sentence"),
     [
-        ("pointer", "nobody", "There is no pointer 'nobody': it must be learned or molmo2 or pixels or "),
-        ("perception", "", "There is no perception '': it must be learned or pixels or served or sim."),
+        ("pointer", "nobody", "There is no pointer 'nobody': it must be molmo2 or pixels or "),
+        ("perception", "", "There is no perception '': it must be pixels or served or sim."),
         ("depth", "pixels:large", "The depth 'pixels' takes nothing after its name."),
         ("policy", "replay", "The policy 'replay' needs a model: replay:MODEL."),
         ("robot", "nobody", "There is no robot 'nobody'"),

@@ -73,7 +73,7 @@ def test_what_explains_itself_does(tmp_path: Path) -> None:
         ("tools", "--suite", "all", "--json"): '"name": "code_executor',
         ("run", "--help"): "--approval",
         ("rollouts", "collect", "--help"): "--recipe",
-        ("bench", "startup", "--help"): "usage: toolhand bench startup",
+        ("bench", "grasp", "--help"): "usage: toolhand bench grasp",
         ("up", "--help"): "usage: toolhand up",
         ("scene", "3"): "baseball",
         ("stop", "--help"): "usage: toolhand stop",

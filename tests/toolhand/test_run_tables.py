@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from agent_node.console.options import BackendOptions
-from bench.grasp.command import AS_MEASURED
+from bench.commands.grasp import AS_MEASURED
 from bench.grasp.comparison import figures
 from bench.grasp.sides import GraspSide, sides_of
-from bench.sensors import NONE, SensorJob, SensorRecord, rows_of
 from docs.site import run_tables
 from tests import grasp_records as held
 from tool_nodes.port_names import PortNames
@@ -87,36 +86,22 @@ def test_the_command_of_a_section_asks_for_the_same_sides(
     command = run_tables.command_of(grasp_document(sides))
     assert words in command
     bound: Any = _parse(command.split()[1:])
-    options = bound.args[-1].keywords  # of the benchmark, whose result is kept
+    options = vars(bound.args[-1])  # of the benchmark, whose result is kept
     again = sides_of(options["backends"], "gen3", options["vs"], options["control"], options["ideal"])
     assert [side.document() for side in again] == [side.document() for side in sides]
 
 
 def test_runs_fill_the_pages_between_their_markers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_tables, "RESULTS", tmp_path)
-    for page in ("grasps.md", "sensors.md", "perception.md"):
+    for page in ("grasps.md", "perception.md"):
         (tmp_path / page).write_text("# Head\n<!-- runs:begin -->\nearlier\n<!-- runs:end -->\nfoot\n")
     sides = sides_of(AS_MEASURED, "gen3", "", control=False, ideal=False)
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "report.json").write_text(json.dumps(grasp_document(sides)))
     (tmp_path / "first" / "reliability.png").write_bytes(b"picture")
-    jobs = [SensorJob(seed, term, "packed", ("generated",), AS_MEASURED, True) for seed in (0, 1) for term in TERMS]
-    records = [
-        SensorRecord(job, {"iou": [0.8], "box_mm": [2.0]}, replace(HELD, success=job.term == NONE)) for job in jobs
-    ]
-    document = {
-        "bench": "sensors",
-        "ports": {"sensor": "hard"},
-        "scene": "packed",
-        "objects": ["generated"],
-        "seeds": [0, 1],
-        "rows": rows_of(records, TERMS),
-    }
-    (tmp_path / "terms").mkdir()
-    (tmp_path / "terms" / "report.json").write_text(json.dumps(document))
     (tmp_path / "grasps_gone.png").write_bytes(b"of an earlier run")
-    assert run_tables.main([str(tmp_path / name) for name in ("first", "second", "terms")]) == 0
+    assert run_tables.main([str(tmp_path / name) for name in ("first", "second")]) == 0
     page = (tmp_path / "grasps.md").read_text()
     assert page.startswith("# Head\n<!-- runs:begin -->\n## `generated+things`, pile, attempt")
     assert page.endswith("<!-- runs:end -->\nfoot\n")
@@ -124,13 +109,7 @@ def test_runs_fill_the_pages_between_their_markers(tmp_path: Path, monkeypatch: 
     assert page.count("## ") == 2
     assert (tmp_path / "grasps_first.png").read_bytes() == b"picture"
     assert not (tmp_path / "grasps_gone.png").exists()
-    table = (tmp_path / "sensors.md").read_text()
-    assert "| `noise` | 0.800 (n 2; 0.800..0.800) | +0.000 (+0.000..+0.000) |" in table
-    assert "| 0.0 % (0/2; 0.0..65.8) | -100 (-100..-100) | 2 / 0, 0.5 |" in table
     assert "earlier" in (tmp_path / "perception.md").read_text(), "nothing was named for it"
-
-
-TERMS = (NONE, "noise")
 
 
 def test_what_is_no_run_is_refused_in_one_sentence(tmp_path: Path) -> None:

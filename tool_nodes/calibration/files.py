@@ -10,24 +10,26 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Literal
 
 import numpy as np
+from annotated_types import Interval
 
-from rclpy_zenoh import plain_yaml
+from tool_nodes import plain_yaml
 from tool_nodes.calibration.charuco import CharucoBoard, parse_board
 from tool_nodes.calibration.solving import HandEye
 from tool_nodes.calibration.viewpoints import CameraPlace
 from tool_nodes.camera_names import OPTICAL_FRAMES, SCENE_LINK, WRIST_LINK
-from tool_nodes.files import KIB, read_file, why, write_whole
+from tool_nodes.files import KIB, why, write_whole
 from tool_nodes.geometry import matrix_from_quat_wxyz, pose, quat_wxyz_from_matrix
 from tool_nodes.motion.robot_model import RobotModel
+from tool_nodes.records import As, Rule, read_yaml
 from tool_nodes.results import ToolError, invalid
 from tool_nodes.types import FloatArray
 
 _LIMIT = 64 * KIB
 """Longest file [bytes]; one has a thousand."""
-_LIMITS = plain_yaml.Limits(size=_LIMIT, depth=4, nodes=400)
+_LIMITS = plain_yaml.YamlLimits(size=_LIMIT, depth=4, nodes=400)
 OLD_DAYS = 180
 """An older calibration is called old [days]: mounts loosen, and half a year is a usual interval of service."""
 _FURTHEST_M = 10.0
@@ -184,16 +186,12 @@ def read_calibration_file(path: Path) -> CameraCalibration:
             pose, or was changed after it was made.
     """
     try:
-        found = plain_yaml.load(read_file(path, _LIMIT), _LIMITS)
-    except (OSError, plain_yaml.PlainYamlError) as error:
-        raise invalid(f"The calibration {path} cannot be read: {why(error)}.") from error
-    if not isinstance(found, dict):
-        raise _wrong(path, "it is no calibration")
-    try:
-        made = _Reader(path, found).calibration()
+        found = read_yaml(_File, path, _LIMITS)
+        made = found.made()
     except ToolError as error:
-        raise error.with_traceback(None) from None
-    if found.get("sha256") != _hash(_lines(made)):
+        message = f"The calibration {path} cannot be used: {error.message}"
+        raise invalid(message, "Make it anew: toolhand calibrate run") from None
+    if found.sha256 != _hash(_lines(made)):
         raise invalid(
             f"The calibration {path} was changed after it was made: its hash does not fit.",
             "Calibrate anew instead of editing the file.",
@@ -239,68 +237,59 @@ def _hash(lines: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _wrong(path: Path, problem: str) -> ToolError:
-    return invalid(f"The calibration {path} cannot be used: {problem}.", "Make it anew: toolhand calibrate run")
+_Name = Annotated[str, Rule("a name of 1 to 4096 printable characters", lambda text: bool(_NAME.fullmatch(text)))]
+_Frame = Annotated[str, Rule("a frame of tf2", lambda text: bool(_FRAME.fullmatch(text)))]
+_Share = Annotated[float, Interval(ge=-1.0, le=1.0)]
+_Metres = Annotated[float, Interval(ge=-_FURTHEST_M, le=_FURTHEST_M)]
+_Degrees = Annotated[float, Interval(ge=0.0, le=90.0)]
+_Pixels = Annotated[float, Interval(ge=-20_000.0, le=50_000.0)]
+_Side = Annotated[int, Interval(ge=16, le=20_000)]
 
 
-class _Reader:
-    """Values of a file, each checked."""
+@dataclass(frozen=True)
+class _File:
+    """What a file holds, see `_lines`."""
 
-    def __init__(self, path: Path, found: Mapping[str, Any]) -> None:
-        self._path, self._found = path, found
+    calibration: Literal[1]
+    robot: _Name
+    description: Annotated[str, Rule("16 digits", lambda text: bool(re.fullmatch("[0-9a-f]{16}", text)))]
+    camera: CameraPlace
+    parent: _Frame
+    link: _Frame
+    frame: _Frame
+    position_m: tuple[_Metres, _Metres, _Metres]
+    quat_wxyz: Annotated[
+        tuple[_Share, _Share, _Share, _Share],
+        Rule("a unit quaternion", lambda quat: abs(math.hypot(*quat) - 1.0) < 1e-6),
+    ]
+    sd_mm: Annotated[float, Interval(ge=0.0, le=100.0)]
+    sd_deg: _Degrees
+    date: Annotated[datetime.date, As("a day such as 2026-05-31", datetime.date.fromisoformat)]
+    board: str
+    poses: Annotated[int, Interval(ge=1, le=10_000)]
+    rms_px: Annotated[float, Interval(ge=0.0, le=1000.0)]
+    joint_sd_deg: _Degrees
+    intrinsics_px: tuple[_Pixels, _Pixels, _Pixels, _Pixels]
+    size_px: tuple[_Side, _Side]
+    sha256: str = ""
 
-    def calibration(self) -> CameraCalibration:
-        """Raises ToolError."""
-        if self._found.get("calibration") != 1:
-            raise _wrong(self._path, "it does not begin with `calibration: 1`")
-        camera = self._text("camera", re.compile("|".join(get_args(CameraPlace))))
-        size = [round(side) for side in self._numbers("size_px", 2, 16.0, 20_000.0)]
-        position = self._numbers("position_m", 3, -_FURTHEST_M, _FURTHEST_M)
-        quat = np.array(self._numbers("quat_wxyz", 4, -1.0, 1.0))
-        if abs(float(np.linalg.norm(quat)) - 1.0) > 1e-6:
-            raise _wrong(self._path, "quat_wxyz is no unit quaternion")
-        fx, fy, cx, cy = self._numbers("intrinsics_px", 4, -20_000.0, 50_000.0)
-        try:
-            date = datetime.date.fromisoformat(str(self._found.get("date")))
-        except ValueError:
-            raise _wrong(self._path, "date must be a day such as 2026-05-31") from None
+    def made(self) -> CameraCalibration:
+        """The calibration. Raises ToolError INVALID_ARGUMENT where the board is none."""
         return CameraCalibration(
-            robot=self._text("robot", _NAME),
-            description=self._text("description", re.compile("[0-9a-f]{16}")),
-            camera="wrist" if camera == "wrist" else "scene",
-            parent=self._text("parent", _FRAME),
-            link=self._text("link", _FRAME),
-            frame=self._text("frame", _FRAME),
-            T=pose(matrix_from_quat_wxyz(quat), position),
-            sd_mm=self._number("sd_mm", 0.0, 100.0),
-            sd_deg=self._number("sd_deg", 0.0, 90.0),
-            date=date,
-            board=parse_board(self._text("board", re.compile(".{1,40}"))),
-            poses=int(self._number("poses", 1, 10_000)),
-            rms_px=self._number("rms_px", 0.0, 1000.0),
-            joint_sd_deg=self._number("joint_sd_deg", 0.0, 90.0),
-            intrinsics=(fx, fy, cx, cy),
-            size=(size[0], size[1]),
+            robot=self.robot,
+            description=self.description,
+            camera=self.camera,
+            parent=self.parent,
+            link=self.link,
+            frame=self.frame,
+            T=pose(matrix_from_quat_wxyz(self.quat_wxyz), self.position_m),
+            sd_mm=self.sd_mm,
+            sd_deg=self.sd_deg,
+            date=self.date,
+            board=parse_board(self.board),
+            poses=self.poses,
+            rms_px=self.rms_px,
+            joint_sd_deg=self.joint_sd_deg,
+            intrinsics=self.intrinsics_px,
+            size=self.size_px,
         )
-
-    def _text(self, key: str, allowed: re.Pattern[str]) -> str:
-        value = self._found.get(key)
-        if not isinstance(value, str) or not allowed.fullmatch(value):
-            raise _wrong(self._path, f"{key} is missing or no such name")
-        return value
-
-    def _number(self, key: str, low: float, high: float) -> float:
-        return self._checked(key, self._found.get(key), low, high)
-
-    def _numbers(self, key: str, count: int, low: float, high: float) -> list[float]:
-        values = self._found.get(key)
-        if not isinstance(values, list) or len(values) != count:
-            raise _wrong(self._path, f"{key} must be {count} numbers")
-        return [self._checked(key, value, low, high) for value in values]
-
-    def _checked(self, key: str, value: Any, low: float, high: float) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise _wrong(self._path, f"{key} holds what is no finite number")
-        if not low <= value <= high:
-            raise _wrong(self._path, f"{key} must be {low:g} to {high:g}, and is {value:g}")
-        return float(value)

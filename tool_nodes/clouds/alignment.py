@@ -25,7 +25,7 @@ _STILL = 1e-6
 _KEPT = 0.7
 """Share of the pairs within reach that a step uses, the nearest ones [-]: what only one of two views shows has no
 partner, and pairs with the nearest edge instead (trimmed ICP, Chetverikov 2002). Of 0.7, 0.8 and 0.9 the least error on
-the 30 held things of `toolhand bench clouds --n 30`."""
+30 things of random scenes that a hand held."""
 FEWEST = 20
 """Fewer pairs than this fix no pose [-]: six numbers are sought, and depth has noise."""
 _STIFF = 0.05

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tool_nodes.geometry import is_rigid
 from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray
 
@@ -40,13 +41,6 @@ def finite_points(cloud: Any, least: int = 1, what: str = "The cloud") -> FloatA
 
 def rigid_transform(T: Any, what: str = "The transform") -> FloatArray:
     """A rigid transform (4, 4). Raises ToolError INVALID_ARGUMENT where it is none."""
-    try:
-        matrix = np.asarray(T, float)
-    except (TypeError, ValueError):
-        matrix = np.empty(0)
-    if matrix.shape != (4, 4) or not np.isfinite(matrix).all():
-        raise invalid(f"{what} must be a matrix (4, 4) of finite numbers.")
-    R = matrix[:3, :3]
-    if np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0.0 or tuple(matrix[3]) != (0.0, 0.0, 0.0, 1.0):
-        raise invalid(f"{what} must be rigid: a rotation, a translation, and 0, 0, 0, 1 below.")
-    return matrix
+    if not is_rigid(T) or np.ndim(T) != 2:
+        raise invalid(f"{what} must be rigid, a finite matrix (4, 4): a rotation, a translation, and 0, 0, 0, 1 below.")
+    return np.asarray(T, float)

@@ -96,15 +96,6 @@ def aligned(source: Any, target: Any, reach_m: float, T: Any = None) -> Alignmen
     return Alignment(np.asarray(found.transformation), float(found.fitness), float(found.inlier_rmse))
 
 
-def write_cloud(path: Path, cloud: Any, colours: Any = None) -> None:
-    """As `tool_nodes.clouds.files.write_cloud`, by Open3D; points that are not finite may have no colours."""
-    open3d = library()
-    require_suffix(path)
-    made = _cloud(open3d, finite_points(cloud), colours)
-    if not open3d.io.write_point_cloud(str(path), made):
-        raise invalid(f"{path} cannot be written.")
-
-
 def read_cloud(path: Path) -> ColouredCloud:
     """As `tool_nodes.clouds.files.read_cloud`, by Open3D, which reads compressed PCD files as well."""
     open3d = library()

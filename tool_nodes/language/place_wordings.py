@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from rclpy_zenoh import plain_yaml
+from tool_nodes import plain_yaml
 from tool_nodes.language.measures import metres, point_of
 from tool_nodes.language.places import BESIDE, BIT_M, LOT_M, STEP_M, FreeSpaceRequest
 from tool_nodes.language.relations import rewrite, split_references

@@ -1,17 +1,14 @@
 """One question about one picture to a server that speaks OpenAI's chat completions: vLLM, SGLang, llama.cpp, TGI.
 
-Python's own http.client: one POST with a deadline of its own and a bound on the answer. No proxy of the environment
-is used: such a server stands in one's own network.
+No proxy of the environment is used: such a server stands in one's own network.
 """
 
 from __future__ import annotations
 
 import base64
-import http.client
 import io
 import json
 import os
-import ssl
 import time
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,14 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from tool_nodes.http_request import Fault, HttpRequest, is_private, plain_line
 from tool_nodes.results import unavailable
 
 KEY = "TOOLHAND_MODELS_KEY"
 """Environment variable with the key that servers of models are sent; only over https, or to this very machine."""
 MAX_BYTES = 4 * 2**20
 """Longest answer [bytes]: a thousand times what points take."""
-_CHUNK = 2**16
-"""Bytes of an answer that are read before the deadline is checked again."""
 _SHOWN = 160
 """Characters of a server's answer that a message repeats."""
 
@@ -57,69 +53,35 @@ def ask(url: str, model: str, question: str, rgb: NDArray[np.uint8], tokens: int
         "temperature": 0.0,
         "stream": False,
     }
-    server = urlsplit(url).netloc
+    server, key = urlsplit(url).netloc, os.environ.get(KEY, "")
+    headers = {"Authorization": f"Bearer {key}"} if key and is_private(url) else {}
+    until, answer = time.monotonic() + deadline_s, b""
+    request = HttpRequest(
+        f"{url}/chat/completions", headers, json.dumps(body).encode(), deadline_s, MAX_BYTES, proxies=False
+    )
     try:
-        status, answer = _post(f"{url}/chat/completions", json.dumps(body).encode(), time.monotonic() + deadline_s)
+        status, _ = request.next(until)
+        while chunk := request.next(until):
+            answer += chunk
     except TimeoutError as error:
         raise unavailable(f"{server} did not answer within {deadline_s:g} s.") from error
-    except (OSError, http.client.HTTPException) as error:
-        raise unavailable(f"{server} does not answer: {_line(f'{type(error).__name__}: {error}')}.") from error
+    except Fault as fault:
+        raise unavailable(f"{server} {fault}{': ' * bool(fault.said)}{plain_line(fault.said, _SHOWN)}.") from fault
+    finally:
+        request.close()
+    shown = plain_line(answer.decode(errors="replace"), _SHOWN)
     if status != 200:
-        raise unavailable(f"{server} answers with status {status}: {_line(answer.decode(errors='replace'))}")
+        raise unavailable(f"{server} answers with status {status}: {shown}")
     try:
         text: Any = json.loads(answer)["choices"][0]["message"]["content"]
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):
         text = None
     if not isinstance(text, str):
-        raise unavailable(f"{server} answers with what is no chat completion: {_line(answer.decode(errors='replace'))}")
+        raise unavailable(f"{server} answers with what is no chat completion: {shown}")
     return text
-
-
-def _post(url: str, body: bytes, deadline: float) -> tuple[int, bytes]:
-    parts = urlsplit(url)
-    host, left = parts.hostname or "", _left(deadline)
-    connection = (
-        http.client.HTTPSConnection(host, parts.port, timeout=left, context=ssl.create_default_context())
-        if parts.scheme == "https"
-        else http.client.HTTPConnection(host, parts.port, timeout=left)
-    )
-    headers = {"Content-Type": "application/json", "Connection": "close"}
-    key = os.environ.get(KEY, "")
-    if key and (parts.scheme == "https" or parts.hostname in ("localhost", "127.0.0.1", "::1")):
-        headers["Authorization"] = f"Bearer {key}"
-    try:
-        connection.connect()
-        connection.sock.settimeout(_left(deadline))
-        connection.request("POST", parts.path, body, headers)
-        connection.sock.settimeout(_left(deadline))
-        socket = connection.sock  # the response lets go of it
-        response = connection.getresponse()
-        answer = b""
-        while chunk := response.read1(_CHUNK):
-            answer += chunk
-            if len(answer) > MAX_BYTES:
-                raise http.client.HTTPException(f"the answer has more than {MAX_BYTES:,} bytes")
-            socket.settimeout(_left(deadline))
-        return response.status, answer
-    finally:
-        connection.close()
-
-
-def _left(deadline: float) -> float:
-    """Seconds until a deadline. Raises TimeoutError."""
-    left = deadline - time.monotonic()
-    if left <= 0.0:
-        raise TimeoutError
-    return left
 
 
 def _png(rgb: NDArray[np.uint8]) -> str:
     packed = io.BytesIO()
     Image.fromarray(rgb).save(packed, "PNG", compress_level=1)
     return base64.b64encode(packed.getvalue()).decode()
-
-
-def _line(text: str) -> str:
-    """Foreign text as it may stand in a sentence."""
-    plain = " ".join("".join(sign if sign.isprintable() else " " for sign in text[: 10 * _SHOWN]).split())
-    return plain if len(plain) <= _SHOWN else plain[: _SHOWN - 3] + "..."

@@ -38,8 +38,6 @@ MAX_GRASPS = 10_000
 """Most grasps that an answer may have; a round figure."""
 _TIP_GAP = 0.004
 """Least gap between a fingertip and the table [m]; as the analytic generator keeps it."""
-_RIGID = 1e-3
-"""Largest deviation of a rotation matrix from orthonormal [-]; float32 comes within 1e-6. A round figure."""
 _SHOWN = 160
 """Characters of a server's answer that a message repeats."""
 
@@ -171,8 +169,7 @@ def _grasps(answer: dict[str, Any]) -> tuple[FloatArray, FloatArray]:
     fits = poses.ndim == 3 and poses.shape[1:] == (4, 4) and scores.shape == (len(poses),) and len(poses) <= MAX_GRASPS
     if not fits or not (np.isfinite(poses).all() and np.isfinite(scores).all()):
         raise unavailable(f"GraspGen gave grasps of shape {poses.shape} and scores of {scores.shape}.")
-    R = poses[:, :3, :3]
-    if np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max() > _RIGID or (np.linalg.det(R) < 0.0).any():
+    if not geometry.is_rigid(poses, geometry.ROUNDED):
         raise unavailable("GraspGen gave poses that are no rotations.")
     return poses, np.clip(scores, 0.0, 1.0)
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dposv
 
+from tool_nodes.geometry import is_rigid
 from tool_nodes.motion.robot_file import robot_error
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
@@ -27,6 +28,8 @@ POSITION_TOLERANCE = 1e-5
 ROTATION_TOLERANCE = 1e-4
 """[rad]"""
 
+_RIGID = 1e-4
+"""Largest deviation of a goal's matrix from rigid [-]."""
 _MAX_POSITION_STEP = 0.15
 """Largest position error that one iteration corrects [m]: larger ones leave the range in which the Jacobian holds."""
 _MAX_ROTATION_STEP = 0.6
@@ -40,20 +43,9 @@ steps near the goal are those of Gauss-Newton."""
 
 def check_pose(T: ArrayLike, what: str) -> FloatArray:
     """`T` as a float array (4, 4). Raises ToolError INVALID_ARGUMENT if it is not a rigid transform."""
-    try:
-        pose = np.array(T, dtype=float)
-    except (TypeError, ValueError):
-        pose = np.empty(0)
-    rigid = (
-        pose.shape == (4, 4)
-        and bool(np.isfinite(pose).all())
-        and np.allclose(pose[:3, :3] @ pose[:3, :3].T, np.eye(3), atol=1e-4)
-        and np.linalg.det(pose[:3, :3]) > 0
-        and np.allclose(pose[3], (0, 0, 0, 1), atol=1e-9)
-    )
-    if not rigid:
+    if not is_rigid(T, _RIGID) or np.ndim(T) != 2:
         raise invalid(f"The {what} must be a finite (4, 4) rigid transform in the base frame.")
-    return pose
+    return np.array(T, dtype=float)
 
 
 @cache

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from rclpy_zenoh.plain_yaml import load
 from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.motion.robot_file import Section, robot_error
 from tool_nodes.motion.urdf import Urdf
+from tool_nodes.plain_yaml import load
 from tool_nodes.results import ToolError
 
 MAX_SPEED = 2.0

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rclpy_zenoh.plain_yaml import PlainYamlError, load
+from tool_nodes.plain_yaml import PlainYamlError, load
 from tool_nodes.results import ToolError, invalid, unavailable
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import mujoco
 
-from rclpy_zenoh.plain_yaml import PlainYamlError, load
 from tool_nodes.motion.rated import check_drive
 from tool_nodes.motion.robot_file import read_file, robot_error
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.urdf import compiled
+from tool_nodes.plain_yaml import PlainYamlError, load
 
 _DRIVEN_TENDON = "fingers"
 

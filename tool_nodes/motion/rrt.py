@@ -15,8 +15,8 @@ STEP = 0.4
 """Length of one extension in the weighted metric [rad]."""
 
 ITERATIONS = 20_000
-"""Samples of a search, at most. On shelves (`toolhand bench planning`) 1,500 find 57 of 100 paths, 20,000 all of them;
-easier scenes never need 1,500."""
+"""Samples of a search, at most. On shelves of four compartments 1,500 find 57 of 100 paths, 20,000 all of them;
+easier scenes never need 1,500 (docs/results/settled.md)."""
 
 SHORTCUTS = 60
 """Random pairs of points of a path between which a shortcut is tried. More leave more corners, where the arm stops: in

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,24 @@ from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
 
 
+@dataclass(frozen=True)
+class _Parameters:
+    """Parameters of the node.
+
+    Attributes:
+        boxes: What puts boxes around things; empty for the usual one.
+    """
+
+    boxes: str = ""
+
+
 class BoundingBoxNode(Node):
     """Serves the box around an object; its parameter `boxes` names what puts it there. It has no memory."""
 
     def __init__(self) -> None:
         super().__init__("bounding_box")
-        name = parameters.optional_text(self, "boxes", f"What puts boxes around things; empty: {DEFAULT_BOXES}")
-        self._toolbox = Toolbox([BoundingBoxTools(registry.make("boxes", name or DEFAULT_BOXES))])
+        name = parameters.read(self, _Parameters).boxes or DEFAULT_BOXES
+        self._toolbox = Toolbox([BoundingBoxTools(registry.make("boxes", name))])
         self.create_service(ComputeBoundingBox, "compute_bounding_box", self._on_compute)
 
     def _on_compute(self, request: Any, response: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from tool_nodes.ros.messages import (
     put_frame,
     put_picture,
 )
+from tool_nodes.ros.parameters import NonEmpty, Seconds
 from tool_nodes.ros.spinning import Unrecoverable, run_node
 from tool_nodes.ros.status import answering, success, use_tool, visualization
 from tool_nodes.ros.topic_camera import SILENT_DEADLINES
@@ -33,6 +35,21 @@ from tool_nodes.types import FloatArray, Frame
 
 _ANSWER_S = 0.5
 """How long an answer may take to leave before the node ends [s]."""
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """Parameters of the camera node.
+
+    Attributes:
+        base_frame: Frame of the robot's base.
+        availability_deadline_s: How long to wait for a picture [s].
+        wrist_mount: Pose of the wrist camera's body in the robot's tip frame, to publish: x y z roll pitch yaw.
+    """
+
+    base_frame: NonEmpty = BASE_FRAME
+    availability_deadline_s: Seconds = 5.0
+    wrist_mount: str = ""
 
 
 class CameraNode(Node):
@@ -52,11 +69,8 @@ class CameraNode(Node):
     def __init__(self, **options: Any) -> None:
         super().__init__("camera", **options)
         self._robot = parameters.robot(self)
-        base_frame = parameters.text(self, "base_frame", BASE_FRAME, "Frame of the robot's base")
-        deadline_s = parameters.seconds(self, "availability_deadline_s", 5.0, "How long to wait for a picture")
-        mount = parameters.optional_text(
-            self, "wrist_mount", f"Pose of {WRIST_LINK} in {self._robot.tip_frame} to publish: x y z roll pitch yaw"
-        )
+        own = parameters.read(self, _Parameters)
+        base_frame, deadline_s, mount = own.base_frame, own.availability_deadline_s, own.wrist_mount
         self._transforms = Buffer(node=self)
         self._listener = TransformListener(self._transforms, self)
         self._cameras = declare_cameras(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Any
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
@@ -11,6 +12,7 @@ from toolhand_interfaces.srv import ExecuteCode
 
 from tool_nodes.results import ToolError, invalid
 from tool_nodes.ros import parameters
+from tool_nodes.ros.parameters import Count, Seconds
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, checked, success
 from tool_nodes.sandbox.executor import CodeArgument, CodeExecutor, ProgramLimits, shown, tool_result
@@ -20,16 +22,26 @@ _NAME_LENGTH = 100
 """Longest name of a session [characters]."""
 
 
-class CodeExecutorNode(Node):
-    """Serves a CodeExecutor; results stay in the sessions that requests name.
+@dataclass(frozen=True)
+class _Parameters:
+    """Parameters of the node.
 
-    Parameters: `wall_limit_s`, the longest run; `sessions`, how many are kept, the ones used last.
+    Attributes:
+        wall_limit_s: Longest run of a program [s].
+        sessions: Number of sessions whose results are kept, those that were used last.
     """
+
+    wall_limit_s: Seconds = ProgramLimits.wall_s
+    sessions: Count = 16
+
+
+class CodeExecutorNode(Node):
+    """Serves a CodeExecutor; results stay in the sessions that requests name."""
 
     def __init__(self) -> None:
         super().__init__("code_executor")
-        wall_s = parameters.seconds(self, "wall_limit_s", ProgramLimits.wall_s, "Longest run of a program")
-        self._kept = parameters.count(self, "sessions", 16, "Number of sessions whose results are kept")
+        own = parameters.read(self, _Parameters)
+        wall_s, self._kept = own.wall_limit_s, own.sessions
         self._sessions: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._executor = CodeExecutor(ProgramLimits(wall_s=wall_s))
         try:

@@ -38,7 +38,6 @@ from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.planner_wrapper import InterruptedPlanning, InterruptiblePlanner, stopped_in_planning
 from tool_nodes.motion.plans import GraspPlan, PlacePlan, PlanBook
-from tool_nodes.port_names import DEFAULT_PLANNER
 from tool_nodes.ports import Arm, Planner
 from tool_nodes.registry import Setting
 from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
@@ -47,10 +46,10 @@ from tool_nodes.ros.approving import ApprovalDesk, read_limits, read_token
 from tool_nodes.ros.attempts import AttemptLog
 from tool_nodes.ros.calibrated_frames import declare_calibrations
 from tool_nodes.ros.camera_parameters import declare_cameras
-from tool_nodes.ros.joint_states import STILL_VELOCITIES, STILL_VELOCITY
-from tool_nodes.ros.messages import BASE_FRAME, header_of, put_frame, rgb_to_image
+from tool_nodes.ros.messages import header_of, put_frame, rgb_to_image
 from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, StageProgress
 from tool_nodes.ros.motion_markers import MotionMarkers
+from tool_nodes.ros.motion_parameters import MotionParameters
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, failure, success
 from tool_nodes.ros.stop import StopNode
@@ -110,13 +109,10 @@ class QueuedMotion:
 class MotionNode(Node):
     """Serves grasps and places.
 
-    Parameters: `robot`, `seed` (may be set while nothing moves: all but what is held is as freshly started), `arm` (a
-    name of the group `toolhand.arm`; `ros2_control` adds `gripper_action` and `time_step`), `lockstep`, `planner`,
-    `planning_s` (of one search for a path, free running alone), `base_frame`, those of `declare_cameras` for the scene
-    camera, `wrist.camera`, `calibration` (files of `toolhand calibrate`: nothing moves before a picture agrees with
-    them), `availability_deadline_s`, `response_deadline_s`, `motion_deadline_s`, `stop_deadline_s`, `still_velocity`;
-    for the guard `approval` (auto, ask-motion, dry-run: no goal is let through more easily), `approval_deadline_s`,
-    `approval_token_file`, `speed_limit`, `motions_per_minute` (0: any number), `workspace_low`, `workspace_high`.
+    Parameters: those of `MotionParameters` and `tool_nodes.ros.calling.Deadlines`, `robot`, `seed` (may be set while
+    nothing moves: all but what is held is as freshly started), what the arm adds (`ros2_control`: `gripper_action` and
+    `time_step`), those of `declare_cameras` for the scene camera, `wrist.camera`, `calibration` (files of `toolhand
+    calibrate`: nothing moves before a picture agrees with them); for the guard those of `approving.LimitParameters`.
 
     Args:
         options: For `rclpy.node.Node`.
@@ -127,7 +123,8 @@ class MotionNode(Node):
         deadlines = parameters.deadlines(self)
         self._robot = robot = parameters.robot(self)
         # The camera and the frames.
-        base_frame = parameters.text(self, "base_frame", BASE_FRAME, "Frame of the robot's base")
+        own = parameters.read(self, MotionParameters)
+        base_frame, lockstep, mode = own.base_frame, own.lockstep, own.approval
         transforms = Buffer(node=self)
         self._listener = TransformListener(transforms, self)
         self._camera = declare_cameras(self, ["scene"], transforms, deadlines.availability_s, base_frame, robot)[
@@ -140,23 +137,18 @@ class MotionNode(Node):
         self._frames, self._markers = Frames(transforms, base_frame), MotionMarkers(self, base_frame, robot)
         # The arm and the stop.
         self._latch = StopLatch(HOW_TO_RESET)
-        still_velocity = parameters.number(
-            self, "still_velocity", STILL_VELOCITY, STILL_VELOCITIES, "A joint that reports more is not at rest [rad/s]"
-        )
-        stop_deadline_s = parameters.seconds(self, "stop_deadline_s", 5.0, "How long a stop may take to be confirmed")
         actions = (robot.trajectory_action, robot.gripper_action)
-        self._stop = StopNode(self, self._latch, actions, stop_deadline_s, still_velocity, robot)
-        lockstep = parameters.flag(self, "lockstep", False, "Time passes by steps that motions ask for")
+        self._stop = StopNode(self, self._latch, actions, own.stop_deadline_s, own.still_velocity, robot)
         self._cancelled: Callable[[], bool] = lambda: False
         self._arm: Arm = registry.make(
             "arm",
-            parameters.text(self, "arm", "ros2_control", "What moves the robot"),
+            own.arm,
             Setting(node=self, robot=robot),
             joints=self._stop.joints,
             latch=self._latch,
             deadlines=deadlines,
             lockstep=lockstep,
-            still_velocity=still_velocity,
+            still_velocity=own.still_velocity,
             cancelled=lambda: self._cancelled(),
             faults=self._stop.faults,
         )
@@ -168,19 +160,17 @@ class MotionNode(Node):
         self._desk = ApprovalDesk(
             self,
             read_token(self),
-            parameters.seconds(self, "approval_deadline_s", 60.0, "How long to wait for a person's approval"),
+            own.approval_deadline_s,
             base_frame,
             lambda: self._plan_id,
             self._check_halted,
         )
-        mode = parameters.choice(self, "approval", Mode.AUTO, tuple(Mode), "Who lets a motion run, at the least")
-        self._guard = MotionGuard(Mode(mode), self._desk, read_limits(self, robot))
+        self._guard = MotionGuard(mode, self._desk, read_limits(self, robot))
         # The motions.
-        planning_s = parameters.seconds(self, "planning_s", 5.0, "How long a search for a path may take, free running")
         planner: Planner = registry.make(
             "planner",
-            parameters.text(self, "planner", DEFAULT_PLANNER, "What plans motions"),
-            Setting(node=self, robot=robot, planning_s=None if lockstep else planning_s),
+            own.planner,
+            Setting(node=self, robot=robot, planning_s=None if lockstep else own.planning_s),
             base_frame=base_frame,
             deadlines=deadlines,
             interrupted=lambda: self._halted,
@@ -202,7 +192,7 @@ class MotionNode(Node):
         self.create_service(LookCloser, "look_closer", self._on_look, callback_group=ReentrantCallbackGroup())
         self.create_service(RunSkill, "run_skill", self._on_skill, callback_group=ReentrantCallbackGroup())
         self.create_service(GetHeld, "get_held", self._on_get_held, callback_group=ReentrantCallbackGroup())
-        self._desk.announce(Mode(mode) is Mode.ASK)
+        self._desk.announce(mode is Mode.ASK)
         self._stop.start()
 
     def destroy_node(self) -> None:

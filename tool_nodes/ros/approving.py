@@ -10,9 +10,10 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
@@ -25,9 +26,11 @@ from tool_nodes.motion.approval import Decision, MotionRequest
 from tool_nodes.motion.guard import record
 from tool_nodes.motion.limits import MotionLimits
 from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.records import Before
+from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros import parameters, proofs
 from tool_nodes.ros.motion_requests import request_message
+from tool_nodes.ros.parameters import Count
 from tool_nodes.ros.status import failure, success
 
 _LOOK_S = 0.02
@@ -36,19 +39,51 @@ _SHOWN = 200
 """Characters of a reason that are kept."""
 
 
+@dataclass(frozen=True)
+class TokenParameters:
+    """Parameter of who approves.
+
+    Attributes:
+        approval_token_file: File with the operator's token; empty: this user's own.
+    """
+
+    approval_token_file: str = ""
+
+
+def _listed(value: Any) -> Any:
+    """An array of ROS as a list."""
+    return value if isinstance(value, str) or not isinstance(value, Sequence) else list(value)
+
+
+_Corner = Annotated[tuple[float, float, float], Before(_listed)]
+
+
+@dataclass(frozen=True)
+class LimitParameters:
+    """Parameters of the guard; by default the robot's own limits.
+
+    Attributes:
+        speed_limit: Share of the arm's speed that is used, from 0.01 to 1.
+        workspace_low: Corner x, y, z for the fingertips [m].
+        workspace_high: The opposite corner [m].
+        motions_per_minute: Motions within a minute; 0 for any number.
+    """
+
+    speed_limit: float = 1.0
+    workspace_low: _Corner = (0.0, 0.0, 0.0)
+    workspace_high: _Corner = (0.0, 0.0, 0.0)
+    motions_per_minute: Count = 0
+
+
 def read_token(node: Node) -> proofs.OperatorToken:
     """The operator's token, of the file that the parameter approval_token_file names where it names one; else made up.
 
     Raises:
         ToolError: INVALID_ARGUMENT as of `proofs.read_token`.
     """
-    path = parameters.declared(
-        node, "approval_token_file", "", "File with the operator's token; empty: this user's own"
-    )
+    path = parameters.read(node, TokenParameters).approval_token_file
     try:
         found = proofs.operators_token(Path(path) if path else None)
-    except TypeError as error:
-        raise invalid("Parameter approval_token_file must be a path.") from error
     except ToolError as error:
         raise ToolError(error.code, f"Parameter approval_token_file: {error.message}", error.hint) from error
     if found.token:
@@ -64,19 +99,11 @@ def read_limits(node: Node, robot: RobotModel) -> MotionLimits:
         ToolError: INVALID_ARGUMENT.
     """
     default = MotionLimits(robot=robot)
-    speed = parameters.declared(
-        node, "speed_limit", default.speed, "Share of the arm's speed that is used, from 0.01 to 1"
+    usual = {"speed_limit": default.speed, "workspace_low": list(default.low), "workspace_high": list(default.high)}
+    own = parameters.read(node, LimitParameters, defaults=usual)
+    return MotionLimits(
+        own.workspace_low, own.workspace_high, own.speed_limit, None, own.motions_per_minute or None, robot
     )
-    low = parameters.declared(node, "workspace_low", list(default.low), "Corner x, y, z for the fingertips [m]")
-    high = parameters.declared(node, "workspace_high", list(default.high), "The opposite corner [m]")
-    per_minute = parameters.count(node, "motions_per_minute", 0, "Motions within a minute; 0 for any number")
-    try:
-        corners = tuple(map(float, low)), tuple(map(float, high))
-        if len(corners[0]) != 3 or len(corners[1]) != 3:
-            raise ValueError("a corner has three numbers")
-        return MotionLimits(*corners, float(speed), None, per_minute or None, robot)
-    except (TypeError, ValueError) as error:
-        raise invalid("speed_limit must be a number, workspace_low and workspace_high three each.") from error
 
 
 class ApprovalDesk:

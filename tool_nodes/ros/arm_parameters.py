@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
 
 from rclpy.node import Node
 
@@ -13,7 +15,21 @@ from tool_nodes.ros.faults import DriverFaults
 from tool_nodes.ros.goals import Stepper
 from tool_nodes.ros.joint_states import JointStates
 from tool_nodes.ros.motion_messages import GRIPPER_TYPES
+from tool_nodes.ros.parameters import Seconds, one_of
 from tool_nodes.stop_latch import StopLatch
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """Parameters of the arm.
+
+    Attributes:
+        gripper_action: Type of the gripper's action.
+        time_step: Simulated time of one step in lockstep [s].
+    """
+
+    gripper_action: Annotated[str, one_of(tuple(GRIPPER_TYPES))] = "GripperCommand"
+    time_step: Seconds = 0.002
 
 
 def ros2_control(
@@ -39,9 +55,6 @@ def ros2_control(
     Raises:
         ToolError: INVALID_ARGUMENT.
     """
-    gripper_action = parameters.choice(
-        node, "gripper_action", "GripperCommand", tuple(GRIPPER_TYPES), "Type of the gripper's action"
-    )
-    time_step = parameters.seconds(node, "time_step", 0.002, "Simulated time of one step in lockstep")
-    stepper = Stepper(node, deadlines, time_step) if lockstep else None
-    return RosArm(node, joints, latch, deadlines, gripper_action, stepper, cancelled, faults)
+    own = parameters.read(node, _Parameters)
+    stepper = Stepper(node, deadlines, own.time_step) if lockstep else None
+    return RosArm(node, joints, latch, deadlines, own.gripper_action, stepper, cancelled, faults)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rclpy.node import Node
 
-from tool_nodes import registry
 from tool_nodes.backends import make_port
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.port_names import DEFAULT_PRESET, PortNames
 from tool_nodes.registry import Setting
 from tool_nodes.ros import parameters
+from tool_nodes.ros.parameters import NonEmpty
 
 
 def load_backends(node: Node, use: Callable[..., None], *ports: str, others: tuple[str, ...] = ()) -> None:
@@ -28,6 +29,17 @@ def load_backends(node: Node, use: Callable[..., None], *ports: str, others: tup
     """
     make = backend_maker(node, *ports, others=others)
     parameters.seed(node, "Seeds what is random in the backends", lambda seed: use(*make(seed)))
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """Parameters of a node with backends, beside those of its ports.
+
+    Attributes:
+        perception: Which backends, where a port names none: a preset's name.
+    """
+
+    perception: NonEmpty = DEFAULT_PRESET
 
 
 def backend_maker(
@@ -46,11 +58,8 @@ def backend_maker(
     Raises:
         ToolError: INVALID_ARGUMENT for a name that is none; UNAVAILABLE where a backend cannot be loaded.
     """
-    presets = " or ".join(registry.names("perception"))
-    preset = parameters.text(node, "perception", DEFAULT_PRESET, f"Which backends, where a port names none: {presets}")
-    asked = (*ports, *others)
-    own = {port: parameters.optional_text(node, port, f"Which {port}; empty: the preset's") for port in asked}
-    named = PortNames(**own).over(preset)
+    preset = parameters.read(node, _Parameters).perception
+    named = parameters.read(node, PortNames, only=(*ports, *others)).over(preset)
 
     def make(seed: int) -> Sequence[Any]:
         setting = Setting(seed, node=node, robot=robot)

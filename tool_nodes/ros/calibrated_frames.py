@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,15 +25,24 @@ _EVERY_S = 0.5
 """How often it is looked whether a driver has published what is below its camera's body [s]."""
 
 
+@dataclass(frozen=True)
+class _Parameters:
+    """Parameters of a node with calibrations.
+
+    Attributes:
+        calibration: Files of toolhand calibrate, with commas between; empty: none.
+    """
+
+    calibration: str = ""
+
+
 def declare_calibrations(node: Node, robot: RobotModel) -> list[CameraCalibration]:
     """The calibrations that the parameter `calibration` of a node names: files, with commas between them.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a file that cannot be used, is of another robot, or two of one camera.
     """
-    text = parameters.optional_text(
-        node, "calibration", "Files of toolhand calibrate, with commas between; empty: none"
-    )
+    text = parameters.read(node, _Parameters).calibration
     made = [read_calibration_file(Path(part.strip())) for part in text.split(",") if part.strip()]
     for one in made:
         one.require_robot(robot)

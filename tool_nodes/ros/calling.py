@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
+from annotated_types import Interval
 from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.client import Client
@@ -39,9 +40,9 @@ class Deadlines:
         motion_s: For the result of a motion.
     """
 
-    availability_s: float = 5.0
-    response_s: float = 20.0
-    motion_s: float = 600.0
+    availability_s: Annotated[float, Interval(gt=0.0)] = 5.0
+    response_s: Annotated[float, Interval(gt=0.0)] = 20.0
+    motion_s: Annotated[float, Interval(gt=0.0)] = 600.0
 
     def __post_init__(self) -> None:
         for entry in fields(self):

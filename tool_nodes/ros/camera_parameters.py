@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
 
+from annotated_types import Interval
 from rclpy.node import Node
 from tf2_ros import Buffer
 
@@ -14,11 +16,13 @@ from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.self_filter import SelfFilteredCamera, shape_of
 from tool_nodes.ports import Camera
 from tool_nodes.registry import Setting
-from tool_nodes.results import invalid
 from tool_nodes.ros import parameters
 from tool_nodes.ros.messages import BASE_FRAME
+from tool_nodes.ros.parameters import NonEmpty, one_of
 from tool_nodes.ros.robot_pose import RobotOnTf
 from tool_nodes.ros.topic_camera import STAMP_TOLERANCE_S, TopicCamera
+
+T = TypeVar("T")
 
 _LARGEST_TOLERANCE_S = 1.0
 """Pictures that are further apart are of different moments, whatever the arm did [s]."""
@@ -51,7 +55,7 @@ def declare_cameras(
     shape = shape_of(robot)
     where = RobotOnTf(node, transforms, robot, shape)
     for camera in cameras:
-        spec = parameters.text(node, f"{camera}.camera", usual, "What takes its pictures")
+        spec = _read(node, camera, _Maker, camera=usual).camera
         made: Camera = registry.make(
             "camera",
             spec,
@@ -94,46 +98,70 @@ def topics(
     Raises:
         ToolError: INVALID_ARGUMENT.
     """
-    zed = parameters.choice(node, "zed_names", "new", tuple(ZED), "Names of zed-ros2-wrapper 5.1 and later, or older")
-    tolerance_s = parameters.number(
-        node,
-        "stamp_tolerance_s",
-        STAMP_TOLERANCE_S,
-        (0.0, _LARGEST_TOLERANCE_S),
-        "How far image and depth of one picture may be apart while the arm stands still [s]",
+    every = parameters.read(node, _Every)
+    own = _read(node, camera, _Topics, driver={"scene": "zed", "wrist": "kinova_vision"}[camera])
+    names = names_of(own.driver, every.zed_names)
+    usual = names.topics
+    given = CameraTopics(
+        own.image_topic or usual.image, own.camera_info_topic or usual.camera_info, own.depth_topic or usual.depth
     )
-    usual = {"scene": "zed", "wrist": "kinova_vision"}[camera]
-    driver = parameters.choice(node, f"{camera}.driver", usual, DRIVERS, "Whose names its topics have")
-    names = names_of(driver, zed)
-    given = _topics(node, camera, names.topics)
     return TopicCamera(
         node,
         given,
         transforms,
         deadline_s,
         base_frame,
-        tolerance_s,
+        every.stamp_tolerance_s,
         robot,
-        _rectified(node, camera),
+        own.image_is == "rectified" if own.image_is else None,
         lost,
         camera,
         names.registered_by if given.depth == names.topics.depth else "",
     )
 
 
-def _rectified(node: Node, camera: str) -> bool | None:
-    said = parameters.optional_text(
-        node, f"{camera}.image_is", "raw, with the lens's distortion, or rectified; empty: as its topic's name says"
-    )
-    if said not in ("", "raw", "rectified"):
-        raise invalid(f"Parameter {camera}.image_is must be raw or rectified, or empty, not {said!r}.")
-    return said == "rectified" if said else None
+@dataclass(frozen=True)
+class _Maker:
+    """Of one camera.
+
+    Attributes:
+        camera: What takes its pictures.
+    """
+
+    camera: NonEmpty = "topics"
 
 
-def _topics(node: Node, camera: str, usual: CameraTopics) -> CameraTopics:
-    names = []
-    for entry in fields(CameraTopics):
-        default = getattr(usual, entry.name)
-        given = parameters.optional_text(node, f"{camera}.{entry.name}_topic", f"Topic; empty: {default}")
-        names.append(given or default)
-    return CameraTopics(*names)
+@dataclass(frozen=True)
+class _Every:
+    """Of all cameras of topics.
+
+    Attributes:
+        zed_names: Names of zed-ros2-wrapper 5.1 and later ("new"), or older ("old").
+        stamp_tolerance_s: How far image and depth of one picture may be apart while the arm stands still [s].
+    """
+
+    zed_names: Annotated[str, one_of(tuple(ZED))] = "new"
+    stamp_tolerance_s: Annotated[float, Interval(ge=0.0, le=_LARGEST_TOLERANCE_S)] = STAMP_TOLERANCE_S
+
+
+@dataclass(frozen=True)
+class _Topics:
+    """Of one camera of topics.
+
+    Attributes:
+        driver: Whose names its topics have.
+        image_topic: Topic of its pictures; empty: the driver's.
+        camera_info_topic: Topic of their calibration; empty: the driver's.
+        depth_topic: Topic of their depth; empty: the driver's.
+        image_is: raw, with the lens's distortion, or rectified; empty: as its topic's name says.
+    """
+
+    driver: Annotated[str, one_of(tuple(DRIVERS))] = "zed"
+    image_topic: str = ""
+    camera_info_topic: str = ""
+    depth_topic: str = ""
+    image_is: Annotated[str, one_of(("", "raw", "rectified"))] = ""
+
+
+def _read(node: Node, which: str, kind: type[T], **defaults: str) -> T:
+    return parameters.read(node, kind, name=lambda field: f"{which}.{field}", defaults=defaults)

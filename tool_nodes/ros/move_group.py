@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from tool_nodes.ros.moveit_messages import (
     stamped,
     unusable,
 )
+from tool_nodes.ros.parameters import NonEmpty
 from tool_nodes.types import CollisionScene, FloatArray, Trajectory
 
 JOINT_TOLERANCE = 1e-4
@@ -48,6 +50,21 @@ _WHOLE = 1.0 - 1e-6
 """A straight line that was followed by this share was followed to its end [-]; rounding."""
 
 _COMPONENTS = PlanningSceneComponents.WORLD_OBJECT_NAMES | PlanningSceneComponents.ROBOT_STATE_ATTACHED_OBJECTS
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """Parameters of the planner.
+
+    Attributes:
+        moveit_group: Planning group of MoveIt that is the arm.
+        moveit_pipeline: Planning pipeline; empty: MoveIt's own.
+        moveit_planner: Planner in it; empty: its own.
+    """
+
+    moveit_group: NonEmpty = "manipulator"
+    moveit_pipeline: str = ""
+    moveit_planner: str = ""
 
 
 class MoveGroup:
@@ -76,9 +93,8 @@ class MoveGroup:
     ) -> None:
         self._interrupted = interrupted
         self._robot, self._frame, self._deadlines, self._planning_s = robot, base_frame, deadlines, planning_s
-        self._group = parameters.text(node, "moveit_group", "manipulator", "Planning group of MoveIt that is the arm")
-        self._pipeline = parameters.optional_text(node, "moveit_pipeline", "Planning pipeline; empty: MoveIt's own")
-        self._planner = parameters.optional_text(node, "moveit_planner", "Planner in it; empty: its own")
+        own = parameters.read(node, _Parameters)
+        self._group, self._pipeline, self._planner = own.moveit_group, own.moveit_pipeline, own.moveit_planner
         group = ReentrantCallbackGroup()
         self._plan, self._line, self._ik, self._apply, self._get = (
             node.create_client(kind, name, callback_group=group)

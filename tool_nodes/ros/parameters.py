@@ -2,56 +2,95 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Annotated, Any, TypeVar
 
+from annotated_types import Interval
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT, RobotModel, load_robot
+from tool_nodes.records import Rule, record_of
 from tool_nodes.results import ToolError, invalid
-from tool_nodes.ros.calling import Deadlines, require_positive
+from tool_nodes.ros.calling import Deadlines
+
+T = TypeVar("T")
 
 _A_COUNT = "an integer of 0 or more"
 
-
-def text(node: Node, name: str, default: str, description: str) -> str:
-    """A string that is not empty. Raises ToolError INVALID_ARGUMENT."""
-    value = declared(node, name, default, description)
-    if not isinstance(value, str) or not value:
-        raise _wrong(name, "a string that is not empty", value)
-    return value
+NonEmpty = Annotated[str, Rule("a string that is not empty", bool)]
+Seconds = Annotated[float, Interval(gt=0.0)]
+Count = Annotated[int, Interval(ge=0)]
 
 
-def optional_text(node: Node, name: str, description: str) -> str:
-    """A string, by default empty. Raises ToolError INVALID_ARGUMENT."""
-    value = declared(node, name, "", description)
-    if not isinstance(value, str):
-        raise _wrong(name, "a string", value)
-    return value
+def one_of(allowed: Sequence[str]) -> Rule:
+    """The rule of a string that is one of some."""
+    return Rule(" or ".join(each or "empty" for each in allowed), lambda value: value in allowed)
 
 
-def choice(node: Node, name: str, default: str, allowed: Sequence[str], description: str) -> str:
-    """One of some strings. Raises ToolError INVALID_ARGUMENT."""
-    value = declared(node, name, default, f"{description}: {' or '.join(allowed)}")
-    if value not in allowed:
-        raise _wrong(name, " or ".join(allowed), value)
-    return str(value)
+def read(
+    node: Node,
+    kind: type[T],
+    changeable: Sequence[str] = (),
+    name: Callable[[str], str] = str,
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+    only: Sequence[str] | None = None,
+) -> T:
+    """The parameters of a node that the fields of a dataclass are; their descriptions are its docstring's.
+
+    Args:
+        node: Declares them.
+        kind: Each field has a default.
+        changeable: Fields that may be set later, which the node listens for.
+        name: Parameter of a field.
+        defaults: Of fields, in place of their own.
+        only: Fields that are parameters; all where None.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT, see `checked`.
+    """
+    values = {}
+    for field in fields(kind):  # type: ignore[arg-type]
+        if only is None or field.name in only:
+            default, about = defaults.get(field.name, field.default), description(kind, field.name)
+            values[field.name] = declared(node, name(field.name), default, about, field.name not in changeable)
+    return checked(kind, values, name)
 
 
-def count(node: Node, name: str, default: int, description: str) -> int:
-    """An integer of 0 or more. Raises ToolError INVALID_ARGUMENT."""
-    value = declared(node, name, default, description)
-    if not _is_count(value):
-        raise _wrong(name, _A_COUNT, value)
-    return int(value)
+def checked(kind: type[T], values: Mapping[str, Any], name: Callable[[str], str] = str) -> T:
+    """The dataclass of values of parameters. Raises ToolError INVALID_ARGUMENT that names the parameter."""
+    try:
+        return record_of(kind, dict(values))
+    except ToolError as error:
+        field, _, rest = error.message.partition(" ")
+        of_one = field.partition("[")[0] in values
+        message = f"Parameter {name(field)} {rest}" if of_one else error.message
+        raise ToolError(error.code, message, error.hint) from None
+
+
+def description(kind: type, name: str) -> str:
+    """What the docstring of a dataclass says about a field."""
+    lines = (line.strip() for line in (kind.__doc__ or "").splitlines())
+    return next((line.split(": ", 1)[1] for line in lines if line.startswith(f"{name}: ")), "")
+
+
+@dataclass(frozen=True)
+class _Robot:
+    """The robot of a node.
+
+    Attributes:
+        robot: Which robot, or the folder of its files.
+    """
+
+    robot: NonEmpty = DEFAULT_ROBOT
 
 
 def robot(node: Node) -> RobotModel:
     """The robot that the parameter `robot` names. Raises ToolError INVALID_ARGUMENT."""
-    name = text(node, "robot", DEFAULT_ROBOT, "Which robot, or the folder of its files")
+    name = read(node, _Robot).robot
     try:
         model = load_robot(name)
     except ToolError as error:
@@ -101,47 +140,14 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def number(node: Node, name: str, default: float, allowed: tuple[float, float], description: str) -> float:
-    """A number of a range, written with or without a point. Raises ToolError INVALID_ARGUMENT."""
-    value = declared(node, name, default, description)
-    low, high = allowed
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise _wrong(name, f"a number from {low:g} to {high:g}", value)
-    return float(value)
-
-
-def flag(node: Node, name: str, default: bool, description: str) -> bool:
-    """True or false. Raises ToolError INVALID_ARGUMENT."""
-    value = declared(node, name, default, description)
-    if not isinstance(value, bool):
-        raise _wrong(name, "true or false", value)
-    return value
-
-
-def seconds(node: Node, name: str, default: float, description: str) -> float:
-    """A number greater than 0, written with or without a point. Raises ToolError INVALID_ARGUMENT."""
-    value = declared(node, name, default, f"{description} [s]")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise _wrong(name, "a number of seconds", value)
-    require_positive(name, value)
-    return float(value)
-
-
 def deadlines(node: Node) -> Deadlines:
     """The parameters `availability_deadline_s`, `response_deadline_s` and `motion_deadline_s`."""
-    default = Deadlines()
-    return Deadlines(
-        availability_s=seconds(
-            node, "availability_deadline_s", default.availability_s, "How long to wait for another node"
-        ),
-        response_s=seconds(node, "response_deadline_s", default.response_s, "How long a service may take to answer"),
-        motion_s=seconds(node, "motion_deadline_s", default.motion_s, "How long a motion may take, by the wall clock"),
-    )
+    return read(node, Deadlines, name=lambda field: field.replace("_s", "_deadline_s"))
 
 
 def declared(node: Node, name: str, default: Any, description: str, read_only: bool = True) -> Any:
     """The value of a parameter. It is read once: setting it later would have no effect, and is refused."""
-    # Of any type, because a number of seconds may be written without a point and a wrong type deserves a sentence.
+    # Of any type: a number may be written without a point, a scene is a number, and a wrong type deserves a sentence.
     descriptor = ParameterDescriptor(description=description, read_only=read_only, dynamic_typing=True)
     if node.has_parameter(name):  # what several cameras of one node have in common
         return node.get_parameter(name).value

@@ -1,23 +1,23 @@
 """What is served, and how: one YAML, read and checked before anything starts.
 
 ports:
-  pointer: {backend: learned, run: serve, replicas: {min: 1, max: 4}, batch: 16}
+  pointer: {backend: pixels, run: serve, replicas: {min: 1, max: 4}, batch: 16}
   segmenter: {backend: pixels+drawings}
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Final, Literal
 
-from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
+from annotated_types import Interval, Len
+
 from tool_nodes import registry
 from tool_nodes.extras import install_extra
-from tool_nodes.files import read_file
 from tool_nodes.port_names import PortNames
+from tool_nodes.records import Before, read_yaml, record_of
 from tool_nodes.results import ToolError, invalid, unavailable
 
 METHODS: Mapping[str, str] = {
@@ -30,7 +30,8 @@ METHODS: Mapping[str, str] = {
 }
 """The ports that can be served, and the one method of each."""
 
-ACTOR, SERVE = "actor", "serve"
+ACTOR: Final = "actor"
+SERVE: Final = "serve"
 """One Ray actor, for what is light; a deployment of Ray Serve, for models."""
 
 ABREAST = 2
@@ -97,10 +98,10 @@ class Local:
         port: Port of the cluster's head on this machine; 0 takes a free one.
     """
 
-    cpus: float | None = None
-    gpus: float | None = None
-    store_gb: float = 0.5
-    port: int = 0
+    cpus: Annotated[float, Interval(ge=0.0)] | None = None
+    gpus: Annotated[float, Interval(ge=0.0)] | None = None
+    store_gb: Annotated[float, Interval(ge=0.08)] = 0.5
+    port: Annotated[int, Interval(ge=0, le=65535)] = 0
 
 
 @dataclass(frozen=True)
@@ -118,25 +119,12 @@ class ServeConfig:
 
 def read_config(path: Path) -> ServeConfig:
     """The file's, checked. Raises ToolError INVALID_ARGUMENT with the key that is wrong and what is allowed."""
-    try:
-        text = read_file(path, Limits().size)
-    except OSError as error:
-        raise invalid(f"{path} cannot be read: {error.strerror}.") from error
-    try:
-        return parse_config(load(text))
-    except PlainYamlError as error:
-        raise invalid(f"{path}: {error}.") from error
-    except ToolError as error:
-        raise ToolError(error.code, f"{path}: {error.message}", error.hint) from error
+    return _config(read_yaml(_File, path))
 
 
 def parse_config(document: Any) -> ServeConfig:
     """A document of the form above, checked. Raises ToolError INVALID_ARGUMENT."""
-    parts = _mapping("the file", document, {"ports", "cluster"})
-    ports = parts.get("ports")
-    if not isinstance(ports, Mapping) or not ports:
-        raise invalid(f"ports must name what is served: some of {', '.join(METHODS)}.")
-    return ServeConfig({name: _entry(name, value) for name, value in ports.items()}, _local(parts.get("cluster") or {}))
+    return _config(record_of(_File, document))
 
 
 def check_resources(config: ServeConfig, cluster: Mapping[str, float]) -> None:
@@ -159,90 +147,70 @@ def check_resources(config: ServeConfig, cluster: Mapping[str, float]) -> None:
             )
 
 
-def _entry(name: str, value: Any) -> ServedEntry:
-    if isinstance(value, str):
-        value = {"backend": value}
-    known = {each.name for each in fields(ServedEntry)} - {"name", "replicas_min", "replicas_max"} | {"replicas"}
-    given = dict(_mapping(name, value, known))
-    port = given.pop("port", name)
-    if port not in METHODS:
-        raise invalid(
-            f"{str(port)[:_SHOWN]!r} is no port that can be served: {', '.join(METHODS)}.",
-            "An entry of another name says which with port: NAME." if port == name else "",
-        )
-    if not isinstance(given.get("backend"), str):
-        raise invalid(f"{name}: backend must be a name, as --{port} takes it.")
-    for part in PortNames(**{port: given["backend"]}).parts(port):
-        entry = registry.find(port, part)
-        if entry.name == "served":
-            raise invalid(f"{name}: a service cannot serve itself; name what is to run.")
-    low, high = _replicas(name, given.pop("replicas", 1))
-    made = {"name": name, "port": port, "replicas_min": low, "replicas_max": high}
-    for each in fields(ServedEntry):
-        if each.name in given:
-            made[each.name] = _checked(f"{name}: {each.name}", given[each.name], each.default)
-    entry_made = ServedEntry(**made)
-    if entry_made.run not in (ACTOR, SERVE):
-        raise invalid(f"{name}: run must be {ACTOR} or {SERVE}, got {str(entry_made.run)[:_SHOWN]!r}.")
-    if entry_made.run == ACTOR and (high != 1 or low != 1):
-        raise invalid(f"{name}: an actor is one process; run: {SERVE} has replicas.")
-    for key, least in (("batch", 1), ("queue", 1), ("deadline_s", 1e-3)):
-        if getattr(entry_made, key) < least:
-            raise invalid(f"{name}: {key} must be {least:g} or more, got {getattr(entry_made, key):g}.")
-    return entry_made
+_Number = Annotated[float, Interval(ge=0.0)]
 
 
-def _replicas(name: str, value: Any) -> tuple[int, int]:
-    if isinstance(value, int) and not isinstance(value, bool):
-        low, high = value, value
-    else:
-        both = _mapping(f"{name}: replicas", value, {"min", "max"})
-        low = _checked(f"{name}: replicas min", both.get("min", 1), 1)
-        high = _checked(f"{name}: replicas max", both.get("max", max(low, 1)), 1)
-    if not 0 <= low <= high or high < 1:
-        raise invalid(f"{name}: replicas must be a number, or min and max with 0 <= min <= max and max 1 or more.")
-    return low, high
+@dataclass(frozen=True)
+class _Replicas:
+    min: Annotated[int, Interval(ge=0)] = 1
+    max: Annotated[int, Interval(ge=1)] | None = None
 
 
-def _local(value: Any) -> Local:
-    given = _mapping("cluster", value, {each.name for each in fields(Local)})
-    made = {key: None if each is None else _checked(f"cluster: {key}", each, _LIKE[key]) for key, each in given.items()}
-    local = Local(**made)  # type: ignore[arg-type]
-    if not local.store_gb >= 0.08:
-        raise invalid(f"cluster: store_gb must be 0.08 or more, got {local.store_gb:g}.")
-    if not 0 <= local.port <= 65535:
-        raise invalid(f"cluster: port must be from 0 to 65535, got {local.port}.")
-    return local
+def _number_of_replicas(value: Any) -> Any:
+    return {"min": value, "max": value} if type(value) is int else value
 
 
-_LIKE = {"cpus": 0.0, "gpus": 0.0, "store_gb": 0.0, "port": 0}
-"""Example of each field's type, for refusals."""
+def _backend_alone(value: Any) -> Any:
+    return {"backend": value} if isinstance(value, str) else value
 
 
-def _checked(what: str, value: Any, like: Any) -> Any:
-    """The value as the type of `like`: a text, a list of texts, or a number of 0 or more."""
-    if like is MISSING or isinstance(like, str):
-        if isinstance(value, str):
-            return value
-        raise invalid(f"{what} must be a text.")
-    if isinstance(like, tuple):
-        if isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(each, str) for each in value):
-            return tuple(value)
-        raise invalid(f"{what} must be a list of packages, as pip takes them.")
-    whole = isinstance(like, int)
-    number = isinstance(value, int) or (isinstance(value, float) and not whole)
-    if isinstance(value, bool) or not number or not 0 <= value < math.inf:
-        raise invalid(f"{what} must be a {'whole ' if whole else ''}number of 0 or more, got {str(value)[:_SHOWN]!r}.")
-    return value if whole else float(value)
+@dataclass(frozen=True)
+class _Entry:
+    """An entry of the file; see `ServedEntry`."""
+
+    backend: str
+    port: str = ""
+    run: Literal["actor", "serve"] = ACTOR
+    replicas: Annotated[_Replicas, Before(_number_of_replicas)] = _Replicas()
+    batch: Annotated[int, Interval(ge=1)] = ServedEntry.batch
+    batch_wait_ms: _Number = ServedEntry.batch_wait_ms
+    queue: Annotated[int, Interval(ge=1)] = ServedEntry.queue
+    deadline_s: Annotated[float, Interval(ge=1e-3)] = ServedEntry.deadline_s
+    retries: Annotated[int, Interval(ge=0)] = ServedEntry.retries
+    cpus: _Number = ServedEntry.cpus
+    gpus: _Number = ServedEntry.gpus
+    memory_gb: _Number = ServedEntry.memory_gb
+    env: tuple[str, ...] = ()
+
+    def served(self, name: str) -> ServedEntry:
+        """The entry of a name. Raises ToolError INVALID_ARGUMENT."""
+        port = self.port or name
+        if port not in METHODS:
+            raise invalid(
+                f"{port[:_SHOWN]!r} is no port that can be served: {', '.join(METHODS)}.",
+                "" if self.port else "An entry of another name says which with port: NAME.",
+            )
+        for part in PortNames(**{port: self.backend}).parts(port):
+            if registry.find(port, part).name == "served":
+                raise invalid(f"{name}: a service cannot serve itself; name what is to run.")
+        low = self.replicas.min
+        high = self.replicas.max or max(low, 1)
+        if low > high:
+            raise invalid(f"{name}: replicas must be a number, or min and max with 0 <= min <= max and max 1 or more.")
+        if self.run == ACTOR and (high != 1 or low != 1):
+            raise invalid(f"{name}: an actor is one process; run: {SERVE} has replicas.")
+        same = {key: value for key, value in vars(self).items() if key not in ("port", "replicas")}
+        return ServedEntry(**same, name=name, port=port, replicas_min=low, replicas_max=high)
 
 
-def _mapping(what: str, value: Any, known: set[str]) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise invalid(f"{what} must be a mapping with keys of {', '.join(sorted(known))}.")
-    unknown = next((key for key in value if key not in known), None)
-    if unknown is not None:
-        raise invalid(f"{what}: there is no key {str(unknown)[:_SHOWN]!r}, only {', '.join(sorted(known))}.")
-    return value
+@dataclass(frozen=True)
+class _File:
+    ports: Annotated[dict[str, Annotated[_Entry, Before(_backend_alone)]], Len(1)]
+    cluster: Local | None = None
+
+
+def _config(file: _File) -> ServeConfig:
+    return ServeConfig({name: entry.served(name) for name, entry in file.ports.items()}, file.cluster or Local())
 
 
 def without_ray(error: Exception) -> ToolError:

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Example:
-    """A call that shows what a tool does: tests run it, `bench tools` times it, and the page of tools shows its answer.
+    """A call that shows what a tool does: tests run it, and the page of tools shows its answer.
 
     Attributes:
         arguments: Arguments in JSON. Picture 0 is the one of `picture`; `$variables` come from the calls before.

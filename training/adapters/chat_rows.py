@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,19 +30,19 @@ import numpy as np
 
 from agent_node.policies.scripted.commands import parse_command
 from agent_node.policies.smollm2 import PROTOCOL
-from agent_node.policies.tiny.dialect import Move, Plan, render_lines
 from agent_node.protocol import load_protocol
 from sim.tasks.predicates import RELATIONS
 from sim.tasks.sentences import COMPARATIVES
 from tool_nodes.files import write_whole
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from training.adapters.environments import require_engine
+from tool_nodes.results import ErrorCode, invalid
+from training.adapters.environments import require_engine, run_stage
 from training.adapters.sft_on_trl import DATA, NOT_LEARNED, ROWS
 from training.data.formats.conversation import ChatEntry, example_of
 from training.rollouts.collection import read_rollouts
 from training.tasks.sayings import CommandWords, say_otherwise, say_widely, wider_things
 from training.tasks.splits import Split, products_of
 from training.teacher.careful import RETRIES, plan_of
+from training.teacher.moves import Move, Plan, render_move
 
 _SENTENCES, _UNRESOLVED = 23, 29
 """Keep these random numbers apart from others of the same seed."""
@@ -133,7 +132,7 @@ def unresolved_rows(system: str, count: int, tokenizer: Any, seed: int = 0) -> l
 
 
 def _written(move: Move) -> ChatEntry:
-    return ChatEntry("assistant", (render_lines(move, (), load_protocol(PROTOCOL)),), sampled=True)
+    return ChatEntry("assistant", (render_move(move, (), 0, load_protocol(PROTOCOL)),), sampled=True)
 
 
 def _drawn_command(rng: np.random.Generator, number: int, sided: bool = True) -> tuple[str, Plan]:
@@ -213,7 +212,4 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    try:
-        print("{} rows, {} tokens".format(*write_rows(**vars(_options()))))
-    except ToolError as error:
-        sys.exit(f"{error.code}: {error}")
+    run_stage(lambda: "{} rows, {} tokens".format(*write_rows(**vars(_options()))))

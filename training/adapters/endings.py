@@ -29,6 +29,18 @@ def say_last(session: EpisodeSession, message: Any) -> None:
         session.say(canonical(Completion(words=words), session.episode.protocol, ToolNames(())))
 
 
+def terms_of(session: EpisodeSession) -> dict[str, float]:
+    """What the reward is made of. Raises ToolError as `EpisodeSession.score`."""
+    return {name: float(value) for name, value in session.score().terms.items()}
+
+
+def counts_of(session: EpisodeSession) -> dict[str, float]:
+    """What is worth logging beside the reward: success, calls, failed_calls. Raises as `EpisodeSession.score`."""
+    calls = [record for turn in session.episode.turns for record in turn.calls]
+    failed = sum(not record.result.ok for record in calls)
+    return {"success": float(session.score().truth.success), "calls": float(len(calls)), "failed_calls": float(failed)}
+
+
 def scored_or_dropped(session: EpisodeSession) -> tuple[EpisodeScore | None, ToolError | None]:
     """The score, or why the rollout is to be dropped. Raises ToolError of a grader that cannot grade such a task."""
     try:

@@ -14,7 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -170,3 +170,11 @@ def _run(command: list[str], engine: Engine) -> None:
             f"The environment of {engine.name} was not made: `{shlex.join(command)}` ended with status {status}.",
             "The same command goes on where it was broken off.",
         )
+
+
+def run_stage(work: Callable[[], object]) -> None:
+    """Print what comes of a module that is run as a program; end it with one line where there is a ToolError."""
+    try:
+        print(work())
+    except ToolError as error:
+        sys.exit(f"{error.code}: {error}")

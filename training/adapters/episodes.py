@@ -65,6 +65,11 @@ class Episodes:
         self._making = threading.Lock()
         self._environment: Environment | None = None
 
+    def require_native(self, who: str) -> None:
+        """Raises ToolError INVALID_ARGUMENT where the protocol lists the tools itself: `who` does so."""
+        if self.protocol.tools != "none":
+            raise invalid(f"{who}: the protocol must be native, not {self.protocol.name}.")
+
     @property
     def environment(self) -> Environment:
         """Where the episodes happen."""

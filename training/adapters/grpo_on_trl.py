@@ -11,7 +11,6 @@ that broke from outside has no reward: TRL leaves it out of its group.
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -19,10 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.results import ToolError
-from training.adapters.environments import require_engine
+from training.adapters.environments import require_engine, run_stage
 from training.adapters.own_episodes import EpisodeSettings, OwnEpisodeJob, OwnEpisodes, as_rollout
-from training.adapters.sft_on_trl import ADAPTER, CHECKPOINTS, EVENTS, callbacks, read_settings, save_adapter
+from training.adapters.sft_on_trl import ADAPTER, arguments_of, callbacks, read_settings, trained
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,6 @@ def improve_adapter(folder: Path) -> Path:
         from transformers import AutoModelForCausalLM, AutoTokenizer, set_seed
         from trl import GRPOConfig, GRPOTrainer
 
-    os.environ["TENSORBOARD_LOGGING_DIR"] = str(folder / EVENTS)
     set_seed(settings.seed)
     rows = [{"prompt": row} for row in settings.tasks()]
     base = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32, use_safetensors=True)
@@ -107,7 +104,7 @@ def improve_adapter(folder: Path) -> Path:
         reward_funcs=reward_of_the_episode,
         rollout_func=rollouts(settings, episodes),
         args=GRPOConfig(
-            output_dir=str(folder / CHECKPOINTS),
+            **arguments_of(folder, settings),
             per_device_train_batch_size=settings.group_size,
             gradient_accumulation_steps=settings.groups,
             num_generations=settings.group_size,
@@ -116,29 +113,17 @@ def improve_adapter(folder: Path) -> Path:
             lr_scheduler_type="constant",
             temperature=settings.temperature,
             beta=0.0,
-            gradient_checkpointing=False,
-            bf16=False,
             shuffle_dataset=False,
-            logging_steps=1,
-            save_steps=settings.save_steps,
-            save_total_limit=1,
-            report_to=list(settings.report_to),
-            seed=settings.seed,
-            use_cpu=not torch.cuda.is_available(),
         ),
         train_dataset=Dataset.from_list(rows),
         processing_class=AutoTokenizer.from_pretrained(settings.model),
         callbacks=callbacks(folder, settings.minutes),
     )
     try:
-        trainer.train(resume_from_checkpoint=any((folder / CHECKPOINTS).glob("checkpoint-*")))
+        return trained(trainer, settings.model, folder)
     finally:
         episodes.close()
-    return save_adapter(trainer.model, settings.model, folder)
 
 
 if __name__ == "__main__":
-    try:
-        print(improve_adapter(Path(sys.argv[1])))
-    except ToolError as error:
-        sys.exit(f"{error.code}: {error}")
+    run_stage(lambda: improve_adapter(Path(sys.argv[1])))

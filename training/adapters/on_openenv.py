@@ -71,11 +71,8 @@ class EpisodeResource(ResourceSession):
 
     def list_tools(self) -> list[Tool]:
         """The tools with their schemas."""
-        functions = [schema["function"] for schema in self.session.tools()]
-        return [
-            Tool(name=self._names.sent(f["name"]), description=f["description"], input_schema=f["parameters"])
-            for f in functions
-        ]
+        functions = [schema["function"] for schema in self._names.schemas(self.session.tools())]
+        return [Tool(name=f["name"], description=f["description"], input_schema=f["parameters"]) for f in functions]
 
     def call_tool(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Call a tool; what a model got wrong is in the answer.

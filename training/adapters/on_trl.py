@@ -129,10 +129,7 @@ def environment_factory(episodes: Episodes, row: Mapping[str, Any]) -> Callable[
     Raises:
         ToolError: INVALID_ARGUMENT for another protocol, and as of `Episodes.open`.
     """
-    if episodes.protocol.tools != "none":
-        raise invalid(
-            f"TRL offers the tools in its model's own form: the protocol must be native, not {episodes.protocol.name}."
-        )
+    episodes.require_native("TRL offers the tools in its model's own form")
     with episodes.open(row) as session:
         made = class_of_tools("Episode", TrlEpisode, session.tools())
     numbers = itertools.count()

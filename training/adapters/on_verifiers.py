@@ -17,10 +17,8 @@ differ within a group, and from run to run.
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import hashlib
-import io
 import json
 import secrets
 import threading
@@ -29,15 +27,11 @@ from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener, answer_challenge, deliver_challenge
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
-
-from agent_node.policies.chat import ToolNames, native_turns
+from agent_node.policies.chat import Pictures, ToolNames, native_turns
 from agent_node.policy import Message
 from agent_node.protocol import load_protocol
 from tool_nodes.results import ErrorCode, ToolError
-from training.adapters.endings import say_last
+from training.adapters.endings import counts_of, say_last, terms_of
 from training.adapters.environments import require_engine
 from training.adapters.episodes import require_sound, shared_episodes, words_of
 from training.env.session import EpisodeSession
@@ -113,7 +107,9 @@ class EpisodeTask(vf.Task[EpisodeData, EpisodeState, vf.TaskConfig]):
         session = await asyncio.to_thread(shared_episodes(self.data.settings).open, row, rollout)
         door = EpisodeDoor.of_this_process()
         door.admit(trace, session)
-        trace.state.door, trace.state.episode, trace.state.tools = door.address, trace.id, _sent(session.tools())
+        tools = session.tools()
+        trace.state.door, trace.state.episode = door.address, trace.id
+        trace.state.tools = ToolNames(tools).schemas(tools)
 
     @vf.stop
     async def episode_over(self, trace: vf.Trace) -> bool:
@@ -251,7 +247,7 @@ class EpisodeDoor:
                 result = session.call(name, request["arguments"])
             except ToolError as error:
                 return {"words": f"Error {error.code}: {error}", "pictures": []}
-        return {"words": words_of(result), "pictures": [_png(picture) for picture in result.pictures]}
+        return {"words": words_of(result), "pictures": [Pictures("png").base64(picture) for picture in result.pictures]}
 
 
 def call_through(door: Sequence[Any], episode: str, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -326,32 +322,16 @@ def _as_sent(conversation: Sequence[Message]) -> tuple[str, list[Any]]:
             if isinstance(part, str):
                 parts.append(vf.TextContentPart(text=part))
             else:
-                address = f"data:image/png;base64,{_png(part)}"
+                address = "data:image/png;base64," + Pictures("png").base64(part)
                 parts.append(vf.ImageUrlContentPart(image_url=vf.ImageUrlSource(url=address)))
         messages.append(vf.UserMessage(content=parts))
     return system.words, messages
 
 
-def _sent(schemas: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    names = ToolNames(schemas)
-    return [
-        {"type": "function", "function": {**schema["function"], "name": names.sent(schema["function"]["name"])}}
-        for schema in schemas
-    ]
-
-
 def _scored(session: EpisodeSession, answer: str) -> dict[str, Any]:
     say_last(session, {"role": "assistant", "content": answer})
     require_sound(session)
-    score = session.score()
-    records = [record for turn in session.episode.turns for record in turn.calls]
-    return {
-        "total": float(score.total),
-        "terms": {name: float(value) for name, value in score.terms.items()},
-        "success": float(score.truth.success),
-        "calls": float(len(records)),
-        "failed_calls": float(sum(not record.result.ok for record in records)),
-    }
+    return {"total": float(session.score().total), "terms": terms_of(session), **counts_of(session)}
 
 
 def _score_of(trace: vf.Trace) -> dict[str, Any]:
@@ -359,12 +339,6 @@ def _score_of(trace: vf.Trace) -> dict[str, Any]:
     if score is None:
         raise ToolError(ErrorCode.INTERNAL, "The rollout has no score.")
     return score
-
-
-def _png(picture: NDArray[np.uint8]) -> str:
-    buffer = io.BytesIO()
-    Image.fromarray(picture).save(buffer, format="PNG", compress_level=1)
-    return base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
 __all__ = ["EpisodeTaskset", "NullHarness"]

@@ -28,7 +28,7 @@ from PIL import Image
 from agent_node.policies.chat import ToolNames, text_turns
 from agent_node.policy import Message, Reply
 from tool_nodes.results import ToolError, invalid, unavailable
-from training.adapters.endings import say_last
+from training.adapters.endings import counts_of, say_last, terms_of
 from training.adapters.environments import require_engine
 from training.adapters.episodes import NOT_SCORED, Episodes, require_sound, shared_episodes, words_of
 from training.adapters.turns import turn_document
@@ -223,10 +223,7 @@ class ToolEpisodeLoop(ToolAgentLoop):  # type: ignore[misc, unused-ignore]
     def __init__(self, *args: Any, settings: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._episodes = shared_episodes({"protocol": "native"} | _plain(settings))
-        if self._episodes.protocol.tools != "none":
-            raise invalid(
-                f"The chat template lists the tools: the protocol must be native, not {self._episodes.protocol.name}."
-            )
+        self._episodes.require_native("The chat template lists the tools")
         self._sees = self.processor is not None and self.continuous_token_builder.supports_multimodal()
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput | list[AgentLoopOutput]:
@@ -343,13 +340,9 @@ def dropped(error: ToolError) -> list[AgentLoopOutput]:
 
 def described(session: EpisodeSession) -> dict[str, Any]:
     """What is kept beside a rollout's tokens, plain data. The keys that verl's own loops give are there, too."""
-    score, episode = session.score(), session.episode
-    calls = [record for turn in episode.turns for record in turn.calls]
-    failed = sum(not record.result.ok for record in calls)
-    info = {"success": float(score.truth.success), "calls": float(len(calls)), "failed_calls": float(failed)}
-    ended = "" if episode.error_code is None else str(episode.error_code)
-    terms = {name: float(value) for name, value in score.terms.items()}
-    return {"turn_scores": [], "tool_rewards": [], "reward_extra_info": info, "terms": terms, "ended_with": ended}
+    code = session.episode.error_code
+    beside = {"terms": terms_of(session), "ended_with": "" if code is None else str(code)}
+    return {"turn_scores": [], "tool_rewards": [], "reward_extra_info": counts_of(session), **beside}
 
 
 def spoken(tokenizer: Any, token_ids: Sequence[int]) -> str:

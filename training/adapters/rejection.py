@@ -17,8 +17,8 @@ import sys
 from pathlib import Path
 
 from tool_nodes.files import write_whole
-from tool_nodes.results import ToolError, invalid
-from training.adapters.environments import require_engine
+from tool_nodes.results import invalid
+from training.adapters.environments import require_engine, run_stage
 from training.adapters.own_episodes import EpisodeSettings, OwnEpisode, OwnEpisodeJob, OwnEpisodes, as_rollout
 from training.adapters.sft_on_trl import DATA, NOT_LEARNED, ROWS, read_settings
 
@@ -54,7 +54,4 @@ def row_of_episode(episode: OwnEpisode) -> dict[str, list[int]]:
 
 
 if __name__ == "__main__":
-    try:
-        print(json.dumps(sample_rows(Path(sys.argv[1]))))
-    except ToolError as error:
-        sys.exit(f"{error.code}: {error}")
+    run_stage(lambda: json.dumps(sample_rows(Path(sys.argv[1]))))

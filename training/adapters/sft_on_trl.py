@@ -26,8 +26,8 @@ from typing import Any, TypeVar, overload
 from agent_node.policies.adapters import base_of, write_base
 from tool_nodes import plain_json
 from tool_nodes.files import NOTES_BYTES, read_file, read_lines, write_whole
-from tool_nodes.results import ToolError, invalid
-from training.adapters.environments import require_engine
+from tool_nodes.results import invalid
+from training.adapters.environments import require_engine, run_stage
 
 SETTINGS, ROWS, LOG, DATA = "settings.json", "rows.jsonl", "log.jsonl", "data.json"
 Settings = TypeVar("Settings")
@@ -89,29 +89,20 @@ def train_adapter(folder: Path) -> Path:
         from transformers import AutoModelForCausalLM, AutoTokenizer, set_seed
         from trl import SFTConfig, SFTTrainer
 
-    os.environ["TENSORBOARD_LOGGING_DIR"] = str(folder / EVENTS)
     set_seed(settings.seed)
     tokenizer = AutoTokenizer.from_pretrained(settings.model)
     model: Any = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32, use_safetensors=True)
     at_once = settings.batch if torch.cuda.is_available() else math.gcd(settings.batch, settings.micro_batch)
     arguments = SFTConfig(
-        output_dir=str(folder / CHECKPOINTS),
+        **arguments_of(folder, settings),
         per_device_train_batch_size=at_once,
         gradient_accumulation_steps=settings.batch // at_once,
         num_train_epochs=settings.epochs,
         learning_rate=settings.learning_rate,
         lr_scheduler_type="cosine",
         warmup_steps=0.05,
-        logging_steps=1,
-        save_steps=settings.save_steps,
-        save_total_limit=1,
         max_length=None,
-        gradient_checkpointing=False,
-        bf16=False,
         train_sampling_strategy="random",  # by length, the shortest rows, which are all picks, would be learned last
-        report_to=list(settings.report_to),
-        seed=settings.seed,
-        use_cpu=not torch.cuda.is_available(),
         dataloader_num_workers=0,
     )
     lora = LoraConfig(
@@ -145,8 +136,36 @@ def train_adapter(folder: Path) -> Path:
         peft_config=None if settings.adapter else lora,
         callbacks=callbacks(folder, settings.minutes),
     )
+    return trained(trainer, settings.model, folder)
+
+
+def arguments_of(folder: Path, settings: Any) -> dict[str, Any]:
+    """Arguments of any trainer of TRL that trains in a folder; its curves go there, too.
+
+    Args:
+        folder: Folder of the training.
+        settings: Has save_steps, report_to and seed.
+    """
+    import torch
+
+    os.environ["TENSORBOARD_LOGGING_DIR"] = str(folder / EVENTS)
+    return {
+        "output_dir": str(folder / CHECKPOINTS),
+        "logging_steps": 1,
+        "save_steps": settings.save_steps,
+        "save_total_limit": 1,
+        "gradient_checkpointing": False,
+        "bf16": False,
+        "report_to": list(settings.report_to),
+        "seed": settings.seed,
+        "use_cpu": not torch.cuda.is_available(),
+    }
+
+
+def trained(trainer: Any, base: str, folder: Path) -> Path:
+    """Train, from the last checkpoint where there is one; the adapter, see `save_adapter`."""
     trainer.train(resume_from_checkpoint=any((folder / CHECKPOINTS).glob("checkpoint-*")))
-    return save_adapter(trainer.model, settings.model, folder)
+    return save_adapter(trainer.model, base, folder)
 
 
 def first_tokens(labels: Any) -> Any:
@@ -236,7 +255,4 @@ def read_rows(folder: Path) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    try:
-        print(train_adapter(Path(sys.argv[1])))
-    except ToolError as error:
-        sys.exit(f"{error.code}: {error}")
+    run_stage(lambda: train_adapter(Path(sys.argv[1])))

@@ -21,8 +21,9 @@ from agent_node.policies.adapters import base_of, write_base
 from agent_node.policies.smollm2 import LICENCE, NAME, SHA256, SHIPPED, SUMS, SURE
 from tool_nodes import plain_json
 from tool_nodes.files import NOTES_BYTES, read_file, read_lines
-from tool_nodes.results import ToolError, invalid
+from tool_nodes.results import invalid
 from training.adapters.chat_rows import IN_A_ROW
+from training.adapters.environments import run_stage
 from training.adapters.sft_on_trl import ADAPTER, DATA, LOG, SETTINGS, LoraSettings, read_rows, read_settings
 
 MOST_BYTES = 8_000_000
@@ -190,8 +191,4 @@ word of its plan has a probability below {SURE:g}, it asks for other words; `--m
 
 
 if __name__ == "__main__":
-    try:
-        where, *more = (Path(word) for word in sys.argv[1:])
-        print(ship(where, *more))
-    except ToolError as error:
-        sys.exit(f"{error.code}: {error}")
+    run_stage(lambda: ship(*map(Path, sys.argv[1:])))

@@ -18,13 +18,13 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from agent_node.policies.adapters import BASE
 from agent_node.policies.smollm2 import NAME, default_folder
-from agent_node.policies.transport import plain_line
 from tool_nodes import plain_json
 from tool_nodes.files import NOTES_BYTES, read_file, why, write_whole
+from tool_nodes.http_request import plain_line
 from tool_nodes.results import invalid, unavailable
 from training.adapters.environments import FOLDER, engine_named
 from training.adapters.grpo_on_trl import GrpoSettings
@@ -45,28 +45,21 @@ _FREE = frozenset({"minutes", "report_to", "workers"})
 
 
 @dataclass(frozen=True)
-class Smollm2Options:
-    """What is trained.
+class LanguageOptions:
+    """How SmolLM2 is trained.
 
     Attributes:
-        n: Conversations that are kept of the teachers.
-        wordings: Rows of each, in other words of the train split.
+        wordings: Rows of each conversation of the teachers, in other words of the train split.
         rows: Rows of conversations that are drawn of these, at most.
         sentences: Commands beside them that are read into plans, without simulation.
-        unresolved: Conversations beside them of words that fit several things.
-        batch: Rows of a step.
+        unresolved: Conversations beside them, without simulation, whose words fit several things.
+        batch: Rows of a step of the supervised training.
         epochs: Times that each row is seen.
-        rounds: Rounds of RL after it.
-        minutes: Wall time of each training, after which it ends wherever it is; None: never.
-        seed: Seed of data and training.
-        workers: Processes that make data and play the episodes of RL.
-        report_to: Where TRL sends its curves: tensorboard, wandb or none.
-
-    Raises:
-        ToolError: INVALID_ARGUMENT for a number that is too small.
+        rounds: Rounds of GRPO on its own episodes after that, of 16 each.
+        minutes: Wall time of each of the two trainings, which then end wherever they are; None: never.
+        report_to: Where TRL sends its curves.
     """
 
-    n: int = 400
     wordings: int = 2
     rows: int = 400
     sentences: int = 1800
@@ -75,9 +68,25 @@ class Smollm2Options:
     epochs: float = 1.0
     rounds: int = 0
     minutes: float | None = None
+    report_to: Literal["tensorboard", "wandb", "none"] = "tensorboard"
+
+
+@dataclass(frozen=True)
+class Smollm2Options(LanguageOptions):
+    """What is trained.
+
+    Attributes:
+        n: Conversations that are kept of the teachers.
+        seed: Seed of data and training.
+        workers: Processes that make data and play the episodes of RL.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a number that is too small.
+    """
+
+    n: int = 400
     seed: int = 0
     workers: int = 2
-    report_to: str = "tensorboard"
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():

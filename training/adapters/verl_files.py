@@ -22,7 +22,8 @@ from training.adapters.episodes import Episodes
 LOOP, TOOL_LOOP = "toolhand", "toolhand_tools"
 """Names of the agent loops of `training.adapters.on_verl`."""
 
-_TOOL = "training.adapters.on_verl.SessionTool"
+_MODULE = "training.adapters.on_verl"
+_TOOL = f"{_MODULE}.SessionTool"
 _CHARACTERS = 100_000
 """Longest answer of a tool that is not cut [characters], above any of ours."""
 
@@ -51,11 +52,13 @@ def agent_loops(settings: Mapping[str, Any], turn_tokens: int | None = None) -> 
     """The document of `rollout.agent.agent_loop_config_path`, settings as of `training.adapters.episodes.Episodes`."""
     settings = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
     native = {name: value for name, value in settings.items() if name != "protocol"} | {"protocol": "native"}
-    module = "training.adapters.on_verl"
-    return [
-        {"name": LOOP, "_target_": f"{module}.EpisodeLoop", "settings": settings, "turn_tokens": turn_tokens},
-        {"name": TOOL_LOOP, "_target_": f"{module}.ToolEpisodeLoop", "settings": native},
-    ]
+    tools = {"name": TOOL_LOOP, "_target_": f"{_MODULE}.ToolEpisodeLoop", "settings": native}
+    return [episode_loop(settings, turn_tokens), tools]
+
+
+def episode_loop(settings: Mapping[str, Any], turn_tokens: int | None = None) -> dict[str, Any]:
+    """The entry of the loop that plays whole episodes."""
+    return {"name": LOOP, "_target_": f"{_MODULE}.EpisodeLoop", "settings": settings, "turn_tokens": turn_tokens}
 
 
 def tool_config(schemas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -63,14 +66,12 @@ def tool_config(schemas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     The schema stands in `config`, where verl keeps it whole; names are those that servers of models allow.
     """
-    names = ToolNames(schemas)
-    tools = []
-    for schema in schemas:
-        function = dict(schema["function"])
-        function["name"] = names.sent(function["name"])
-        whole = {"type": "function", "function": function}
-        tools.append({"class_name": _TOOL, "config": {"type": "native", "schema": whole}, "tool_schema": None})
-    return {"tools": tools}
+    return {
+        "tools": [
+            {"class_name": _TOOL, "config": {"type": "native", "schema": schema}, "tool_schema": None}
+            for schema in ToolNames(schemas).schemas(schemas)
+        ]
+    }
 
 
 def write_files(

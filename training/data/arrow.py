@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,44 @@ def read_parquet(path: Path, columns: Sequence[str]) -> Any:
         reason = " ".join(str(error).split())[:200].rstrip(".")
         raise invalid(f"The Parquet file {path} cannot be read: {reason}.") from error
     raise invalid(f"The Parquet file {path} has no column {', '.join(missing)}.")
+
+
+WORDS, JSON, IMAGE = {"dtype": "string", "_type": "Value"}, {"_type": "Json"}, {"_type": "Image"}
+"""Features of `datasets`: text, a document as JSON text, and a picture as {"bytes", "path"}."""
+
+
+def value(dtype: str) -> dict[str, Any]:
+    """The feature of a number or truth value, such as float64 or bool."""
+    return {"dtype": dtype, "_type": "Value"}
+
+
+def listed(feature: Mapping[str, Any]) -> dict[str, Any]:
+    """The feature of a list."""
+    return {"feature": dict(feature), "_type": "List"}
+
+
+def schema_of(features: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Columns by their features as `datasets` knows them; these stand in the metadata, where it reads them.
+
+    Args:
+        features: Feature of each column: WORDS, JSON, IMAGE, of `value` or `listed`, or a mapping of such by name.
+    """
+    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
+    return arrow().schema([(name, _kind_of(feature)) for name, feature in features.items()], metadata=metadata)
+
+
+def _kind_of(feature: Mapping[str, Any]) -> Any:
+    pa = arrow()
+    match feature.get("_type"):
+        case "Value":
+            return pa.type_for_alias(feature["dtype"])
+        case "Json":
+            return pa.json_(pa.string())
+        case "Image":
+            return pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+        case "List":
+            return pa.list_(_kind_of(feature["feature"]))
+    return pa.struct([(name, _kind_of(part)) for name, part in feature.items()])
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], schema: Any) -> Any:

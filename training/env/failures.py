@@ -41,9 +41,8 @@ from typing import Any
 
 import numpy as np
 
-from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
-from tool_nodes.files import read_file
 from tool_nodes.ports import Answer
+from tool_nodes.records import read_yaml
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, ToolResult, invalid
 from tool_nodes.stop_latch import StopWatch
 from tool_nodes.toolbox.images import SessionImage
@@ -163,16 +162,7 @@ def load_failures(path: str | Path, shared: bool = False) -> Failures:
     Raises:
         ToolError: INVALID_ARGUMENT, in one sentence that names the file.
     """
-    path = Path(path)
-    try:
-        document = load(read_file(path, Limits().size))
-    except OSError as error:
-        raise _invalid(f"{path.name} cannot be read ({error.strerror}).") from error
-    except PlainYamlError as error:
-        raise _invalid(f"{path.name} is not valid YAML ({error}).") from error
-    if not isinstance(document, dict):
-        raise _invalid(f'{path.name} must be a mapping {{tool or "*": {{kind: rate}}}}.')
-    return Failures(document, shared)
+    return Failures(read_yaml(dict[str, dict[str, float]], Path(path)), shared)
 
 
 class FailingToolbox:

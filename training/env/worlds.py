@@ -4,10 +4,10 @@
 
 | world | what points | what goes wrong |
 |---|---|---|
-| `erring` | `roborefer.*` by the learned pointer, `vlm.*` by the rules of `pixels` | see ERRING_RATES; things slip |
+| `erring` | `roborefer.*` by the simulator's truth with noise, `vlm.*` by `pixels` | see ERRING_RATES; things slip |
 
-`erring:FILE` has the pointer of a file of weights. Both pointers see pixels alone, so what one gets wrong the other may
-get right; neither is right always, and nothing tells but asking both, or looking again.
+What one pointer gets wrong the other may get right; neither is right always, and nothing tells but asking both, or
+looking again.
 """
 
 from __future__ import annotations
@@ -72,20 +72,20 @@ class NamedWorld:
 
 
 ERRING = NamedWorld(
-    "erring", "learned", PortNames(second_pointer="pixels"), ERRING_RATES, ERRING_LEAST_GRIP, ERRING_MOST_WEIGHT
+    "erring",
+    "pixels",
+    PortNames(pointer="sim", second_pointer="pixels"),
+    ERRING_RATES,
+    ERRING_LEAST_GRIP,
+    ERRING_MOST_WEIGHT,
 )
 """Two pointers that err differently, outlines that are empty now and then, things that slip."""
 WORLDS: Mapping[str, NamedWorld] = {ERRING.name: ERRING}
 """By name."""
 
 
-def world_named(spec: str) -> NamedWorld:
-    """A world by its name, or `NAME:FILE` with the learned pointer's weights. Raises ToolError INVALID_ARGUMENT."""
-    name, colon, file = spec.partition(":")
-    if name not in WORLDS or (colon and not file):
-        forms = " or ".join(f"{known} or {known}:FILE" for known in WORLDS)
-        raise invalid(f"There is no world {spec[:60]!r}: it must be {forms}.")
-    world = WORLDS[name]
-    if not file:
-        return world
-    return replace(world, name=spec, ports=replace(world.ports, pointer=f"learned:{file}"))
+def world_named(name: str) -> NamedWorld:
+    """A world by its name. Raises ToolError INVALID_ARGUMENT."""
+    if name not in WORLDS:
+        raise invalid(f"There is no world {name[:60]!r}: it must be {' or '.join(WORLDS)}.")
+    return WORLDS[name]

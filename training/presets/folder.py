@@ -14,18 +14,18 @@ from typing import Any
 
 import yaml
 
-from agent_node.policies.chat import ToolNames
+from agent_node.runs.folder import write_atomically
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from tool_nodes.port_names import DEFAULT_PRESET, DEFAULT_SENSOR
 from tool_nodes.results import invalid, unavailable
+from training.adapters.verl_files import LOOP, tool_config
 from training.data.arrow import arrow
-from training.data.formats.shards import write_durably
 from training.presets.launch import launch_script
 from training.presets.models import ModelPreset, model_named
 from training.presets.prompts import prompts_of, tasks_of_kinds, write_prompts
 from training.presets.readme import readme
-from training.presets.rl_config import AGENT, agent_document, tools_document, verl_document
+from training.presets.rl_config import agent_document, verl_document
 from training.presets.sft_config import DEEPSPEED, deepspeed_document, sft_document
 from training.presets.yaml_text import yaml_text
 from training.recipes import recipe_named
@@ -164,7 +164,7 @@ def write_preset(
                 }
                 _write_rl(folder, followed, stage, model, plans, seed, workers)
                 tasks[stage.name] = (len(plans["train"].tasks), len(plans["validation"].tasks))
-        _write(folder, "tools.yaml", _dumped(tools_document(_schemas(followed)), "Tools of verl's own tool loop."))
+        _write(folder, "tools.yaml", _dumped(tool_config(_schemas(followed)), "Tools of verl's own tool loop."))
         _write(folder, "launch.sh", launch_script(followed, model, counts, seed))
         (folder / "launch.sh").chmod(0o755)
         _write(folder, "numbers.json", json.dumps(_numbers(followed, model, counts, seed), indent=2) + "\n")
@@ -205,7 +205,7 @@ def _write_rl(
     files: dict[str, list[str]] = {}
     for split, plan in plans.items():
         within = f"data/{stage.name}/{split}"
-        written = write_prompts(prompts_of(plan, workers), folder / within, f"toolhand/{recipe.name}", AGENT)
+        written = write_prompts(prompts_of(plan, workers), folder / within, f"toolhand/{recipe.name}", LOOP)
         files[split] = [f"{within}/{name}" for name in written]
     head = f"{recipe.paper}, {stage.title}, for verl 0.9.1; launch.sh sets what oc.env reads."
     _write(folder, f"{stage.name}.yaml", yaml_text(verl_document(recipe, stage, model, files, seed), head))
@@ -259,13 +259,8 @@ def plan_of(
 
 
 def _schemas(recipe: TrainingRecipe) -> list[dict[str, Any]]:
-    """The suite's tools with their names as models write them."""
-    schemas = Station(load_scene(EXAMPLE_SCENE), StationConfig(suites=recipe.suites)).toolbox.schemas()
-    names = ToolNames(schemas)
-    return [
-        {**schema, "function": {**schema["function"], "name": names.sent(schema["function"]["name"])}}
-        for schema in schemas
-    ]
+    """The schemas of the suite's tools."""
+    return Station(load_scene(EXAMPLE_SCENE), StationConfig(suites=recipe.suites)).toolbox.schemas()
 
 
 def _numbers(recipe: TrainingRecipe, model: ModelPreset, tasks: Mapping[str, int], seed: int) -> dict[str, Any]:
@@ -298,4 +293,4 @@ def _dumped(document: Any, head: str) -> str:
 
 
 def _write(folder: Path, name: str, text: str) -> None:
-    write_durably(folder / name, text.encode())
+    write_atomically(folder / name, text.encode(), durable=True)

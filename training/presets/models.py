@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from training.recipes.recipe import TrainingRecipe
     from training.recipes.stages import Sourced
 
-TINY, SMOLLM2 = "tiny", "smollm2"
-"""The presets that train on two processor cores, at once."""
+SMOLLM2 = "smollm2"
+"""The preset that trains here, at once."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ MODELS = {
 }
 """Every one by name: the model of SpaceTools and the largest one of PERIA."""
 
-PRESETS = (TINY, SMOLLM2, *MODELS)
+PRESETS = (SMOLLM2, *MODELS)
 """What `toolhand train RECIPE --preset` takes."""
 
 

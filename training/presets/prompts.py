@@ -15,7 +15,6 @@ from __future__ import annotations
 import functools
 import io
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ from PIL import Image
 from agent_node.policies.chat import text_turns
 from agent_node.policy import Message
 from tool_nodes.results import ErrorCode, ToolError
-from training.data.arrow import arrow, parquet_bytes, table_of
+from training.data.arrow import IMAGE, WORDS, listed, parquet_bytes, schema_of, table_of, value
 from training.data.formats.shards import ROWS, ShardWriter
 from training.data.formats.sharegpt import PLACEHOLDER, said
 from training.data.formats.writing import json_text
@@ -195,32 +194,14 @@ def _png(rgb: NDArray[np.uint8]) -> bytes:
 
 
 def _schema() -> Any:
-    """The columns, with the features that `datasets` reads from the metadata."""
-    pa = arrow()
-    text = pa.string()
-    words, whole = ({"dtype": kind, "_type": "Value"} for kind in ("string", "int64"))
-    columns = [
-        ("data_source", text, words),
-        ("agent_name", text, words),
-        ("prompt", pa.list_(pa.struct([("role", text), ("content", text)])), _list({"role": words, "content": words})),
-        ("images", pa.list_(pa.struct([("bytes", pa.binary()), ("path", text)])), _list({"_type": "Image"})),
-        (
-            "reward_model",
-            pa.struct([("style", text), ("ground_truth", text)]),
-            {"style": words, "ground_truth": words},
-        ),
-        (
-            "extra_info",
-            pa.struct([("index", pa.int64()), ("split", text), ("seed", pa.int64()), ("task", text)]),
-            {"index": whole, "split": words, "seed": whole, "task": words},
-        ),
-    ]
-    features = {name: feature for name, _, feature in columns}
-    return pa.schema(
-        [(name, kind) for name, kind, _ in columns],
-        metadata={"huggingface": json.dumps({"info": {"features": features}})},
+    """The columns."""
+    return schema_of(
+        {
+            "data_source": WORDS,
+            "agent_name": WORDS,
+            "prompt": listed({"role": WORDS, "content": WORDS}),
+            "images": listed(IMAGE),
+            "reward_model": {"style": WORDS, "ground_truth": WORDS},
+            "extra_info": {"index": value("int64"), "split": WORDS, "seed": value("int64"), "task": WORDS},
+        }
     )
-
-
-def _list(feature: dict[str, Any]) -> dict[str, Any]:
-    return {"feature": feature, "_type": "List"}

@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from training.adapters.verl_files import LOOP, episode_loop
 from training.presets.models import ModelPreset
 from training.presets.yaml_text import Noted
 from training.recipes.recipe import TrainingRecipe
 from training.recipes.stages import RlStage, Sourced
 from training.rollouts.plan import RolloutPlan
 
-AGENT = "toolhand"
-"""Name of the agent loop, in rows and in verl's configuration."""
-LOOP, TOOL = "training.adapters.on_verl.EpisodeLoop", "training.adapters.on_verl.SessionTool"
-"""The loop that plays whole episodes, and one tool for verl's own loop."""
 STEP_CREDIT = "or_gigpo_sync"
 """verl's trainer with OR-GIGPO, see `training.adapters`."""
 
@@ -97,14 +94,14 @@ def verl_document(
                 "tensor_model_parallel_size": Noted(1, BY_HAND),
                 "multi_turn": {"enable": True, "max_assistant_turns": of(stage.turns)},
                 "agent": {
-                    "default_agent_loop": AGENT,
+                    "default_agent_loop": LOOP,
                     "agent_loop_config_path": _within(f"{stage.name}.agent.yaml"),
                 },
             },
         },
         "algorithm": {"adv_estimator": "grpo", "use_kl_in_reward": False},
         "trainer": {
-            "project_name": AGENT,
+            "project_name": LOOP,
             "experiment_name": f"{recipe.name}-{stage.name}",
             "default_local_dir": _within(f"checkpoints/{stage.name}"),
             "logger": ["console", "tensorboard"],
@@ -152,18 +149,7 @@ def agent_document(plan: RolloutPlan, recipe: TrainingRecipe, stage: RlStage) ->
         "difficulty": plan.difficulty,
         "world": plan.world,
     }
-    loop: dict[str, Any] = {"name": AGENT, "_target_": LOOP, "settings": settings}
-    return [loop if stage.max_action is None else loop | {"turn_tokens": stage.max_action.value}]
-
-
-def tools_document(schemas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The tools, for `tool_config_path` of verl's own loop, which parses calls in the form of a chat template."""
-    return {
-        "tools": [
-            {"class_name": TOOL, "config": {"type": "native", "schema": dict(schema)}, "tool_schema": None}
-            for schema in schemas
-        ]
-    }
+    return [episode_loop(settings, None if stage.max_action is None else stage.max_action.value)]
 
 
 def _within(path: str) -> str:

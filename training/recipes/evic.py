@@ -2,9 +2,8 @@
 
 A zoom has to be worth its turn. On things of the table it is not: in a picture of 160x120 small things are pointed at
 as often as large ones, so a policy learns there that looking closer is for nothing. Print is another matter: the lot
-numbers of `small_print` are 14 px high in a picture of 1800 px. An overview of 1024 px, which is what the small policy
-looks at, shows them at 8 px, below the 9 px that its reader needs; a crop shows them whole. So print is what the
-preset tiny asks for.
+numbers of `small_print` are 14 px high in a picture of 1800 px. An overview of 1024 px shows them at 8 px, below the
+9 px that a reader needs; a crop shows them whole.
 
 Eq. 4 sums over the tokens of a rollout; verl's default, the mean over the tokens of a batch, is kept in presets.
 """
@@ -42,25 +41,17 @@ TRAINING = PaperTraining(
             samples=printed(24400, "section 4.1: 24.4K"),
             batch=printed(128, SECTION),
             mini_batch=chosen(2048, "all rollouts of a step in one update"),
-            micro_batch=chosen(2),
-            logprob_micro_batch=chosen(8),
             group_size=printed(16, SECTION),
             learning_rate=printed(1e-6, SECTION),
             epochs=chosen(2, "the whole number that has 200 steps of 128 in it"),
             schedule=chosen("constant", "verl's default"),
             warmup_ratio=chosen(0.0, "verl's default"),
-            min_lr_ratio=chosen(0.0, "a constant rate has no end"),
             kl_coef=printed(0.0, f"{SECTION}: without KL penalty"),
-            entropy_coef=chosen(0.0, "verl's default"),
             clip=printed(0.2, SECTION),
             temperature=printed(1.0, SECTION),
-            top_p=chosen(1.0, "verl's default"),
-            top_k=chosen(-1, "verl's default"),
             max_prompt=chosen(8192, "as SpaceTools"),
             max_response=chosen(8192, "as SpaceTools"),
             turns=printed(5, SECTION),
-            server=chosen("vllm"),
-            trained=chosen("everything"),
             steps=printed(200, f"{SECTION}: training stabilizes after 200 steps"),
         ),
     ),
@@ -98,6 +89,5 @@ EVIC = TrainingRecipe(
     totals=_totals,
     adds=("evic.format", "evic.gate", "failed_calls"),
     training=TRAINING,
-    tiny="RL alone, on print that is legible in a crop only: on things of the table a zoom wins nothing.",
 )
 """E-ViC's recipe."""

@@ -40,7 +40,6 @@ TRAINING = PaperTraining(
             warmup_ratio=printed(0.1, SFT),
             weight_decay=printed(0.01, SFT),
             max_tokens=printed(65536, SFT),
-            trained=chosen("everything"),
         ),
         RlStage(
             name="rl",
@@ -57,7 +56,6 @@ TRAINING = PaperTraining(
             warmup_ratio=printed(0.05, RL),
             min_lr_ratio=chosen(0.0, "verl's default"),
             kl_coef=printed(0.0, "section 4.3: no explicit KL penalty"),
-            entropy_coef=chosen(0.0, "verl's default"),
             clip=printed(0.2, RL),
             temperature=printed(1.0, RL),
             top_p=printed(1.0, RL),
@@ -66,7 +64,6 @@ TRAINING = PaperTraining(
             max_response=printed(32768, RL),
             turns=printed(11, RL),
             server=printed("vllm", RL),
-            trained=chosen("everything"),
             max_action=printed(4096, RL),
             max_observation=printed(8192, RL),
             credit=StepCredit(
@@ -96,6 +93,5 @@ PERIA = TrainingRecipe(
     totals=_totals,
     adds=("peria.repetition", "peria.format"),
     training=TRAINING,
-    tiny="SFT and then OR-GIGPO, on the deeds and tools of dirl: the small policy works SpaceTools' tools alone.",
 )
 """PERIA's recipe."""

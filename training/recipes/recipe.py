@@ -38,7 +38,6 @@ class TrainingRecipe:
         totals: Additions to the reward for the form of the conversation.
         adds: Names of what `totals` adds.
         training: The paper's stages with their numbers.
-        tiny: One sentence about the part of it that runs on two cores.
     """
 
     name: str
@@ -50,7 +49,6 @@ class TrainingRecipe:
     totals: Totals
     adds: tuple[str, ...]
     training: PaperTraining
-    tiny: str
 
     def task(self, seed: int, split: str = "train") -> Task:
         """A task of the mix; the seed decides its kind too. Raises ToolError as `training.tasks.kinds.make_task`."""

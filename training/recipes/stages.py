@@ -61,7 +61,7 @@ class _Numbers:
 
 @dataclass(frozen=True, kw_only=True)
 class SftStage(_Numbers):
-    """Supervised fine-tuning on trajectories.
+    """Supervised fine-tuning on trajectories; a number that is left out has the engine's default.
 
     Attributes:
         name: Name of the stage, as in file names.
@@ -90,9 +90,9 @@ class SftStage(_Numbers):
     epochs: Sourced[float]
     schedule: Sourced[Schedule]
     warmup_ratio: Sourced[float]
-    weight_decay: Sourced[float]
+    weight_decay: Sourced[float] = chosen(0.0, "LLaMA-Factory's default")
     max_tokens: Sourced[int]
-    trained: Sourced[TrainedPart]
+    trained: Sourced[TrainedPart] = chosen("everything")
     expert: str = ""
     expert_methods: tuple[str, ...] = ()
     expert_samples: Sourced[int] | None = None
@@ -119,7 +119,7 @@ class StepCredit(_Numbers):
 
 @dataclass(frozen=True, kw_only=True)
 class RlStage(_Numbers):
-    """Reinforcement learning in groups, with calls that are carried out.
+    """Reinforcement learning in groups, with calls that are carried out; what is left out has the engine's default.
 
     Attributes:
         name, title: Name of the stage in file names, and in the paper.
@@ -153,25 +153,25 @@ class RlStage(_Numbers):
     samples: Sourced[int]
     batch: Sourced[int]
     mini_batch: Sourced[int]
-    micro_batch: Sourced[int]
-    logprob_micro_batch: Sourced[int]
+    micro_batch: Sourced[int] = chosen(2)
+    logprob_micro_batch: Sourced[int] = chosen(8)
     group_size: Sourced[int]
     learning_rate: Sourced[float]
     epochs: Sourced[int]
     schedule: Sourced[Schedule]
     warmup_ratio: Sourced[float]
-    min_lr_ratio: Sourced[float]
+    min_lr_ratio: Sourced[float] = chosen(0.0, "a constant rate has no end")
     kl_coef: Sourced[float]
-    entropy_coef: Sourced[float]
-    clip: Sourced[float]
+    entropy_coef: Sourced[float] = chosen(0.0, "verl's default")
+    clip: Sourced[float] = chosen(0.2, "verl's default")
     temperature: Sourced[float]
-    top_p: Sourced[float]
-    top_k: Sourced[int]
+    top_p: Sourced[float] = chosen(1.0, "verl's default")
+    top_k: Sourced[int] = chosen(-1, "verl's default")
     max_prompt: Sourced[int]
     max_response: Sourced[int]
     turns: Sourced[int]
-    server: Sourced[Literal["vllm", "sglang"]]
-    trained: Sourced[TrainedPart]
+    server: Sourced[Literal["vllm", "sglang"]] = chosen("vllm")
+    trained: Sourced[TrainedPart] = chosen("everything")
     max_action: Sourced[int] | None = None
     max_observation: Sourced[int] | None = None
     steps: Sourced[int] | None = None

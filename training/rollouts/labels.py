@@ -4,7 +4,7 @@
 
 One entry a call: for a pointing tool the thing under each of its points, for an outline the thing under the point that
 it was asked for, "" for bare table; None for all other calls, failed ones, and pictures without a known truth.
-No policy sees them; `training.experiment.measures` counts with them.
+No policy sees them; `training.rollouts.measures` counts with them.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ class RolloutOptions:
     world: Annotated[
         str,
         tyro.conf.arg(
-            help=f"Which tools err and how, in place of perception and difficulty: {listed(tuple(WORLDS))}, each also "
-            "with the learned pointer of a file, as NAME:FILE. No world where empty."
+            help=f"Which tools err and how, in place of perception and difficulty: {listed(tuple(WORLDS))}. "
+            "No world where empty."
         ),
     ] = ""
 

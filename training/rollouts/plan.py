@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,7 +24,8 @@ from sim.world import check_timestep
 from tool_nodes import plain_json
 from tool_nodes.files import MIB, open_file, read_file
 from tool_nodes.port_names import DEFAULT_PLANNER, DEFAULT_PRESET, DEFAULT_SENSOR, PortNames
-from tool_nodes.results import ToolError, invalid
+from tool_nodes.records import record_of
+from tool_nodes.results import invalid
 from tool_nodes.tools.suites import parse_suites
 from training.env.backends import StationPool
 from training.env.difficulty import Difficulty
@@ -35,7 +36,6 @@ from training.env.joined import JoinedPool, require_spawning
 from training.env.worlds import world_named
 from training.recipes import RECIPES, recipe_named
 from training.rewards.stages import stage_reward
-from training.rollouts.documents import dataclass_of
 from training.rollouts.options import BACKENDS_HERE, RolloutOptions
 from training.tasks.absent import AbsentTask
 from training.tasks.kinds import check_task, other_version, task_document, task_from_document
@@ -217,13 +217,7 @@ class RolloutPlan(RolloutOptions):
 
     def options(self, group: int, rollout: int) -> PolicyOptions:
         """Of one rollout's policy. Raises ToolError INVALID_ARGUMENT for settings that there are not."""
-        known = {entry.name for entry in fields(ModelSettings)}
-        if unknown := sorted(set(self.settings) - known):
-            raise invalid(f"There is no setting {unknown[0][:60]!r} of a policy, only {', '.join(sorted(known))}.")
-        try:
-            dataclass_of(ModelSettings, self.settings, where="settings")
-        except ToolError as error:
-            raise invalid(f"A plan's {error.message}.") from error
+        record_of(ModelSettings, self.settings, at="settings")
         options = PolicyOptions(**self.settings, seed=self.policy_seed(group, rollout), turns=self.turns)
         if options.led_by:
             require_form(options.led_by)
@@ -265,12 +259,12 @@ class RolloutPlan(RolloutOptions):
 
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> RolloutPlan:
-        """What `document` made, also before there were worlds.
+        """What `document` made.
 
         Raises:
             ToolError: INVALID_ARGUMENT for something else, and as the class.
         """
-        return dataclass_of(cls, _renamed(document) if isinstance(document, Mapping) else document)
+        return record_of(cls, document)
 
     def document(self) -> dict[str, Any]:
         """The plan as JSON has it, with every field."""
@@ -342,16 +336,9 @@ def planned_in(folder: Path) -> int | None:
         document = plain_json.load(read_file(folder / PLAN_FILE, PLAN_BYTES, folder))
     except (OSError, ValueError):
         return None
-    document = _renamed(document) if isinstance(document, Mapping) else {}
+    document = document if isinstance(document, Mapping) else {}
     tasks, size = document.get("tasks"), document.get("group_size")
     return len(tasks) * size if isinstance(tasks, list) and type(size) is int and size > 0 else None
-
-
-def _renamed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A plan's document with the field names of now; plans of before 0.2.0 said "group" for "group_size"."""
-    if "group" not in document or "group_size" in document:
-        return dict(document)
-    return {"group_size" if name == "group" else name: value for name, value in document.items()}
 
 
 def _require_same(path: Path, plan: RolloutPlan) -> None:
@@ -361,9 +348,6 @@ def _require_same(path: Path, plan: RolloutPlan) -> None:
         raise invalid(f"{path} is no plan that can be read: choose a new folder (--out DIR).") from error
     ours = plan.document()
     if isinstance(there, dict):
-        # Plans of before named none of them.
-        before = {"world": "", "planner": DEFAULT_PLANNER, "sensor": DEFAULT_SENSOR, "objects": ""}
-        there = before | {"transport": "process", "simulator": "toolhand"} | _renamed(there)
         tasks = there.get("tasks")
         if isinstance(tasks, list) and tasks and isinstance(tasks[0], dict) and (why := other_version(tasks[0])):
             raise invalid(f"{path.parent} holds rollouts of another plan: {why}")

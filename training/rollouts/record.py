@@ -21,16 +21,14 @@ from typing import Any
 from agent_node.policy import Message, MessageRole
 from tool_nodes import plain_json
 from tool_nodes.plain_json import PlainJsonError
+from tool_nodes.records import document_of, record_of, without_version
 from tool_nodes.results import ErrorCode, ToolError, invalid
 from training.advantages.steps import Anchor, ScoredRollout
-from training.rollouts.documents import dataclass_of, document_of
 from training.rollouts.pictures import PictureStore
 from training.rollouts.plain_parts import problem_of_labels, problem_of_tools, problem_of_truth
 
 VERSION = 2
-"""Of the form of a record's document."""
-READ_VERSIONS = (1, 2)
-"""Those that are read; the first one has no `TurnRecord.ended_s`."""
+"""Of the form of a record's document; no other one is read."""
 
 MAX_BYTES = 100_000
 """Longest line of a record [bytes]: more and more of its texts are kept in the store until it fits. The tokens of an
@@ -156,7 +154,7 @@ class RolloutRecord:
         terms: Named terms of the reward.
         total: The reward.
         truth: Score by the simulator's truth: {"terms": {...}, "success": bool, "reasons": [...], "picked_up": [...],
-            "meant": [...]}, the last two as in `sim.tasks.task.Score`; they are missing in older records.
+            "meant": [...]}, the last two as in `sim.tasks.task.Score`.
         stages: {name: when it was first reached [s], simulated time, or None where it was not}, in order.
         answer, success, error_code: How it ended, as the tools reported it; see `agent_node.episode.Episode`.
         seeds: Every seed by name: "task", "station", "policy".
@@ -246,10 +244,8 @@ class RolloutRecord:
             document = plain_json.load(line, plain_json.AS_WRITTEN)
         except PlainJsonError as error:
             raise invalid(f"it is no line of JSON ({error})") from error
-        if not isinstance(document, dict) or document.pop("version", None) not in READ_VERSIONS:
-            known = " or ".join(map(str, READ_VERSIONS))
-            raise invalid(f"it is no record of a rollout of version {known}")
-        record = dataclass_of(cls, document, None if store is None else store.get_text)
+        document = without_version(document, VERSION)
+        record = record_of(cls, document, recall=None if store is None else store.get_text)
         _check(record)
         return record
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rclpy_zenoh.plain_yaml import load
 from sim.tasks.task import History, Score, Transcript
+from tool_nodes.plain_yaml import load
 from training.tasks.absent import AbsentTask, moved_things
 from training.tasks.drawn import draw_scene, drawn_products
 from training.tasks.splits import Split, layout_of

@@ -30,9 +30,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from rclpy_zenoh.plain_yaml import load
 from sim.tasks import sentences
 from sim.tasks.predicates import Relation
+from tool_nodes.plain_yaml import load
 from training.tasks.splits import SPLITS, Split
 
 POLITE = 0.5
@@ -41,8 +41,6 @@ POLITE = 0.5
 ALIKE = "relational_pick"
 """The kind whose wordings are those of a pick, and some more."""
 
-_BLANK = re.compile(r"\{\w+\}|[\[\]|]")
-"""Blanks and signs of choice in a wording."""
 _CHOICE = re.compile(r"\[([^\]]*)\]")
 _BEGIN = re.compile(r"(?:^|(?<=[.?!] ))[a-z]")
 
@@ -90,29 +88,6 @@ def wider_sayings() -> Sayings:
 def wider_things() -> tuple[str, ...]:
     """Names of things that those commands also ask for, beside the products of the train split."""
     return tuple(_document("plans")["things"])
-
-
-@dataclass(frozen=True)
-class CommandTexts:
-    """What the training's commands of the arm are made of, without their blanks.
-
-    Attributes:
-        frames: Wordings, and what stands around them: most of their words may be left out, and it still means the same.
-        meanings: Words for one of two alike and for places.
-    """
-
-    frames: tuple[str, ...]
-    meanings: tuple[str, ...]
-
-
-@cache
-def words_of_commands() -> CommandTexts:
-    """The texts of `wider_sayings` that commands are made of."""
-    own = wider_sayings()
-    wordings = [wording for kind in ("pick", ALIKE, "pick_and_place") for wording in _wordings(own, kind)]
-    phrases = [phrase for part in (own.which, own.where) for some in part.values() for phrase in some]
-    frames, meanings = ([_BLANK.sub(" ", text) for text in texts] for texts in ((*own.polite, *wordings), phrases))
-    return CommandTexts(tuple(frames), tuple(meanings))
 
 
 def _document(name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The careful teacher: works the arm in the small policy's moves, checks what a pointer says, and tries again.
+"""The careful teacher: works the arm move by move, checks what a pointer says, and tries again.
 
 | name | asks | checks by the other pointer | after a grasp | failures |
 |---|---|---|---|---|
@@ -26,15 +26,16 @@ from agent_node.policies.options import PolicyOptions
 from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.transcript import MISSING, PicturePoint, Response, read_episode
 from agent_node.policies.scripted.wording import pointable
-from agent_node.policies.tiny.context import ALIKE, read_registers
-from agent_node.policies.tiny.dialect import REASONS, Move, Plan, render_lines, render_move
-from agent_node.policies.tiny.vocabulary import REGISTERS
+from agent_node.policies.transport import plain_line
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.results import ErrorCode, ToolError, invalid
+from training.teacher.moves import MOST_POINTS, REASONS, Move, Plan, calls_of, render_move
 from training.teacher.reading import plainly
-from training.teacher.vocabulary import taught_vocabulary
 
+ALIKE = 0.06
+"""Normalized distance up to which two points are the same place [-]: half a thing's width in the picture, more than two
+pointers differ about its middle."""
 RETRIES = 2
 """Further tries after a failure that another look, grasp or place may mend."""
 _STREAM = 19
@@ -92,10 +93,12 @@ HABITS: Mapping[str, Habits] = {
 
 
 def careful(protocol: Protocol, options: PolicyOptions, model: str = "") -> CarefulPolicy:
-    """The entry `careful` of policies. Raises ToolError INVALID_ARGUMENT for another variant than those of HABITS."""
+    """The entry `careful` of policies. Raises ToolError INVALID_ARGUMENT for another variant or an unfit protocol."""
     if model not in HABITS:
         known = ", ".join(f"careful:{name}" if name else "careful" for name in HABITS)
         raise invalid(f"There is no policy 'careful:{model[:40]}', only {known}.")
+    if protocol.calls_in_a_turn != "all":
+        raise invalid("The teacher careful writes several calls in a turn; this protocol runs one.")
     return CarefulPolicy(HABITS[model], protocol, options.seed, options.turns or protocol.turn_budget)
 
 
@@ -127,30 +130,38 @@ class CarefulPolicy:
         self._max_turns = max_turns
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
-        """The next turn. Raises ToolError as `agent_node.policies.tiny.context.read_registers`."""
+        """The next turn. Raises ToolError INVALID_ARGUMENT for a conversation with another policy's turns."""
         text, turns = read_episode(conversation)
-        move, points = self._next(text, turns)
-        if self._protocol.syntax == "lines":
-            return Reply(render_lines(move, points, self._protocol))
-        registers = read_registers(conversation, taught_vocabulary())
-        return Reply(render_move(move, registers, self._protocol))
-
-    def _next(self, text: str, turns: Sequence[list[Response]]) -> tuple[Move, Sequence[PicturePoint]]:
-        """The next move, and the points that its registers name."""
+        said = [message.text for message in conversation if message.role == "assistant"]
         try:
             command = parse_command(plainly(text) if self._habits.told else text)
         except ToolError as error:
-            return Move("refuse", why=_reason(error.code)), ()
+            return self._written(Move("refuse", why=_reason(error.code)))
         if command.target is None or command.form is not None:
-            return Move("refuse", why=ErrorCode.NOT_UNDERSTOOD), ()
+            return self._written(Move("refuse", why=ErrorCode.NOT_UNDERSTOOD))
         plan = _ActionPlan(command, self._habits, np.random.default_rng((self._seed, _STREAM)))
-        play = plan.run()
+        play, image_index = plan.run(), 0
         move = next(play)
-        for responses in turns:
+        for turn, responses in zip(said[len(said) - len(turns) :], turns, strict=True):
+            self._require_own(turn, move, plan.points)
+            if move.kind in ("look", "grasp", "place"):
+                image_index = next((one.image_index for one in responses if one.image_index is not None), image_index)
             move = play.send(responses or [MISSING])
         if len(turns) >= self._max_turns - 1 and move.kind not in ("done", "refuse"):
-            return Move("refuse", why=ErrorCode.EXECUTION_FAILED), ()
-        return move, plan.points
+            return self._written(Move("refuse", why=ErrorCode.EXECUTION_FAILED))
+        return self._written(move, plan.points, image_index)
+
+    def _written(self, move: Move, points: Sequence[PicturePoint] = (), image_index: int = 0) -> Reply:
+        return Reply(render_move(move, points, image_index, self._protocol))
+
+    def _require_own(self, turn: str, move: Move, points: Sequence[PicturePoint]) -> None:
+        """Refuse a turn with other calls than those of a move."""
+        called = [call.name for call in self._protocol.parse(turn).calls]
+        if called != [call.name for call in calls_of(move, points, 0)]:
+            raise invalid(
+                f"A turn of this conversation is not one of the teacher {self.name}: {plain_line(turn)}.",
+                "It goes on only with conversations of its own.",
+            )
 
 
 class _WrongThing(Exception):
@@ -221,7 +232,7 @@ class _ActionPlan:
     def _ask(self, move: Move) -> Generator[Move, list[Response], list[int] | ErrorCode]:
         """The registers of what a pointer gives, or its error."""
         [response, *_] = yield move
-        room = max(0, REGISTERS - len(self.points))
+        room = max(0, MOST_POINTS - len(self.points))
         first = len(self.points) + 1
         given = response.points[:room]
         self.points += given

@@ -9,47 +9,23 @@ import io
 import struct
 import zlib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agent_node.calls import ToolCall
-from agent_node.events import (
-    CallRefused,
-    CommandEnded,
-    Event,
-    NoteAdded,
-    OperatorAnswer,
-    OperatorQuestion,
-    Thought,
-    ToolAnswered,
-    ToolCalled,
-)
+from agent_node.event_documents import read_event
+from agent_node.events import RECORDED, Event, ToolAnswered
 from agent_node.runs.mcap import ros_messages as ros
-from agent_node.runs.mcap.recorder import (
-    ANSWER,
-    CALL,
-    COMMAND,
-    FORMAT,
-    NOTE,
-    OLDER_FORMAT,
-    OPERATOR,
-    OUTCOME,
-    QUESTION,
-    REFUSAL,
-    RESULT,
-    THOUGHT,
-)
+from agent_node.runs.mcap.recorder import COMMAND, FORMAT, OUTCOME
 from rclpy_zenoh.interfaces import deserialize, get_class
 from tool_nodes import plain_json
 from tool_nodes.extras import pip_install
 from tool_nodes.files import read_file
-from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid, unavailable
+from tool_nodes.results import ToolError, invalid, unavailable
 from tool_nodes.toolbox.picture_files import PictureFileError, opened
-from tool_nodes.toolbox.toolbox import CallRecord
 
 if TYPE_CHECKING:
     from mcap.records import Channel, Chunk, Message
@@ -216,9 +192,9 @@ def _run(data: bytes) -> RecordedRun:
     if OUTCOME in topics[:-1]:
         raise _Damaged("it goes on after its end")
     command = _mapping(order[0][2])
-    written = command.get("format", FORMAT)
-    if written not in (FORMAT, OLDER_FORMAT):
-        raise _Unsuited(f"is of format {str(written)[:20]!r}: this version reads {OLDER_FORMAT} and {FORMAT}")
+    written = command.get("format")
+    if written != FORMAT:
+        raise _Unsuited(f"is of format {str(written)[:20]!r}, and only format {FORMAT} is read")
     shown: set[tuple[str, int]] = set()
     walls = iter(_object_list(notes.get("calls_wall_s", "[]")))
     steps = []
@@ -226,8 +202,6 @@ def _run(data: bytes) -> RecordedRun:
     for topic, time_ns, text in order[1:]:
         if topic == OUTCOME:
             result = {**_mapping(text), **_mapping(notes.get("result", "{}"))}
-        elif topic == ANSWER and written == OLDER_FORMAT:
-            steps.append(RecordedStep(time_ns / 1e9, CommandEnded(text)))
         else:
             steps.append(RecordedStep(time_ns / 1e9, event_of(topic, text, time_ns / 1e9, walls, shown)))
     task = command.get("task")
@@ -236,12 +210,12 @@ def _run(data: bytes) -> RecordedRun:
     return RecordedRun(task, tuple(steps), result, by_topic, _pictures(parts, shown))
 
 
-EVENT_TOPICS = frozenset((COMMAND, THOUGHT, CALL, RESULT, REFUSAL, NOTE, QUESTION, OPERATOR, ANSWER, OUTCOME))
+EVENT_TOPICS = frozenset((COMMAND, OUTCOME, *(f"/toolhand/{kind}" for kind in RECORDED)))
 """Topics whose messages are the numbered steps of a run."""
 
 
 def event_of(topic: str, text: str, time_s: float, walls: Iterator[Any], shown: set[tuple[str, int]]) -> Event:
-    """The event of a step. Raises ValueError, or ToolError INVALID_ARGUMENT, for what is none.
+    """The event of a step. Raises ValueError for what is none.
 
     Args:
         topic: One of EVENT_TOPICS, neither COMMAND nor OUTCOME.
@@ -250,63 +224,23 @@ def event_of(topic: str, text: str, time_s: float, walls: Iterator[Any], shown: 
         walls: Wall times of the results that follow [s].
         shown: Takes (topic, number) of the picture that a result came with.
     """
-    if topic == THOUGHT:
-        return Thought(text)
-    if topic == NOTE:
-        return NoteAdded(text)
-    document = _mapping(text)
-    if topic == CALL:
-        return ToolCalled(_call(document))
-    if topic == RESULT:
-        return ToolAnswered(_record(document, time_s, walls, shown))
-    said = document.get("text")
-    if not isinstance(said, str):
-        raise _Damaged(f"a {topic.rpartition('/')[2]} has no text")
-    code = document.get("error_code")
-    if topic == ANSWER:
-        return CommandEnded(said, None if code is None else ErrorCode(code))
-    if topic == REFUSAL:
-        call = document.get("call")
-        return CallRefused(None if call is None else _call(call), None if code is None else ErrorCode(code), said)
-    if topic == QUESTION:
-        shown_at = document.get("image_index")
-        if shown_at is not None and type(shown_at) is not int:
-            raise _Damaged("the picture of a question has no number")
-        return OperatorQuestion(said, shown_at)
-    point = document.get("point")
+    kind = topic.rpartition("/")[2]
+    if kind in ("thought", "note"):
+        return read_event(kind, text)
+    document = dict(_mapping(text))
+    shown_on = document.pop("image_topic", None) if kind == "result" else None
     try:
-        return OperatorAnswer(said, None if point is None else (float(point[0]), float(point[1])))
+        event = read_event(kind, document)
     except ToolError as error:
-        raise _Damaged(f"an answer of the operator is none ({error.message.rstrip('.')})") from error
-
-
-def _call(document: Mapping[str, Any]) -> ToolCall:
-    name = document.get("name")
-    if not isinstance(name, str):
-        raise _Damaged("a call has no name")
-    return ToolCall(name, document.get("arguments"))
-
-
-def _record(
-    document: Mapping[str, Any], time_s: float, walls: Iterator[Any], shown: set[tuple[str, int]]
-) -> CallRecord:
-    name, arguments = document.get("name"), document.get("arguments")
-    if not isinstance(name, str):
-        raise _Damaged("a result has no name")
-    if not isinstance(arguments, dict) or not isinstance(document.get("text"), str):
-        raise _Damaged("a result has not its usual form")
-    code = document.get("error_code")
-    error = None
-    if code is not None:
-        error = ToolError(ErrorCode(code), str(document.get("error")), str(document.get("hint") or ""))
-    index, shown_on = document.get("image_index"), document.get("image_topic")
+        raise _Damaged(f"in a {kind}, {error.message.rstrip('.')}") from error
+    if not isinstance(event, ToolAnswered):
+        return event
+    record = event.record
     if isinstance(shown_on, str):
-        if type(index) is not int:
+        if record.image_index is None:
             raise _Damaged("a picture has no number")
-        shown.add((shown_on, index))
-    result = ToolResult(text=document["text"], error=error)
-    wall = next(walls, 0.0)
-    return CallRecord(name, arguments, result, index, time_s, float(wall), motion=document.get("motion") is True)
+        shown.add((shown_on, record.image_index))
+    return ToolAnswered(replace(record, started_s=time_s, wall_s=float(next(walls, 0.0))))
 
 
 def _pictures(parts: list[_Part], shown: set[tuple[str, int]]) -> Mapping[int, StoredPicture]:

@@ -15,20 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.calls import ToolCall
-from agent_node.events import (
-    CallRefused,
-    CommandEnded,
-    Event,
-    Listener,
-    NoteAdded,
-    OperatorAnswer,
-    OperatorQuestion,
-    Thought,
-    ToolAnswered,
-    ToolCalled,
-    ignore,
-)
+from agent_node.events import RECORDED, Event, Listener, ToolAnswered, ignore
 from agent_node.runs.folder import jpeg_bytes, write_atomically
 from agent_node.runs.mcap import RUN_FILE
 from agent_node.runs.mcap import ros_messages as ros
@@ -44,30 +31,14 @@ from tool_nodes.types import FloatArray, Frame
 
 LAYOUT_FILE = "foxglove_layout.json"
 FORMAT = "2"
-"""Version of what the `/toolhand` topics say. Version 1, which is read as well, has no refusals, notes, questions and
-answers of the operator, and the answer that ends the run without its code."""
-OLDER_FORMAT = "1"
+"""Version of what the `/toolhand` topics say; no other one is read."""
 
 VOLATILE = ("began", "command", "run_dir", "time_to_first_motion_s", "version", "wall_s")
 """Entries of `result.json` that differ between runs of one seed; they are in the file's metadata record, not in its
 messages."""
 
-COMMAND, THOUGHT, CALL, RESULT, REFUSAL, NOTE, QUESTION, OPERATOR, ANSWER, OUTCOME = (
-    f"/toolhand/{kind}"
-    for kind in (
-        "command",
-        "thought",
-        "call",
-        "result",
-        "refusal",
-        "note",
-        "question",
-        "operator",
-        "answer",
-        "outcome",
-    )
-)
-"""Topics of a run. The operator's answers to questions are on `operator`, the answer that ends the run on `answer`."""
+COMMAND, OUTCOME = "/toolhand/command", "/toolhand/outcome"
+"""Topics of the first step and, of a run that came to its end, of the last one; see `agent_node.events.RECORDED`."""
 PICTURES = "/toolhand/picture"
 
 _BASE_FRAME = "base_link"
@@ -142,26 +113,13 @@ class Recorder:
     def hear(self, event: Event) -> None:
         """Keep an event; see `agent_node.events.Listener`."""
         now = self._now()
-        match event:
-            case Thought(text):
-                self._tell(now, THOUGHT, text, f"thinks: {text}")
-            case ToolCalled(call):
-                document = _json(_called(call))
-                self._tell(now, CALL, document, f"calls {document}")
-            case ToolAnswered(record):
-                self._result(now, record)
-            case CallRefused(call, code, text):
-                document = _json({"call": call and _called(call), "error_code": code, "text": text})
-                self._tell(now, REFUSAL, document, text, ros.ERROR)
-            case NoteAdded(text):
-                self._tell(now, NOTE, text, f"notes: {text}")
-            case OperatorQuestion(text, image_index):
-                self._tell(now, QUESTION, _json({"text": text, "image_index": image_index}), f"asks: {text}")
-            case OperatorAnswer(text, point):
-                document = _json({"text": text, "point": point})
-                self._tell(now, OPERATOR, document, f"operator answers: {event.words}")
-            case CommandEnded(text, code):
-                self._tell(now, ANSWER, _json({"text": text, "error_code": code}), f"answers: {text}")
+        if event.kind in RECORDED:
+            said = event.document()
+            if isinstance(event, ToolAnswered):
+                said["image_topic"] = self._picture(now, event.record)
+                self._walls.append(event.record.wall_s)
+            line = ": ".join(filter(None, (event.verb, event.line())))
+            self._tell(now, event.topic, said if isinstance(said, str) else _json(said), line, event.failed)
         self._listener(event)
 
     def write(
@@ -215,30 +173,13 @@ class Recorder:
     def _add(self, now: int, topic: str, type_name: str, sequence: int = 0, /, **values: Any) -> None:
         self._entries.append(Entry(now, topic, type_name, ros.packet(type_name, **values), sequence))
 
-    def _tell(self, now: int, topic: str, text: str, shown: str, level: int = ros.INFO) -> None:
+    def _tell(self, now: int, topic: str, text: str, shown: str, failed: bool = False) -> None:
         """An event, numbered, and the line that logs show of it."""
         self._add(now, topic, ros.STRING, self._events, data=ros.ros_text(text))
         self._events += 1
+        level = ros.ERROR if failed else ros.INFO
         line = ros.ros_text(shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}...")
         self._add(now, "/rosout", ros.LOG, 0, stamp=ros.stamp(now), level=level, name="toolhand", msg=line)
-
-    def _result(self, now: int, record: CallRecord) -> None:
-        topic = None if record.image_index is None else self._picture(now, record)
-        error = record.result.error
-        document = {
-            "name": record.name,
-            "arguments": record.arguments,
-            "text": record.result.text,
-            "error_code": None if error is None else error.code,
-            "error": None if error is None else error.message,
-            "hint": None if error is None else error.hint,
-            "motion": record.motion,
-            "image_index": record.image_index,
-            "image_topic": topic,
-        }
-        self._walls.append(record.wall_s)
-        level = ros.ERROR if record.result.failed else ros.INFO
-        self._tell(now, RESULT, _json(document), f"{record.name}: {record.result.text}", level)
 
     def _picture(self, now: int, record: CallRecord) -> str | None:
         """Keep the picture that came with a result; its topic."""
@@ -323,10 +264,6 @@ class Recorder:
             r=np.eye(3).reshape(9),
             p=p,
         )
-
-
-def _called(call: ToolCall) -> dict[str, Any]:
-    return {"name": call.name, "arguments": call.arguments}
 
 
 def write_layout(path: Path) -> None:

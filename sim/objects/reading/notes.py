@@ -12,32 +12,52 @@ objects:
 from __future__ import annotations
 
 import importlib.util
-import math
-import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
+from annotated_types import Interval
+
 from sim.objects.asset import MASS_KG
-from tool_nodes.files import MIB, read_file, why
+from tool_nodes.files import MIB
 from tool_nodes.motion.packages import find_package
+from tool_nodes.plain_yaml import YamlLimits
+from tool_nodes.records import Before, Rule, read_yaml
 from tool_nodes.results import invalid
 
 FILE = "objects.yaml"
 """File of a folder in which its things are described."""
-_LIMITS = Limits(size=8 * MIB, depth=8, nodes=400_000)
+_LIMITS = YamlLimits(size=8 * MIB, depth=8, nodes=400_000)
 """Some lines for each thing of the largest published sets."""
-AXES = ("x", "y", "z", "-x", "-y", "-z")
+UpAxis = Literal["x", "y", "z", "-x", "-y", "-z"]
 """Axes of a mesh that can be upwards."""
-_NUMBERS = {"mass": MASS_KG, "density": (10.0, 20_000.0), "friction": (0.05, 5.0), "scale": (1e-6, 1e6)}
-"""Numbers that a note may hold, and their bounds: [kg], [kg/m^3] from foam to lead, [-], [m] a unit of the mesh."""
 _WORD = 60
 """Longest name or word [characters]."""
 _PATH = 400
 """Longest path [characters]."""
+
+
+def _text(longest: int) -> Rule:
+    return Rule(f"a text of 1 to {longest} characters", lambda text: 0 < len(text) <= longest and text.isprintable())
+
+
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+def _empty(value: Any) -> Any:
+    return {} if value is None else value
+
+
+def _stripped(value: Any) -> Any:
+    return value.strip() if isinstance(value, str) else value
+
+
+_Word = Annotated[str, _text(_WORD), Before(_stripped)]
+_Words = Annotated[tuple[_Word, ...], Before(_listed)]
+_Path = Annotated[str, _text(_PATH), Before(_stripped)]
 
 
 @dataclass(frozen=True)
@@ -55,24 +75,24 @@ class Note:
         density: Density [kg/m^3], where no mass is given.
         friction: Sliding friction [-], which holds against a gripper's pads too.
         scale: Length of the mesh's unit [m].
-        up: Axis of the mesh that is upwards as the thing stands, of AXES.
+        up: Axis of the mesh that is upwards as the thing stands.
         mesh: Path of its file from the folder of meshes; only in `objects.yaml`.
         package: Installed package in which that path begins; only in `objects.yaml`.
     """
 
-    name: str | None = None
-    kind: str | None = None
-    colour: str | None = None
-    synonyms: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    attributes: tuple[str, ...] = ()
-    mass: float | None = None
-    density: float | None = None
-    friction: float | None = None
-    scale: float | None = None
-    up: str | None = None
-    mesh: str | None = None
-    package: str | None = None
+    name: _Word | None = None
+    kind: _Word | None = None
+    colour: _Word | None = None
+    synonyms: _Words = ()
+    categories: _Words = ()
+    attributes: _Words = ()
+    mass: Annotated[float, Interval(ge=MASS_KG[0], le=MASS_KG[1])] | None = None
+    density: Annotated[float, Interval(ge=10.0, le=20_000.0)] | None = None
+    friction: Annotated[float, Interval(ge=0.05, le=5.0)] | None = None
+    scale: Annotated[float, Interval(ge=1e-6, le=1e6)] | None = None
+    up: UpAxis | None = None
+    mesh: _Path | None = None
+    package: _Word | None = None
 
     def over(self, other: Note) -> Note:
         """This note, with what another says where it says nothing."""
@@ -80,9 +100,18 @@ class Note:
         return replace(other, **{key: value for key, value in said.items() if value not in (None, ())})
 
 
-_TEXTS = ("name", "kind", "colour", "up", "mesh", "package")
-_LISTS = ("synonyms", "categories", "attributes")
 _BESIDE = tuple(entry.name for entry in fields(Note) if entry.name not in ("mesh", "package"))
+_DEFAULTS = ("density", "friction", "scale", "up", "kind")
+
+
+@dataclass(frozen=True)
+class _File:
+    """What `objects.yaml` holds."""
+
+    package: _Word | None = None
+    folder: _Path | None = None
+    defaults: Annotated[Note, Before(_empty)] = field(default_factory=Note)
+    objects: Annotated[dict[str, Annotated[Note, Before(_empty)]], Before(_empty)] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -109,24 +138,15 @@ def folder_notes(folder: Path) -> FolderNotes:
     path = folder / FILE
     if not path.exists():
         return FolderNotes(folder)
-    document = _mapping(_read(path, folder), FILE, ("package", "folder", "defaults", "objects"))
-    root = folder
-    if "package" in document:
-        root = package_folder(_text(document["package"], FILE, "package"), FILE)
-    if "folder" in document:
-        within = root / _text(document["folder"], FILE, "folder", _PATH)
+    found = read_yaml(_File, path, _LIMITS, folder)
+    _require_only(found.defaults, _DEFAULTS, f"{FILE}, defaults")
+    root = folder if found.package is None else package_folder(found.package, FILE)
+    if found.folder is not None:
+        within = root / found.folder
         if not within.resolve().is_relative_to(root.resolve()) or not within.is_dir():
-            raise invalid(f"{FILE}: folder must name a folder inside of {root.name}, got {document['folder']!r}.")
+            raise invalid(f"{FILE}: folder must name a folder inside of {root.name}, got {found.folder!r}.")
         root = within
-    defaults = _note(
-        document.get("defaults") or {}, f"{FILE}, defaults", ("density", "friction", "scale", "up", "kind")
-    )
-    things = document.get("objects") or {}
-    if not isinstance(things, dict):
-        raise invalid(f"{FILE}: objects must be a mapping of names to notes.")
-    every = tuple(entry.name for entry in fields(Note))
-    notes = {key: _note(row or {}, f"{FILE}, {key[:_WORD]!r}", every) for key, row in things.items()}
-    return FolderNotes(root, defaults, MappingProxyType(notes))
+    return FolderNotes(root, found.defaults, MappingProxyType(found.objects))
 
 
 def note_beside(path: Path, root: Path) -> Note:
@@ -134,7 +154,19 @@ def note_beside(path: Path, root: Path) -> Note:
     beside = path.with_suffix(".yaml")
     if not beside.exists() or beside.name == FILE:
         return Note()
-    return _note(_read(beside, root) or {}, beside.name, _BESIDE)
+    note = read_yaml(_Beside, beside, _LIMITS, root)
+    _require_only(note, _BESIDE, beside.name)
+    return note
+
+
+_Beside = Annotated[Note, Before(_empty)]
+
+
+def _require_only(note: Note, allowed: tuple[str, ...], where: str) -> None:
+    """Raises ToolError INVALID_ARGUMENT where a note says more than may be said of it there."""
+    for entry in fields(Note):
+        if entry.name not in allowed and getattr(note, entry.name) != entry.default:
+            raise invalid(f"{where}: {entry.name} is not allowed here, the keys are {', '.join(allowed)}.")
 
 
 def package_folder(name: str, where: str) -> Path:
@@ -153,48 +185,3 @@ def package_folder(name: str, where: str) -> Path:
             f"{where}: there is no installed package {name[:_WORD]!r}; install it, or name its folder itself."
         )
     return found
-
-
-def _read(path: Path, root: Path) -> Any:
-    try:
-        return load(read_file(path, _LIMITS.size, root), _LIMITS)
-    except (OSError, PlainYamlError) as error:
-        raise invalid(f"{path.name} cannot be read as YAML: {why(error)}.") from error
-
-
-def _mapping(value: Any, where: str, allowed: tuple[str, ...]) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise invalid(f"{where}: it must be a mapping with the keys {', '.join(allowed)}, not {reprlib.repr(value)}.")
-    for key in value:
-        if key not in allowed:
-            raise invalid(f'{where}: "{key[:_WORD]}" is not allowed here, the keys are {", ".join(allowed)}.')
-    return value
-
-
-def _note(value: Any, where: str, allowed: tuple[str, ...]) -> Note:
-    row = _mapping(value, where, allowed)
-    read: dict[str, Any] = {
-        key: _text(row[key], where, key, 400 if key == "mesh" else _WORD) for key in _TEXTS if key in row
-    }
-    read |= {key: _number(row[key], where, key) for key in _NUMBERS if key in row}
-    for key in _LISTS:
-        if key in row:
-            listed = row[key] if isinstance(row[key], list) else [row[key]]
-            read[key] = tuple(_text(word, where, key) for word in listed)
-    if "up" in read and read["up"] not in AXES:
-        raise invalid(f"{where}: up must be one of {', '.join(AXES)}, not {read['up']!r}.")
-    return Note(**read)
-
-
-def _text(value: Any, where: str, key: str, longest: int = _WORD) -> str:
-    if not isinstance(value, str) or not 0 < len(value.strip()) <= longest or not value.isprintable():
-        raise invalid(f"{where}: {key} must be a text of 1 to {longest} characters, not {reprlib.repr(value)}.")
-    return value.strip()
-
-
-def _number(value: Any, where: str, key: str) -> float:
-    low, high = _NUMBERS[key]
-    plain = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not plain or not low <= value <= high:
-        raise invalid(f"{where}: {key} must be a number from {low:g} to {high:g}, not {reprlib.repr(value)}.")
-    return float(value)

@@ -14,8 +14,8 @@ from agent_node.dialogue.memory import OperatorMemory, RobotMemory
 from agent_node.dialogue.reading import read
 from agent_node.dialogue.sequences import steps_of
 from agent_node.dialogue.wordings import FOLDER
-from rclpy_zenoh.plain_yaml import load
 from tests.agent_node.dialogue.operators import TextRobot
+from tool_nodes.plain_yaml import load
 from tool_nodes.results import ErrorCode, ToolError
 
 EXAMPLES = load((FOLDER / "hearing.yaml").read_bytes())["examples"]

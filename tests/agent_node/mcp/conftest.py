@@ -16,8 +16,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from agent_node.mcp.http import ADDRESS, PATH, HttpSettings, listening_server
-from agent_node.mcp.http import _listen as listen
 from agent_node.mcp.sessions import SharedRobot
+from agent_node.web_gate import listening
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import Data, ImageIndex, Text
 from tool_nodes.toolbox.images import SessionImage
@@ -182,13 +182,14 @@ def http_server() -> Callable[..., object]:
     @contextlib.asynccontextmanager
     async def serve(robot: SharedRobot, **settings: object) -> AsyncIterator[HttpServer]:
         token = "a-token-of-the-tests"
-        with listen(0) as listening:
-            port = listening.getsockname()[1]
+        (made,) = listening(ADDRESS, 0, "")
+        with made:
+            port = made.getsockname()[1]
             async with (
                 listening_server(robot, HttpSettings(**settings), port, token) as server,
                 anyio.create_task_group() as group,
             ):
-                group.start_soon(server.serve, [listening])
+                group.start_soon(server.serve, [made])
                 try:
                     yield HttpServer(port, token)
                 finally:

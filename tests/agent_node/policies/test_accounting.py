@@ -10,14 +10,10 @@ import pytest
 
 from agent_node.policies.accounting import refusal
 from agent_node.policies.options import PolicyOptions
-from agent_node.policies.registry import make_policy, protocol_of
 from agent_node.policies.smollm2 import Smollm2Chat
 from agent_node.policies.transformers_chat import TransformersChat
 from agent_node.policy import Message, Reply
 from agent_node.protocol import load_protocol
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station
-from tests.stations import FAST
 from tool_nodes.results import ErrorCode
 from training.tasks.refusals import refused_sentences
 from training.tasks.sayings import CommandWords, say_command, sayings
@@ -85,12 +81,3 @@ def test_a_sure_plan_is_not_carried_out_where_a_word_that_binds_is_left_out(monk
         if not acts:
             assert turn.answer == refusal(said, "take red box, put nowhere")
             assert '"not" "touch"' in turn.answer
-
-
-def test_the_small_network_does_not_act_on_them_either() -> None:
-    example = Station(load_scene(EXAMPLE_SCENE), FAST)
-    protocol, schemas = protocol_of("tiny", "own"), example.toolbox.schemas()
-    policy = make_policy("tiny", protocol, schemas, PolicyOptions())
-    for said, acts in (("Do not touch the red box.", False), ("Pick up the red box.", True)):
-        asked = [Message("system", protocol.system_prompt(schemas)), Message("user", said, said)]
-        assert bool(protocol.parse(policy.respond(asked).text).calls) is acts

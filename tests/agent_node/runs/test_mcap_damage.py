@@ -177,22 +177,25 @@ def with_sequence(topic: str, sequence: int) -> Callable[[list[Entry]], list[Ent
     ("change", "sentence"),
     [
         (without(recording.COMMAND), "steps of the run are missing"),
-        (without(recording.CALL), "steps of the run are missing"),
+        (without(ToolCalled.topic), "steps of the run are missing"),
         (without(f"{recording.PICTURES}/compressed"), "picture 0 is missing"),
         (lambda entries: [], "it does not begin with a command"),
-        (with_sequence(recording.CALL, 1), "step 1 is there twice"),
+        (with_sequence(ToolCalled.topic, 1), "step 1 is there twice"),
         (with_sequence(recording.OUTCOME, 77), "steps of the run are missing"),
-        (with_data(recording.COMMAND, string({"task": 3})), "its command has no sentence"),
+        (with_data(recording.COMMAND, string({"task": 3, "format": "2"})), "its command has no sentence"),
         (with_data(recording.COMMAND, string([])), "a step is no JSON object"),
-        (with_data(recording.CALL, string({"arguments": {}})), "a call has no name"),
+        (with_data(ToolCalled.topic, string({"arguments": {}})), "in a call, name is missing"),
         (
-            with_data(recording.RESULT, string({"name": "x", "arguments": [], "text": "x"})),
-            "a result has not its usual",
+            with_data(ToolAnswered.topic, string({"name": "x", "arguments": [], "text": "x"})),
+            "in a result, arguments must be a mapping",
         ),
-        (with_data(recording.RESULT, string({"name": "x", "arguments": {}, "text": 3})), "a result has not its usual"),
-        (with_data(recording.CALL, string("{")), "something in it was changed"),
-        (with_data(recording.CALL, b"\x00\x01\x00\x00\xff\xff\xff\x7f"), "something in it was changed"),
-        (with_data(recording.CALL, string("[" * 100_000)), "something in it was changed"),
+        (
+            with_data(ToolAnswered.topic, string({"name": "x", "arguments": {}, "text": 3})),
+            "in a result, text must be a text",
+        ),
+        (with_data(ToolCalled.topic, string("{")), "something in it was changed"),
+        (with_data(ToolCalled.topic, b"\x00\x01\x00\x00\xff\xff\xff\x7f"), "something in it was changed"),
+        (with_data(ToolCalled.topic, string("[" * 100_000)), "something in it was changed"),
         (with_data(f"{recording.PICTURES}/compressed", string("x")), "something in it was changed"),
     ],
 )
@@ -209,7 +212,7 @@ def test_wall_times_that_are_none_are_told(tmp_path: Path, walls: str) -> None:
 
 def test_an_end_in_the_middle_is_told(tmp_path: Path) -> None:
     def swap(entries: list[Entry]) -> list[Entry]:
-        order = {recording.ANSWER: 5, recording.OUTCOME: 4}
+        order = {CommandEnded.topic: 5, recording.OUTCOME: 4}
         return [replace(entry, sequence=order.get(entry.topic, entry.sequence)) for entry in entries]
 
     assert "it goes on after its end" in damage_of(write(tmp_path, swap))
@@ -277,7 +280,7 @@ def test_a_record_that_is_longer_than_its_chunk_is_refused(tmp_path: Path) -> No
 
 def test_steps_of_more_text_than_a_run_has_are_refused(tmp_path: Path) -> None:
     long = string({"name": "look", "arguments": {}, "text": "[" * reading.MAX_TEXT_BYTES})
-    assert "more than 16 MiB of text" in damage_of(write(tmp_path, with_data(recording.RESULT, long)))
+    assert "more than 16 MiB of text" in damage_of(write(tmp_path, with_data(ToolAnswered.topic, long)))
 
 
 # -- pictures ----------------------------------------------------------------------------------------

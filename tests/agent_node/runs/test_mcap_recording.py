@@ -38,7 +38,6 @@ from agent_node.events import (
 )
 from agent_node.policy import Message, Reply
 from agent_node.runs.mcap import recorder as recorder_module
-from agent_node.runs.mcap import recorder as recording
 from agent_node.runs.mcap.reading import read_run
 from agent_node.runs.mcap.recorder import MotionLog, Recorder
 from tests.gen3 import ARM_JOINTS, GRIPPER_JOINT, NAMED_STATES
@@ -358,8 +357,8 @@ def test_raw_pictures_are_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_calls_and_results_are_json_that_says_what_happened(messages: list[tuple[str, int, Any]]) -> None:
-    told = [(topic, json.loads(m.data)) for topic, _, m in messages if topic in (recording.CALL, recording.RESULT)]
-    assert told[2] == (recording.CALL, {"name": "pencil.draw", "arguments": {"label": "a ring"}})
+    told = [(topic, json.loads(m.data)) for topic, _, m in messages if topic in (ToolCalled.topic, ToolAnswered.topic)]
+    assert told[2] == (ToolCalled.topic, {"name": "pencil.draw", "arguments": {"label": "a ring"}})
     failed = told[-1][1]
     assert (failed["name"], failed["error_code"], failed["error"]) == ("robot.move", "PLAN_FAILED", "Blocked.")
     assert failed["motion"] is True
@@ -370,7 +369,10 @@ def test_calls_and_results_are_json_that_says_what_happened(messages: list[tuple
 def test_the_log_panel_gets_a_line_a_step_and_errors_as_errors(messages: list[tuple[str, int, Any]]) -> None:
     lines = [(m.level, m.msg) for topic, _, m in messages if topic == "/rosout"]
     assert lines[0] == (20, "command: look")
-    assert [text for level, text in lines if level == 40] == ["robot.move: Error PLAN_FAILED: Blocked. Try elsewhere."]
+    assert [text for level, text in lines if level == 40] == [
+        "Error PLAN_FAILED: Blocked. Try elsewhere.",
+        "answers: Seen.",
+    ]
 
 
 def test_the_layout_shows_topics_of_the_recording_and_panels_that_exist(run: Path) -> None:
@@ -422,7 +424,7 @@ def test_reading_gives_a_listener_what_it_heard_in_the_run(tmp_path: Path) -> No
             assert step.event == event
 
 
-def test_a_dialogue_is_recorded_and_read_and_so_is_a_run_of_the_format_before(
+def test_a_dialogue_is_recorded_and_read_and_no_other_format_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = [
@@ -442,16 +444,11 @@ def test_a_dialogue_is_recorded_and_read_and_so_is_a_run_of_the_format_before(
         recorder.hear(event)
     recorder.write(tmp_path)
     assert [step.event for step in read_run(tmp_path / "run.mcap").steps] == said
-    for written, sentence in (("1", ""), ("3", "is of format '3': this version reads 1 and 2")):
+    for written in ("1", "3"):
         monkeypatch.setattr(recorder_module, "FORMAT", written)
-        recorder = Recorder("look", Clock())
-        recorder._tell(1, "/toolhand/answer", "Seen.", "")
-        recorder.write(tmp_path)
-        if sentence:
-            with pytest.raises(ToolError, match=sentence):
-                read_run(tmp_path / "run.mcap")
-        else:
-            assert [step.event for step in read_run(tmp_path / "run.mcap").steps] == [CommandEnded("Seen.")]
+        Recorder("look", Clock()).write(tmp_path)
+        with pytest.raises(ToolError, match=f"is of format '{written}', and only format 2 is read"):
+            read_run(tmp_path / "run.mcap")
 
 
 @pytest.mark.parametrize(

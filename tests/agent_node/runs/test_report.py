@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ from agent_node.episode import Episode
 from agent_node.policy import Message, Reply
 from agent_node.runs.folder import write_trajectory
 from agent_node.runs.report import complete_report, with_pictures, write_report
-from agent_node.runs.report_pictures import MAX_FRAMES
+from agent_node.runs.report_parts import MAX_FRAMES
+from tests.pages import Page
 from tool_nodes.drawing import RGB
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex, Text
@@ -114,45 +115,10 @@ def run(*lines: str, task: str = "Pick the box.", robot: Robot | None = None) ->
     ).run(task)
 
 
-class Page(HTMLParser):
-    """The elements, attributes and visible text of a page."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str]]] = []
-        self.open: list[str] = []
-        self.mismatched: list[str] = []
-        self.text = ""
-        self.script = ""
-        self.feed(path.read_text(encoding="utf-8"))
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, {name: value or "" for name, value in attrs}))
-        if tag not in ("meta", "img", "input"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if not self.open or self.open.pop() != tag:
-            self.mismatched.append(tag)
-
-    def handle_data(self, data: str) -> None:
-        if self.open[-1:] == ["script"]:
-            self.script += data
-        elif self.open[-1:] != ["style"]:
-            self.text += data
-
-    def all(self, tag: str) -> list[dict[str, str]]:
-        return [attributes for name, attributes in self.elements if name == tag]
-
-
 def report(tmp_path: Path, episode: Episode, summary: dict[str, Any] | None = None, frames: Sequence[RGB] = ()) -> Page:
     path = tmp_path / "report.html"
     write_report(path, episode, summary or {}, frames, [0.25 * k for k in range(len(frames))])
-    page = Page(path)
-    assert page.open == []
-    assert page.mismatched == []
-    return page
+    return Page(path)
 
 
 def test_a_report_tells_the_run_from_the_sentence_to_the_answer(tmp_path: Path) -> None:
@@ -388,8 +354,8 @@ BEGUN = {
 
 def rows(tmp_path: Path) -> dict[str, str]:
     """Every row of a table of the page."""
-    html = (tmp_path / "report.html").read_text(encoding="utf-8")
-    return dict(re.findall(r'<th scope="row">(.*?)</th><td dir="auto">(.*?)</td>', html))
+    found = re.findall(r'<th scope="row">(.*?)</th><td dir="auto">(.*?)</td>', (tmp_path / "report.html").read_text())
+    return {unescape(name): unescape(value) for name, value in found}
 
 
 def test_the_head_says_when_where_and_with_what_and_how_to_do_it_again(tmp_path: Path) -> None:
@@ -437,7 +403,7 @@ def test_of_a_model_the_goal_stands_for_what_was_understood(tmp_path: Path) -> N
     basis = {"goal": "pick apple_1", "source": "the task's own goal"}
     model = BEGUN | {"policy": "openai:m"}
     report(tmp_path, run("<answer>a</answer>"), model | {"judged_against": basis, "truth": {"picked": True}})
-    assert rows(tmp_path)["Goal"] == "pick apple_1 (the task&#x27;s own goal)"
+    assert rows(tmp_path)["Goal"] == "pick apple_1 (the task's own goal)"
     assert "What was understood" not in report(tmp_path, run("<answer>a</answer>"), model).text
 
 

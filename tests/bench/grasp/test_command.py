@@ -13,7 +13,7 @@ import pytest
 import bench.grasp.comparison
 import toolhand.cli
 from agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions
-from bench.grasp.command import bench_grasp
+from bench.commands.grasp import Options
 from bench.grasp.records import GraspRecord, RunFolder
 from bench.grasp.scenes import GraspJob
 from bench.grasp.sides import port_of, sides_of
@@ -39,7 +39,7 @@ def fake(job: GraspJob) -> list[GraspRecord]:
 def measure(capsys: pytest.CaptureFixture[str], **options: Any) -> dict[str, Any]:
     """The document of a run over the catalogue."""
     capsys.readouterr()
-    assert bench_grasp("catalogue", as_json=True, **options) == 0
+    assert Options("catalogue", as_json=True, **options)() == 0
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     return document
 
@@ -126,7 +126,7 @@ def test_the_table_of_grasps_is_parquet_or_without_pyarrow_csv(monkeypatch: pyte
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "diary.txt").write_text("mine")
     with pytest.raises(ToolError, match="holds something else than a run of this benchmark"):
-        bench_grasp("catalogue", out=tmp_path)
+        Options("catalogue", out=tmp_path)()
     assert [path.name for path in tmp_path.iterdir()] == ["diary.txt"]
 
 
@@ -147,7 +147,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
 )
 def test_options_that_mean_nothing_are_refused_in_one_sentence(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ToolError) as caught:
-        bench_grasp(**{"objects": "catalogue", **options})
+        Options(**{"objects": "catalogue", **options})()
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
     assert words in caught.value.message
 
@@ -157,13 +157,6 @@ def test_a_protocol_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) 
         toolhand.cli.main(["bench", "grasp", "--protocol", "empty"])
     assert caught.value.code == 2
     assert "Expected one of ('attempt'" in " ".join(capsys.readouterr().err.split())
-
-
-def test_the_bench_that_is_gone_says_what_to_type(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        toolhand.cli.main(["bench", "foreign", "--n", "3"])
-    assert caught.value.code == 2
-    assert "is no command any more: type toolhand bench grasp --objects" in capsys.readouterr().err
 
 
 def test_vs_names_a_generator_a_segmenter_or_any_port() -> None:

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from agent_node.console.options import COLOUR_AND_DEPTH
+from bench.grasp.comparison import BENCH
 from bench.grasp.records import GraspRecord, RunFolder
 from bench.grasp.scenes import GraspJob, jobs_of
 from bench.grasp.sides import sides_of
-from bench.grasp.trial import crashed, run_one
+from bench.grasp.trial import run_one
 from bench.grasp.watch import Watch
 from sim.world import World
 from tool_nodes.catalogue import load_catalogue
@@ -32,7 +33,7 @@ TIMES = ("segment_s", "compute_s", "plan_s")
 @functools.cache
 def in_this_process() -> list[list[GraspRecord]]:
     """The records of both jobs."""
-    return run_jobs(run_one, [ALONE, CLUTTER], 1, crashed)
+    return run_jobs(run_one, [ALONE, CLUTTER], 1, BENCH.crashed)
 
 
 def without_times(records: list[GraspRecord]) -> list[GraspRecord]:
@@ -70,7 +71,7 @@ def test_a_grasp_becomes_a_record_of_everything_that_is_known_of_it(number: int)
 
 
 def test_one_process_and_two_give_the_same_records() -> None:
-    two = run_jobs(run_one, [ALONE, CLUTTER], 2, crashed)
+    two = run_jobs(run_one, [ALONE, CLUTTER], 2, BENCH.crashed)
     assert [without_times(records) for records in two] == [without_times(records) for records in in_this_process()]
 
 
@@ -84,7 +85,7 @@ def test_physics_that_breaks_is_not_scored(monkeypatch: pytest.MonkeyPatch, mome
         step(world, count)
 
     monkeypatch.setattr(World, "step", broken)
-    ((record,),) = run_jobs(run_one, [ALONE], 1, crashed)
+    ((record,),) = run_jobs(run_one, [ALONE], 1, BENCH.crashed)
     assert not record.scored
     assert record.code == "INTERNAL"
 

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 import bench.perception.masks
+from bench.commands.perception import Options
 from bench.perception.masks import MaskJob, MaskRecord, run_one
-from bench.perception.report import bench_perception
 
 
 def fake(job: MaskJob) -> list[MaskRecord]:
@@ -26,7 +26,7 @@ def test_scores_of_masks_are_printed_and_plotted_with_their_errors(
 ) -> None:
     monkeypatch.setattr(bench.perception.masks, "run_one", fake)
     plot = tmp_path / "masks.png"
-    assert bench_perception(scenes=10, masks="packed,pile", plot=plot, as_json=True) == 0
+    assert Options(scenes=10, masks="packed,pile", plot=plot, as_json=True)() == 0
     document = json.loads(capsys.readouterr().out)
     rows = {row["name"]: (row.get("success"), row["n"]) for row in document["rows"]}
     assert rows["packed: right"] == (10, 30)
@@ -37,7 +37,7 @@ def test_scores_of_masks_are_printed_and_plotted_with_their_errors(
     assert scores["ece"] == pytest.approx(0.1)
     assert scores["errors"][0]["by_chance_95"] < 0.01, "equal scores with equal overlaps scatter by nothing"
     assert Image.open(plot).width > 300
-    assert bench_perception(scenes=1, masks="packed") == 0
+    assert Options(scenes=1, masks="packed")() == 0
     assert "expected calibration error 0.100" in capsys.readouterr().out
 
 

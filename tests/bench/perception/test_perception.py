@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import bench.perception.report
+from bench.commands.perception import Options
 from bench.perception.metrics import box_iou, box_of_corners, depth_errors, mask_iou, mean_row, outline_iou
 from bench.perception.report import (
+    BENCH,
     RATES,
     SIDES,
     Findings,
     SceneJob,
     SceneRecord,
-    bench_perception,
-    crashed,
     measure,
     rows_of,
     run_one,
@@ -148,7 +148,7 @@ def test_task_errors_are_wrong_answers_and_faults_of_the_system_are_raised(truth
 def test_a_scene_becomes_a_record_of_all_perceptions() -> None:
     record = run_one(SceneJob(2))
     assert not record.crash
-    assert list(record.findings) == ["sim", "learned", "pixels"]
+    assert list(record.findings) == ["sim", "pixels"]
     for found in record.findings.values():
         assert set(found.hits) == set(RATES)
         assert np.mean(found.hits["pointing"]) > 0.8
@@ -242,7 +242,11 @@ def test_a_mean_has_an_interval_over_scenes_that_a_seed_repeats() -> None:
 
 def test_rows_are_given_for_each_perception_and_crashes_are_in_none() -> None:
     good = Findings({"pointing": [True, True, False]}, {"mask_iou": [0.5, 1.0]}, ["pointing: off"])
-    records = [SceneRecord(SceneJob(0), {"sim": good}), crashed(SceneJob(1), "died"), crashed(SceneJob(2), "")]
+    records = [
+        SceneRecord(SceneJob(0), {"sim": good}),
+        *BENCH.crashed(SceneJob(1), "died"),
+        *BENCH.crashed(SceneJob(2), ""),
+    ]
     rows = {row["name"]: row for row in rows_of(records)}
     assert (rows["pointing [sim]"]["success"], rows["pointing [sim]"]["n"]) == (2, 3)
     assert rows["mask_iou [sim]"]["mean"] == 0.75
@@ -256,11 +260,11 @@ def test_the_document_names_scenes_rows_and_faults(
     monkeypatch.setattr(
         bench.perception.report, "run_one", lambda job: SceneRecord(job, {"sim": found, "pixels": found})
     )
-    assert bench_perception(scenes=2, first_seed=5, as_json=True) == 0
+    assert Options(scenes=2, first_seed=5, as_json=True)() == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["bench"], document["seeds"], document["unscored"]) == ("perception", [5, 6], 0)
     assert len(document["failures"]) == 4
-    assert bench_perception(scenes=1) == 0
+    assert Options(scenes=1)() == 0
     text = capsys.readouterr().out
     assert "mask_iou [pixels]" in text
     assert "the point is on something else" in text

@@ -79,7 +79,7 @@ def test_a_damaged_file_is_listed_with_its_problem_and_the_others_stay(tmp_path:
     (tmp_path / "zzz.json").write_text("{")
     good, bad = BenchIndex(tmp_path).results()
     assert (good.problem, bad.file) == ("", "zzz.json")
-    assert bad.problem.startswith("zzz.json is damaged")
+    assert bad.problem.startswith("zzz.json is no result of a benchmark: ")
 
 
 def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:

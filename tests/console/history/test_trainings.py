@@ -14,10 +14,10 @@ from console.history.chart import chart, ticks
 from console.history.curves import find_trainings, read_log, smoothed, thinned, training_folder
 from console.history.rollouts import group_names, read_group, rollout_picture
 from tool_nodes.results import ToolError
+from training.adapters.sft_on_trl import LOG
 from training.rollouts.collection import SHARDS, write_shard
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import CallEntry, MessageRecord, PromptRecord, RolloutRecord, TurnRecord
-from training.trainer.log import LOG
 
 
 def test_names_of_files_are_those_that_trainings_write() -> None:

@@ -243,8 +243,8 @@ def test_a_policy_writes_its_own_protocol_unless_the_graph_names_another(
     ("name", "value", "sentence"),
     [
         ("policy", "genius", "There is no policy 'genius': it must be like scripted"),
-        ("turns", 0, "Parameter turns must be 1 or more, got 0."),
-        ("response_deadline_s", 0.0, "response_deadline_s must be greater than 0 seconds, got 0.0."),
+        ("turns", 0, "Parameter turns must be a whole number of 1 or more, not 0."),
+        ("response_deadline_s", 0.0, "Parameter response_deadline_s must be a finite number above 0, not 0.0."),
     ],
 )
 def test_a_bad_parameter_is_told_at_the_start(agent: Agent, slow: Slow, name: str, value: Any, sentence: str) -> None:

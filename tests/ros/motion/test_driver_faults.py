@@ -14,11 +14,11 @@ from example_interfaces.srv import Trigger as DriverTrigger
 from rclpy.callback_groups import ReentrantCallbackGroup
 from std_srvs.srv import Trigger
 
-from bench.ros.crossing import crossing_rows
-from bench.ros.driver_faults import DriverFault, Trials, driver_faults, fault_rows
 from tests.gen3 import NAMED_STATES
 from tests.ros.motion.conftest import Cell, _domains, a_way
 from tests.ros.motion.drivers import Drivers
+from tests.ros.motion.half_turns import crossings
+from tests.ros.motion.leg_faults import DriverFault, Trials
 from tool_nodes.ros import faults
 from tool_nodes.ros.controllers import RosArm
 from tool_nodes.ros.link import RosLink
@@ -244,35 +244,19 @@ def test_nothing_is_reset_while_a_motion_is_on_its_way_or_where_nobody_serves_it
     assert "Nobody serves" in answer.message
 
 
-# -- a sample of `toolhand bench driver` -----------------------------------------------------------
+# -- over the simulated arm with the manners of ros2_kortex ------------------------------------------
 
 
-def test_a_sample_of_the_benchmark(make_cell: Any) -> None:
-    """A command ends at the leg with the fault, and the next one works; wrapped joints turn the short way."""
+def test_a_command_ends_at_the_leg_with_the_fault_and_wrapped_joints_turn_the_short_way(make_cell: Any) -> None:
     cell = make_cell(lockstep=True, use_sim_time=True, availability_deadline_s=3.0)
     cell.start_simulator(lockstep=True, driver="kortex")
-    trials, runs = Trials(cell.operator), []
+    trials = Trials(cell.operator)
     trials.prepare("grasp")
-    runs.append(trials.run(DriverFault("grasp", 4, "internal_fault", 0.4)))
-    assert runs[-1].right, runs[-1]
-    assert runs[-1].still, runs[-1]
-    assert runs[-1].works, runs[-1]
-    assert runs[-1].reaction_s <= 0.3
-    assert [row["rate"] for row in fault_rows(runs)[:4]] == [1.0] * 4
+    run = trials.run(DriverFault("grasp", 4, "internal_fault", 0.4))
+    assert run.right, run
+    assert run.still, run
+    assert run.works, run
+    assert run.meanwhile == "CONTROLLER_FAULT"
+    assert run.reaction_s <= 0.3
     with RosLink(cell.environment) as link:
-        rows = crossing_rows(link, 2, 0, lambda line: None, joints=(2,))
-    assert [row["name"].split()[0] for row in rows] == ["joint_3", "joint_3"]
-    assert [row["rate"] for row in rows] == [1.0, 1.0]
-
-
-def test_the_faults_of_a_sweep_come_at_every_leg_and_moment() -> None:
-    chosen = driver_faults("place", 30, 0)
-    assert len(chosen) == 180
-    assert {fault.leg for fault in chosen} == set(range(1, 7))
-    for leg in range(1, 7):
-        here = [fault for fault in chosen if fault.leg == leg]
-        assert {fault.kind for fault in here} == {*("internal_fault", "hand_guiding", "connection_lost")} | {
-            "controller_stopped"
-        }
-        assert {fault.share for fault in here} > {0.0, 1.0}
-    assert chosen == driver_faults("place", 30, 0) != driver_faults("place", 30, 1)
+        assert crossings(link, joint=2, n=2, seed=0) == [(True, True)] * 2

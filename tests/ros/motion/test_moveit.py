@@ -1,7 +1,4 @@
-"""The motion node with the planner `moveit`: things are picked and placed by paths from a double of move_group.
-
-`toolhand bench planners` carries out sentences of the paper through the whole graph so.
-"""
+"""The motion node with the planner `moveit`: things are picked and placed by paths from a double of move_group."""
 
 from __future__ import annotations
 

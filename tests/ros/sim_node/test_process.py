@@ -52,15 +52,10 @@ def start_process(router: str) -> Iterator[Start]:
     [
         ("scene:=no_such_scene", "There is no scene 'no_such_scene'"),
         ("scene_yaml:='objects: 3'", "objects must be a list"),
-        ("real_time_factor:=-1.0", "Parameter real_time_factor must be from 0 to 1000"),
+        ("real_time_factor:=-1.0", "Parameter real_time_factor must be a finite number from 0 to 1000"),
         ("lockstep:=3", "Parameter lockstep must be true or false"),
         ("gripper_action:=Fist", "Parameter gripper_action must be GripperCommand or ParallelGripperCommand"),
-        ("camera_rate:=0", "Parameter camera_rate must be from 0.1 to 60"),
-        ("camera:=ray", "Parameter camera of sim is called renderer since version 0.2.0."),
-        (
-            "joint_states:=kortex",
-            "Parameter joint_states of sim is part of driver (ideal or kortex) since version 0.2.0.",
-        ),
+        ("camera_rate:=0", "Parameter camera_rate must be a finite number from 0.1 to 60"),
         ("driver:=mine", "Parameter driver must be ideal or kortex"),
         ("fault:=internal_fault", "The fault internal_fault is one of the driver kortex: start with driver:=kortex."),
         ("renderer:=film", "Parameter renderer must be gl or ray or auto"),

@@ -106,7 +106,11 @@ def test_the_node_starts_and_ends_quietly(start: Any, make_node: Any, wait_until
 
 @pytest.mark.parametrize(
     ("parameter", "words"),
-    [("wall_limit_s:=0.0", "greater than 0"), ("wall_limit_s:=soon", "seconds"), ("sessions:=-1", "0 or more")],
+    [
+        ("wall_limit_s:=0.0", "must be a finite number above 0"),
+        ("wall_limit_s:=soon", "must be a finite number above 0"),
+        ("sessions:=-1", "0 or more"),
+    ],
 )
 def test_a_bad_parameter_ends_with_one_sentence(start: Any, parameter: str, words: str) -> None:
     status, _, err = start(

@@ -69,7 +69,7 @@ def test_the_simulators_truth_about_texts_is_not_available_over_ros(read: Any) -
 def test_another_perception_ends_with_one_sentence(start: Any) -> None:
     status, _, err = start("tool_nodes.nodes.text_reading_node", "--ros-args", "-p", "perception:=guess").wait()
     assert status == 2
-    assert "learned or pixels or served or sim" in err
+    assert "pixels or served or sim" in err
     assert err.count("\n") == 1
 
 

@@ -149,7 +149,7 @@ def test_pixels_get_no_truth_and_sim_needs_it() -> None:
     with pytest.raises(ToolError, match="recorded without") as error:
         MockStation(bare)
     assert "'pixels'" in error.value.hint
-    with pytest.raises(ToolError, match="There is no perception 'eyes': it must be learned or pixels or served or sim"):
+    with pytest.raises(ToolError, match="There is no perception 'eyes': it must be pixels or served or sim"):
         MockStation(bare, StationConfig(perception="eyes"))
 
 

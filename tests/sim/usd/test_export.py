@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.usd import UsdJob, check_scene
-from bench.usd_reading import ReadStage, validation_issues
 from sim.scene.files import named_scene, parse_scene
 from sim.usd.prims import object_paths, prim_name, prim_names
 from sim.usd.stage import usd_text
+from tests.sim.usd.checking import UsdJob, check_scene
+from tests.sim.usd.reading import ReadStage, validation_issues
 from tests.toolhand.test_cli import cli as cli
 from tool_nodes.motion.robot_model import load_robot
 
@@ -73,7 +73,7 @@ def test_gains_are_per_degree() -> None:
 def test_what_is_wrong_in_a_file_is_found(pattern: str, replacement: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong, count = re.subn(pattern, replacement, example(), flags=re.DOTALL)
     assert count
-    monkeypatch.setattr("bench.usd.usd_text", lambda scene, robot: wrong)
+    monkeypatch.setattr("tests.sim.usd.checking.usd_text", lambda scene, robot: wrong)
     assert not check_scene(UsdJob("example", "gen3", postures=10)).right
 
 

@@ -23,7 +23,6 @@ POINTS = np.random.default_rng(0).random((30, 3))
         lambda: open3d.smallest_box(POINTS),
         lambda: open3d.aligned(POINTS, POINTS, 0.1),
         lambda: open3d.read_cloud(Path("cloud.ply")),
-        lambda: open3d.write_cloud(Path("cloud.ply"), POINTS),
         lambda: open3d.show([], "run"),
     ],
 )

@@ -45,7 +45,7 @@ def problem(folder: Path, text: str) -> str:
     with pytest.raises(ToolError) as caught:
         load_skill(written(folder, text))
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
-    assert str(caught.value).startswith(f"{FILE}: ")
+    assert re.match(rf"{re.escape(FILE)}(, line \d+)?: |{re.escape(FILE)} cannot be read", str(caught.value))
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -157,7 +157,7 @@ OPTIONAL = 'text_labels: {kind: labels, optional: true, description: "Objects to
         ),
         ("as: depth}", "as: objects}", "step 2 (estimate_depth): the name 'objects' is taken"),
         ("as: depth}", "as: img_path}", "the name 'img_path' is taken"),
-        ("as: depth}", "as: 3d}", "as must be a name of letters, digits and underscores, got '3d'"),
+        ("as: depth}", "as: 3d}", "steps[1].as must be a name of letters, digits and underscores, not '3d'"),
         ("as: depth}", "as: depth, when: threshold}", "when must be an optional argument without a default: none"),
         ("as: depth}", "as: depth, for_each: images}", "for_each must be one of its inputs: image"),
         (
@@ -168,15 +168,15 @@ OPTIONAL = 'text_labels: {kind: labels, optional: true, description: "Objects to
         (
             "as: depth}",
             "as: depth, loop: 3}",
-            "step 2 has the unknown key 'loop'; allowed: do, with, as, when, for_each",
+            "there is no key steps[1].loop; the keys are do, with, as, when, for_each",
         ),
-        ("as: depth}", "as: depth, when: 0}", "when must be an optional argument without a default: none"),
-        ("do: nearest", "do: [nearest]", "step 3: do must be a text"),
-        (", as: depth}", "}", "step 2 needs the key 'as'"),
-        ("with: {image: img_path}, as: depth", "with: [img_path], as: depth", "with must be a mapping"),
-        ("name: NearestObject\n", "", "the file needs the key 'name'"),
+        ("as: depth}", "as: depth, when: 0}", "steps[1].when must be a text, not 0"),
+        ("do: nearest", "do: [nearest]", "steps[2].do must be a text"),
+        (", as: depth}", "}", "steps[1].as is missing"),
+        ("with: {image: img_path}, as: depth", "with: [img_path], as: depth", "steps[1].with must be a mapping"),
+        ("name: NearestObject\n", "", "name is missing"),
         ("name: NearestObject", "name: Nearest Object", "name must be a name of letters, digits and underscores"),
-        ("name: NearestObject", "name: [1]", "name must be a text"),
+        ("name: NearestObject", "name: [1]", "name must be a name of letters, digits and underscores"),
         (
             "operations: [detect,",
             "operations: [detect, crop,",
@@ -185,11 +185,11 @@ OPTIONAL = 'text_labels: {kind: labels, optional: true, description: "Objects to
         (
             "kind: labels",
             "kind: list",
-            "argument 'text_labels' has the unknown kind 'list'; allowed: image, labels, text",
+            "arguments.text_labels.kind must be one of image, labels, text",
         ),
         ("default: 0.1", "default: 1.5", "argument 'threshold': its default must be between 0 and 1, got 1.5"),
-        ("default: 0.1", "low: zero", "low and high are numbers"),
-        ("kind: labels", "kind: labels, low: 3", "low and high are numbers, for the kinds score and number"),
+        ("default: 0.1", "low: zero", "arguments.threshold.low must be a whole number or a finite number"),
+        ("kind: labels", "kind: labels, low: 3", "low and high are for the kinds score and number"),
         ("image: shown\ntext", "image: depth\ntext", "image 'depth' must be a picture that is always made"),
         ("image: shown\ntext", "image: picture\ntext", "image refers to 'picture', which is no argument"),
         (
@@ -211,13 +211,13 @@ OPTIONAL = 'text_labels: {kind: labels, optional: true, description: "Objects to
         ),
         ("rows: winner_depth", "rows: nothing", "line 1 of the text: rows refers to 'nothing'"),
         ("rows: winner_depth, line", "line", "has the unknown field {label}; known: none, for want of rows"),
-        ("image: shown\n", "image: shown\ncode: import os\n", "the file has the unknown key 'code'"),
-        ("name: NearestObject", "name: !!python/name:os.system x", "is not YAML"),
-        ("name: NearestObject", "name: {", "is not YAML"),
+        ("image: shown\n", "image: shown\ncode: import os\n", "there is no key code"),
+        ("name: NearestObject", "name: !!python/name:os.system x", "it is no plain YAML"),
+        ("name: NearestObject", "name: {", "it is no plain YAML"),
         ("name: NearestObject", "name: &a NearestObject\nimage: *a", "aliases are not allowed"),
         ("name: NearestObject", "name: A\nname: B", "is given twice"),
-        (EXAMPLE, "- 1", "the file must be a mapping"),
-        (EXAMPLE, "", "the file must be a mapping"),
+        (EXAMPLE, "- 1", "it must be a mapping with the keys name, description"),
+        (EXAMPLE, "", "it must be a mapping with the keys name, description"),
         (EXAMPLE, "a: " + "x" * 100_001, "longer than 100,000 bytes"),
         (EXAMPLE, "[" * 5000, ""),
     ],
@@ -252,10 +252,10 @@ def test_what_may_be_absent_needs_the_same_condition(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_and_a_folder_that_is_not_there_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match=r"^gone\.yaml: the file cannot be read"):
+    with pytest.raises(ToolError, match=r"^gone\.yaml cannot be read"):
         load_skill(tmp_path / "gone.yaml")
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ToolError, match=r"^bytes\.yaml: the file cannot be read"):
+    with pytest.raises(ToolError, match=r"^bytes\.yaml: it is no plain YAML"):
         load_skill(tmp_path / "bytes.yaml")
     with pytest.raises(ToolError, match="There is no folder of skills"):
         load_skills(tmp_path / "nowhere")
@@ -309,7 +309,7 @@ def test_a_mutated_skill_is_refused_in_one_sentence_or_still_whole(
     try:
         found.append(load_skill(file).steps)
     except ToolError as error:
-        found.append(re.fullmatch(r"mutated\.yaml: [^\n]+\.", str(error)))
+        found.append(re.fullmatch(r"mutated\.yaml(, line \d+)?: [^\n]+\.", str(error)))
     assert all(found)
 
 

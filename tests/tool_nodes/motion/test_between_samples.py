@@ -10,8 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.interpolate import CubicHermiteSpline
 
-from bench.planner_problems import draw_question
-from bench.planning_worlds import draw_problem
 from tests.gen3 import (
     ACCELERATION_LIMITS,
     ARM_JOINTS,
@@ -24,6 +22,8 @@ from tests.gen3 import (
     time_path,
     time_waypoints,
 )
+from tests.tool_nodes.motion.planners.questions import draw_question
+from tests.tool_nodes.motion.planners.worlds import draw_problem
 from tool_nodes.geometry import pose, transform
 from tool_nodes.motion.approval import PlannedMotion
 from tool_nodes.motion.collision import Checker

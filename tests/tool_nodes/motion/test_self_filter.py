@@ -37,7 +37,7 @@ def bring(station: Station, xyz: tuple[float, float, float], scene: CollisionSce
 
 @pytest.fixture(scope="module")
 def stations() -> dict[str, Station]:
-    return {name: Station(SCENE, StationConfig(perception=name)) for name in ("sim", "pixels", "learned")}
+    return {name: Station(SCENE, StationConfig(perception=name)) for name in ("sim", "pixels")}
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_what_shows_the_arm_has_no_depth_and_all_else_stays(station: Station, xy
     ]
 
 
-@pytest.mark.parametrize("perception", ["sim", "pixels", "learned"])
+@pytest.mark.parametrize("perception", ["sim", "pixels"])
 def test_things_beside_and_below_the_arm_are_found_and_segmented_by_every_backend(
     stations: dict[str, Station], perception: str
 ) -> None:

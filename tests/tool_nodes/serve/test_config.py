@@ -16,7 +16,7 @@ def test_a_file_says_what_is_served_and_how(tmp_path: Path) -> None:
     path = tmp_path / "serve.yaml"
     path.write_text(
         "ports:\n"
-        "  pointer: {backend: learned, run: serve, replicas: {min: 1, max: 4}, batch: 16, env: [pillow==11.0.0]}\n"
+        "  pointer: {backend: pixels, run: serve, replicas: {min: 1, max: 4}, batch: 16, env: [pillow==11.0.0]}\n"
         "  segmenter: pixels+drawings\n"
         "  second: {port: pointer, backend: pixels, deadline_s: 2}\n"
         "cluster: {cpus: 4, store_gb: 0.2}\n"
@@ -39,28 +39,28 @@ def test_a_file_says_what_is_served_and_how(tmp_path: Path) -> None:
     ("document", "words"),
     [
         (None, "mapping"),
-        ({"ports": {}}, "ports must name"),
-        ({"port": {}}, "there is no key 'port'"),
+        ({"ports": {}}, "ports must be a mapping that is not empty"),
+        ({"port": {}}, "there is no key port, the nearest is ports"),
         ({"ports": {"camera": "ray"}}, "no port that can be served"),
-        (entry(backend=3), "backend must be a name"),
+        (entry(backend=3), "ports.pointer.backend must be a text"),
         (entry(backend="nothing"), "There is no pointer 'nothing'"),
         (entry(backend="served"), "cannot serve itself"),
         (entry(backend="pixels+drawings+sim"), "names too many"),
-        (entry(gpu=1), "there is no key 'gpu'"),
+        (entry(gpu=1), "there is no key ports.pointer.gpu, the nearest is gpus"),
         (entry(run="node"), "run must be actor or serve"),
         (entry(replicas=2), "an actor is one process"),
         (entry(run="serve", replicas={"min": 3, "max": 2}), "min <= max"),
-        (entry(run="serve", replicas=0), "min <= max"),
-        (entry(run="serve", batch=0), "batch must be 1 or more"),
+        (entry(run="serve", replicas=0), "replicas.max must be a whole number of 1 or more"),
+        (entry(run="serve", batch=0), "batch must be a whole number of 1 or more"),
         (entry(run="serve", batch=2.5), "whole number"),
-        (entry(deadline_s="soon"), "number of 0 or more"),
+        (entry(deadline_s="soon"), "deadline_s must be a finite number"),
         (entry(deadline_s=0), "deadline_s must be"),
         (entry(queue=float("inf")), "whole number"),
         (entry(cpus=-1), "number of 0 or more"),
         (entry(cpus=True), "number of 0 or more"),
-        (entry(env="pillow"), "list of packages"),
+        (entry(env="pillow"), "env must be a list of texts"),
         (entry() | {"cluster": {"store_gb": 0.01}}, "store_gb must be"),
-        (entry() | {"cluster": {"port": 70000}}, "port must be from"),
+        (entry() | {"cluster": {"port": 70000}}, "port must be a whole number from 0 to 65535"),
     ],
 )
 def test_what_is_wrong_in_it_is_told_in_a_sentence(document: object, words: str) -> None:
@@ -74,7 +74,7 @@ def test_a_file_that_is_none_is_told_with_its_name(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"absent\.yaml cannot be read"):
         read_config(tmp_path / "absent.yaml")
     (tmp_path / "no.yaml").write_text("ports: [")
-    with pytest.raises(ToolError, match=r"no\.yaml: "):
+    with pytest.raises(ToolError, match=r"no\.yaml, line 2: "):
         read_config(tmp_path / "no.yaml")
 
 

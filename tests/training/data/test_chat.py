@@ -16,14 +16,24 @@ from PIL import Image
 
 from tests.training.data.rollouts_at_hand import HOSTILE, SCHEMAS, picture, rollout
 from tool_nodes.results import ErrorCode, ToolError
-from training.data.formats.chat import read_chat, write_chat_jsonl, write_chat_parquet
+from training.data.formats.chat import ChatJsonl, ChatParquet, read_chat
 from training.data.formats.conversation import Layout, PicturePart, example_of
 from training.data.formats.shards import require_empty
-from training.data.formats.writing import WrittenSet
+from training.data.formats.writing import WrittenSet, write_set
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import MessageRecord
 
 Writer = Callable[..., WrittenSet]
+
+
+def write_chat_jsonl(records: Any, store: Any, folder: Path, *more: Any, **options: Any) -> WrittenSet:
+    return write_set(records, store, folder, ChatJsonl(), *more, **options)
+
+
+def write_chat_parquet(records: Any, store: Any, folder: Path, *more: Any, **options: Any) -> WrittenSet:
+    return write_set(records, store, folder, ChatParquet(), *more, **options)
+
+
 WRITERS = pytest.mark.parametrize("write", [write_chat_jsonl, write_chat_parquet])
 
 

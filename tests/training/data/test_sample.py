@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from tests.pages import Page
 from tests.training.data.rollouts_at_hand import HOSTILE, collection, picture, rollout
 from tool_nodes.results import ToolError
 from training.data.formats import sample
@@ -19,35 +19,6 @@ from training.rollouts.pictures import PictureStore
 from training.rollouts.record import CallEntry
 
 
-class Page(HTMLParser):
-    """Elements with their attributes, and whether every tag is closed."""
-
-    VOID = ("meta", "img", "input", "br")
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.text = ""
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-    def all(self, tag: str, **attributes: str) -> list[dict[str, str | None]]:
-        wanted = {name.rstrip("_"): value for name, value in attributes.items()}.items()
-        return [found for name, found in self.elements if name == tag and wanted <= found.items()]
-
-
 @pytest.fixture
 def store(tmp_path: Path) -> PictureStore:
     return PictureStore(tmp_path / "rollouts")
@@ -55,9 +26,7 @@ def store(tmp_path: Path) -> PictureStore:
 
 def page_of(store: PictureStore, path: Path, *records: object) -> Page:
     write_html_sample(records, store, path)  # type: ignore[arg-type]
-    page = Page(path.read_text(encoding="utf-8"))
-    assert page.open == []
-    return page
+    return Page(path)
 
 
 def test_every_rollout_is_there_with_its_calls_results_pictures_and_terms(store: PictureStore, tmp_path: Path) -> None:
@@ -155,9 +124,9 @@ def test_a_folder_is_shown_with_what_was_rejected_and_evenly(tmp_path: Path) -> 
     rejected = [rollout(aside, k, labels={"accepted": False}).to_json(aside) for k in (7, 8)]
     write_shard(tmp_path / "made" / "rejected", 0, rejected)
     assert show(tmp_path / "made", tmp_path / "all.html", 100) == (6, 6)
-    assert len(Page((tmp_path / "all.html").read_text()).all("img")) == 12
+    assert len(Page(tmp_path / "all.html").all("img")) == 12
     assert show(tmp_path / "made", tmp_path / "some.html", 2) == (2, 6)
-    cards = Page((tmp_path / "some.html").read_text()).all("details", class_="card rollout")
+    cards = Page(tmp_path / "some.html").all("details", class_="card rollout")
     assert [card["id"] for card in cards] == ["00000-000", "00000-008"]
     for n in (0, 501):
         with pytest.raises(ToolError, match="A page shows 1 to 500 rollouts"):

@@ -12,7 +12,8 @@ import pytest
 from tests.training.data.rollouts_at_hand import HOSTILE, rollout
 from tool_nodes.results import ToolError
 from training.data.formats.conversation import Layout
-from training.data.formats.sharegpt import BETWEEN_RESULTS, write_sharegpt
+from training.data.formats.sharegpt import BETWEEN_RESULTS, ShareGpt
+from training.data.formats.writing import write_set
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import MessageRecord, RolloutRecord
 
@@ -37,7 +38,7 @@ def test_turns_alternate_and_every_placeholder_has_its_picture(
 ) -> None:
     records = [rollout(store, k, sentence=f"{HOSTILE} <video> {k}") for k in range(3)]
     records.append(without_last_answer(rollout(store, 3)))
-    assert write_sharegpt(records, store, tmp_path / "out", layout).rows == 4
+    assert write_set(records, store, tmp_path / "out", ShareGpt(), layout).rows == 4
     for row in rows_of(tmp_path / "out"):
         speakers = [turn["from"] for turn in row["conversations"]]
         assert len(speakers) % 2 == 0
@@ -51,7 +52,7 @@ def test_turns_alternate_and_every_placeholder_has_its_picture(
 
 
 def test_calls_results_and_tools_are_what_was_called_said_and_offered(store: PictureStore, tmp_path: Path) -> None:
-    write_sharegpt([rollout(store)], store, tmp_path / "out")
+    write_set([rollout(store)], store, tmp_path / "out", ShareGpt())
     (row,) = rows_of(tmp_path / "out")
     human, _, _, pointing, observed, answer = (turn["value"] for turn in row["conversations"])
     thought, _, calls = pointing.partition("</think>\n\n")
@@ -62,7 +63,7 @@ def test_calls_results_and_tools_are_what_was_called_said_and_offered(store: Pic
 
 
 def test_llama_factory_finds_the_set_by_its_entry(store: PictureStore, tmp_path: Path) -> None:
-    write_sharegpt([rollout(store)], store, tmp_path / "out")
+    write_set([rollout(store)], store, tmp_path / "out", ShareGpt())
     entry = json.loads((tmp_path / "out" / "dataset_info.json").read_text())["toolhand"]
     (row,) = rows_of(tmp_path / "out")
     assert (tmp_path / "out" / entry["file_name"]).is_dir()
@@ -80,7 +81,7 @@ def test_what_sharegpt_cannot_say_is_left_out_with_the_reason(store: PictureStor
         twice, messages=(*twice.messages, MessageRecord("assistant", "<answer>Again.</answer>", sampled=True))
     )
     heard: list[str] = []
-    write_sharegpt([whole, cut, silent, twice], store, tmp_path / "out", on_skip=heard.append)
+    write_set([whole, cut, silent, twice], store, tmp_path / "out", ShareGpt(), on_skip=heard.append)
     assert [row["id"] for row in rows_of(tmp_path / "out")] == [whole.id]
     assert [sentence.split(": ", 1)[1] for sentence in heard] == [
         "It has a turn that is not to be learned, which ShareGPT cannot say.",
@@ -88,4 +89,4 @@ def test_what_sharegpt_cannot_say_is_left_out_with_the_reason(store: PictureStor
         "Its turns do not alternate: turn 6 is gpt.",
     ]
     with pytest.raises(ToolError, match="not to be learned"):
-        write_sharegpt([cut], store, tmp_path / "again")
+        write_set([cut], store, tmp_path / "again", ShareGpt())

@@ -70,9 +70,7 @@ def play(session: EpisodeSession, seed: int) -> list[Any]:
     return session.episode.records
 
 
-@pytest.mark.parametrize(
-    ("perception", "backend"), [("sim", "physics"), ("pixels", "physics"), ("learned", "physics"), ("sim", "mock")]
-)
+@pytest.mark.parametrize(("perception", "backend"), [("sim", "physics"), ("pixels", "physics"), ("sim", "mock")])
 def test_no_calls_of_a_policy_end_an_episode_without_a_score(perception: str, backend: str) -> None:
     config = StationConfig(perception=perception, suites=SUITES, image_size=(160, 120), timestep=0.004, sleep=True)
     environment, tried = Environment(config, backend=backend, settings=ConversationSettings(turn_budget=CALLS + 1)), 0
@@ -108,7 +106,7 @@ def failed(perception: str, calls: Sequence[tuple[str, dict[str, Any]]]) -> Erro
     return codes[-1]
 
 
-@pytest.mark.parametrize("perception", ["sim", "pixels", "learned"])
+@pytest.mark.parametrize("perception", ["sim", "pixels"])
 @pytest.mark.parametrize("calls", USELESS.values(), ids=USELESS)
 def test_to_look_at_the_wrong_picture_is_scored(calls: Sequence[tuple[str, dict[str, Any]]], perception: str) -> None:
     assert failed(perception, calls) in (ErrorCode.PICTURE_UNUSABLE, ErrorCode.INVALID_ARGUMENT)

@@ -1,4 +1,4 @@
-"""Named worlds: two pointers that err differently, older plans, and what each point truly lay on."""
+"""Named worlds: two pointers that err differently, and what each point truly lay on."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from sim.tasks.tasks import random_task
 from tool_nodes.backends import make_ports
-from tool_nodes.perception.learned.weights import SHIPPED
 from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Session
 from training.env.environment import Environment
 from training.env.failures import FailingToolbox
 from training.env.session import EpisodeSession
-from training.env.worlds import ERRING_RATES, world_named
+from training.env.worlds import ERRING_RATES
 from training.rollouts.labels import THINGS, things_of
 from training.rollouts.plan import PLAN_FILE, RolloutPlan, claimed, tasks_of
 
@@ -59,7 +58,7 @@ def test_a_second_pointer_has_to_be_known_and_a_graph_of_ros_has_none() -> None:
 def test_the_erring_world_has_two_pointers_failures_by_tool_and_things_that_slip() -> None:
     plan = RolloutPlan(PICK, group_size=2, world="erring")
     station = Station(plan.task(0).scene, plan.config)
-    assert (station.ports.pointer.backend, station.ports.second_pointer.backend) == ("learned", "pixels")
+    assert (station.ports.pointer.backend, station.ports.second_pointer.backend) == ("sim", "pixels")
     assert plan.failures.rates == ERRING_RATES
     FailingToolbox(station.toolbox, plan.failures, 0)  # every rate is of a tool that can fail so
     before = RolloutPlan(PICK, group_size=2).task(0).scene
@@ -68,14 +67,9 @@ def test_the_erring_world_has_two_pointers_failures_by_tool_and_things_that_slip
     assert plan.task(0) == plan.task(0)
 
 
-def test_a_world_takes_a_pointer_of_its_own() -> None:
-    world = world_named(f"erring:{SHIPPED}")
-    assert world.ports == PortNames(pointer=f"learned:{SHIPPED}", second_pointer="pixels")
-
-
 @pytest.mark.parametrize("wrong", ["mars", "erring:", "Erring"])
 def test_a_world_that_there_is_not_is_refused(wrong: str) -> None:
-    with pytest.raises(ToolError, match="it must be erring or erring:FILE") as caught:
+    with pytest.raises(ToolError, match="it must be erring") as caught:
         RolloutPlan(PICK, group_size=2, world=wrong)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
@@ -86,13 +80,9 @@ def test_a_world_has_its_own_perception_difficulty_and_physics(other: dict[str, 
         RolloutPlan(PICK, group_size=2, world="erring", **other)  # type: ignore[arg-type]
 
 
-def test_a_collection_of_the_time_before_worlds_and_sensors_is_gone_on_with(tmp_path: Path) -> None:
+def test_a_collection_of_another_world_is_not_gone_on_with(tmp_path: Path) -> None:
     plan = RolloutPlan(PICK, group_size=2)
-    older = plan.document()
-    del older["world"], older["planner"], older["sensor"]
-    (tmp_path / PLAN_FILE).write_text(json.dumps(older))
-    with claimed(tmp_path, plan):
-        pass
+    (tmp_path / PLAN_FILE).write_text(json.dumps(plan.document()))
     with pytest.raises(ToolError, match="differs in world"), claimed(tmp_path, replace(plan, world="erring")):
         pass
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from agent_node.protocol import load_protocol
-from rclpy_zenoh.plain_yaml import load
+from tool_nodes.plain_yaml import load
 from tool_nodes.results import ErrorCode, ToolError
 from training.adapters.episodes import Episodes
 from training.data.arrow import read_parquet
@@ -172,7 +172,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(tmp_path: Path, monkeypatc
     out = tmp_path / "out"
     bad = ErrorCode.INVALID_ARGUMENT
     assert "There is no recipe 'gpt', only dirl" in refused(bad, "gpt", "qwen2.5-vl-3b", out)
-    known = "tiny, smollm2, qwen2.5-vl-3b, qwen3-vl-8b"
+    known = "smollm2, qwen2.5-vl-3b, qwen3-vl-8b"
     assert f"There is no preset 'gpt', only {known}." in refused(bad, "dirl", "gpt", out)
     assert "1 task or more" in refused(bad, "dirl", "qwen2.5-vl-3b", out, n=(0,))
     assert "for each of phase_1_irl, phase_2_irl, got 1 2 3" in refused(bad, "dirl", "qwen2.5-vl-3b", out, n=(1, 2, 3))

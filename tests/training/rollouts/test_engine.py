@@ -170,7 +170,7 @@ def test_bad_rows_cut_shards_and_lost_pictures_are_told_and_drawn_again(
     report = collect(PLAN, folder)
     assert [row.removeprefix(f"{folder / 'shards'}{os.sep}") for row in report.bad_rows] == [
         "00000.jsonl, line 2: it is cut off.",
-        "00001.jsonl, line 1: it is no record of a rollout of version 1 or 2.",
+        "00001.jsonl, line 1: it has no version, and only version 2 is read.",
         "00002.jsonl, 00000-000: it is not of this group.",
         f"00003.jsonl, 00003-000: its picture {'a' * 12} is gone.",
     ]
@@ -292,7 +292,7 @@ def test_two_collections_never_work_in_one_folder(tmp_path: Path, monkeypatch: p
         ({"backend": "moon"}, "the backend 'moon': it must be physics or mock"),
         ({"backend": "ros"}, "the backend 'ros': it must be physics or mock"),
         ({"suites": ("hammer",)}, "hammer"),
-        ({"settings": {"api_key": "x"}}, "There is no setting 'api_key' of a policy"),
+        ({"settings": {"api_key": "x"}}, "there is no key settings.api_key"),
         ({"settings": {"temperature": -1.0}}, "must be finite and not negative: temperature"),
         ({"timestep": 0.1}, "The time step must be one of"),
         ({"image_size": (3, 3)}, "width and height must be"),
@@ -316,11 +316,10 @@ def test_numbers_that_make_no_sense_are_refused(wrong: dict[str, Any], tmp_path:
         StopRules(zero_variance=-1)
 
 
-def test_a_plan_of_before_with_group_for_group_size_is_read(tmp_path: Path) -> None:
+def test_a_plan_is_read_and_its_folder_gone_on_with(tmp_path: Path) -> None:
     document = PLAN.document()
-    older = {("group" if name == "group_size" else name): value for name, value in document.items()}
-    assert RolloutPlan.of_document(older) == PLAN
-    (tmp_path / PLAN_FILE).write_text(json.dumps(older), encoding="utf-8")
+    assert RolloutPlan.of_document(document) == PLAN
+    (tmp_path / PLAN_FILE).write_text(json.dumps(document), encoding="utf-8")
     assert planned_in(tmp_path) == 8
     with claimed(tmp_path, PLAN):
         pass

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.pages import Page
 from tests.training.data.rollouts_at_hand import HOSTILE, collection, picture, rollout
 from tool_nodes.results import ErrorCode, ToolError
 from toolhand.cli import main
@@ -16,38 +16,6 @@ from training.rollouts.group_page import GroupCredit, write_group_page
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import RolloutRecord
 from training.tasks.kinds import task_document
-
-
-class Page(HTMLParser):
-    """Cells of the table, with what stands in them, and all elements."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.cells: list[str] = []
-        self.text = ""
-        self._inside = False
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag == "td":
-            self.cells.append("")
-            self._inside = True
-
-    def handle_endtag(self, tag: str) -> None:
-        self._inside = self._inside and tag != "td"
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-        if self._inside:
-            self.cells[-1] += f" {data}"
-
-    def count(self, tag: str, **attributes: str) -> int:
-        wanted = {name.rstrip("_"): value for name, value in attributes.items()}.items()
-        return sum(name == tag and wanted <= found.items() for name, found in self.elements)
-
 
 STAGES = ("hand_at_target", "jaws_touch_target", "held", "lifted", "carried", "nothing_else_moved")
 
@@ -91,20 +59,20 @@ def test_the_page_has_a_column_a_rollout_and_a_row_a_turn_with_pictures_credit_a
     records, store = group(tmp_path / "rollouts")
     shorter = replace(records[2], turns=records[2].turns[:2])
     write_group_page([*records[:2], shorter], store, tmp_path / "page.html", "answered")
-    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
-    assert page.count("table", class_="group") == 1
-    assert page.count("th", scope="col") == 4 + 4 * 3  # the columns, and the heads of three observations
-    assert page.count("td", class_="over") == 1
+    page = Page(tmp_path / "page.html")
+    assert len(page.all("table", class_="group")) == 1
+    assert len(page.all("th", scope="col")) == 4 + 4 * 3  # the columns, and the heads of three observations
+    assert len(page.all("td", class_="ended")) == 1
     credit = GroupCredit.of([*records[:2], shorter], "answered")
     cells = page.cells[:9]
     for k, row in enumerate(credit.steps.total):
         for t, value in enumerate(row):
             assert f"OR-GIGPO {value:+.2f}" in cells[3 * t + k]
             assert f"GRPO {credit.grpo[k]:+.2f}" in cells[3 * t + k]
-    assert page.count("img") == 6  # of each rollout what it looked at and what it pointed at
+    assert len(page.all("img")) == 6  # of each rollout what it looked at and what it pointed at
     assert all(str(found["src"]).startswith("data:image/jpeg;base64,") for tag, found in page.elements if tag == "img")
     assert "answered by 3 turns" in page.text
-    assert page.count("script") == 0
+    assert len(page.all("script")) == 0
 
 
 def test_what_anybody_wrote_stays_text_and_a_picture_that_is_gone_is_said(tmp_path: Path) -> None:
@@ -114,10 +82,10 @@ def test_what_anybody_wrote_stays_text_and_a_picture_that_is_gone_is_said(tmp_pa
     )
     store.path(store.add(picture(0))).unlink()
     write_group_page([hostile, *records[1:]], PictureStore(tmp_path / "rollouts"), tmp_path / "page.html")
-    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
-    assert page.count("script") == 0
+    page = Page(tmp_path / "page.html")
+    assert len(page.all("script")) == 0
     assert "alert(1)" in page.text
-    assert page.count("img") == 3
+    assert len(page.all("img")) == 3
 
 
 def test_what_is_no_group_is_refused_and_nothing_written(tmp_path: Path) -> None:
@@ -145,7 +113,7 @@ def test_the_command_compares_turns_as_printed_or_by_what_they_answered(tmp_path
     pages = {}
     for anchor in ("returned", "answered"):
         write_group_page(records, store, tmp_path / f"{anchor}.html", anchor)  # type: ignore[arg-type]
-        pages[anchor] = Page((tmp_path / f"{anchor}.html").read_text(encoding="utf-8"))
+        pages[anchor] = Page(tmp_path / f"{anchor}.html")
     assert "Turns that brought the same observation" in pages["returned"].text
     assert "Turns that answered the same observation" in pages["answered"].text
     steps = [GroupCredit.of(records, anchor).steps.turns for anchor in ("returned", "answered")]  # type: ignore[arg-type]

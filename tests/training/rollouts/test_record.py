@@ -227,17 +227,19 @@ def changed(record: RolloutRecord, *path: Any, to: Any) -> str:
     ("path", "value", "sentence"),
     [
         (["total"], "1.0", "total must be a finite number, not '1.0'"),
-        (["total"], KeyError, "it has no field 'total'"),
-        (["reward"], 1.0, "it has an unknown field 'reward'"),
-        (["version"], 3, "it is no record of a rollout of version 1 or 2"),
+        (["total"], KeyError, "total is missing"),
+        (["reward"], 1.0, "there is no key reward"),
+        (["version"], 3, "it is of version 3, and only version 2 is read"),
         (["messages", 2, "role"], "judge", "messages[2].role must be system, user, assistant or tool, not 'judge'"),
-        (["messages", 0], "hello", "messages[0] must be an object, not 'hello'"),
+        (["version"], 1, "it is of version 1, and only version 2 is read"),
+        (["messages", 0], "hello", "messages[0] must be a mapping with the keys role, text, words"),
+        (["messages", 0, "txt"], "hello", "there is no key messages[0].txt, the nearest is text"),
         (["turns", 0, "prompt", "messages"], 1, "turns[0] was given 1 messages, after which there is no assistant's"),
         (["turns", 0, "prompt", "pictured"], [1], "turns[0] was given a picture that is not there"),
         (["turns", 2, "prompt", "pictured"], [99], "turns[2] was given pictures of messages that it was not given"),
         (["turns", 0, "mask"], [1], "turns[0] has a mask that is not 3 times 0 or 1"),
         (["turns", 0, "span"], [0, 10**6], "turns[0] has a span that is no part of its message"),
-        (["turns", 0, "span"], [0], "turns[0].span must be a list of 2, not [0]"),
+        (["turns", 0, "span"], [0], "turns[0].span must be a list of 2 whole numbers, not [0]"),
         (["turns", 0, "logprobs"], [0.0], "turns[0] has 3 tokens and 1 log-probabilities"),
         (["turns", 0, "token_ids", 1], True, "turns[0].token_ids[1] must be a whole number, not True"),
         (["terms", "picked"], None, "terms.picked must be a finite number, not None"),
@@ -249,12 +251,13 @@ def test_what_is_no_record_is_refused_in_one_sentence(
 ) -> None:
     with pytest.raises(ToolError) as error:
         RolloutRecord.from_json(changed(spoken.record, *path, to=value))
-    assert (error.value.code, str(error.value)) == (ErrorCode.INVALID_ARGUMENT, sentence)
+    assert error.value.code is ErrorCode.INVALID_ARGUMENT
+    assert sentence in str(error.value)
 
 
 @pytest.mark.parametrize("line", ["", "{", "[]", "null", '{"version": NaN}', "\udcff", "[" * 100_000])
 def test_what_is_no_json_is_refused_too(line: str) -> None:
-    with pytest.raises(ToolError, match="it is no"):
+    with pytest.raises(ToolError, match=r"it (is no|must be a mapping)"):
         RolloutRecord.from_json(line)
 
 

@@ -1,17 +1,15 @@
-"""The careful teacher: what it asks, when it checks, how it goes on, and that it writes the small policy's moves."""
+"""The careful teacher: what it asks, when it checks, how it goes on, and what it writes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.registry import make_policy
-from agent_node.policies.tiny.context import read_registers
-from agent_node.policies.tiny.dialect import Move, read_move
-from agent_node.policies.tiny.vocabulary import default_vocabulary
 from agent_node.policy import Message
 from agent_node.protocol import load_protocol, render_response
 from tool_nodes.results import ErrorCode, ToolError
@@ -29,25 +27,62 @@ def points(*found: str) -> str:
     return f"Detected {len(found)} instance(s) of 'it': [{', '.join(found)}]"
 
 
-def play(sentence: str, variant: str, answers: Answers, seed: int = 0, turns: int = 24) -> list[Move]:
-    """The moves of an episode, each read back from its text."""
+@dataclass(frozen=True)
+class Turn:
+    """A turn as its calls say it; `point` is where it outlines or puts down."""
+
+    kind: str
+    pointer: str = ""
+    phrase: str = ""
+    point: str = ""
+    thought: str = ""
+    why: str = ""
+
+
+KINDS = {
+    "robot.capture_image": "look",
+    "detect_all": "point",
+    "detect_one": "room",
+    "sam2.segment_from_point": "take",
+    "grasp_generator.compute_grasp": "next",
+    "robot.execute_grasp": "grasp",
+    "robot.place_object_at_2d_location": "place",
+}
+
+
+def read_turn(text: str) -> Turn:
+    parsed = PROTOCOL.parse(text)
+    assert not parsed.problem
+    if parsed.answer is not None:
+        code = "" if parsed.answer == "Done." else parsed.answer.partition(":")[0]
+        return Turn("refuse" if code else "done", why=code)
+    first = parsed.calls[0]
+    arguments: Any = first.arguments
+    family, _, verb = first.name.partition(".")
+    kind = KINDS.get(first.name) or KINDS[verb]
+    at = arguments.get("placement_point_2d") or [arguments.get("x"), arguments.get("y")]
+    point = "({:.3f}, {:.3f})".format(*at) if kind in ("take", "place") else ""
+    pointer = family if kind in ("point", "room") else ""
+    return Turn(kind, pointer, arguments.get("obj_name", ""), point, parsed.thought)
+
+
+def play(sentence: str, variant: str, answers: Answers, seed: int = 0, turns: int = 24) -> list[Turn]:
+    """The turns of an episode, each read back from its text; every call looks at the camera's newest picture."""
     policy = CarefulPolicy(HABITS[variant], PROTOCOL, seed, turns)
     messages = [Message("system", "tools"), Message("user", sentence, sentence)]
-    moves: list[Move] = []
+    moves: list[Turn] = []
     asked: dict[str, int] = {}
     pictures = 0
     while True:
-        registers = read_registers(messages, default_vocabulary())
         text = policy.respond(messages).text
-        move = read_move(text, registers)
-        assert move is not None, text
-        moves.append(move)
+        moves.append(read_turn(text))
         messages.append(Message("assistant", text))
         parsed = PROTOCOL.parse(text)
         if parsed.answer is not None:
             return moves
         assert len(moves) <= turns
         for call in parsed.calls:
+            assert call.arguments.get("image_index", pictures - 1) == pictures - 1
             words = answers(call.name, dict(call.arguments), asked.get(call.name, 0))
             asked[call.name] = asked.get(call.name, 0) + 1
             index = pictures if call.name in _PICTURED and not words.startswith("Error") else None
@@ -76,7 +111,7 @@ def test_in_lines_it_says_the_same_without_tokens_and_looks_at_the_newest_view()
     ]
 
 
-def kinds(moves: list[Move]) -> list[str]:
+def kinds(moves: list[Turn]) -> list[str]:
     return [f"{move.kind} {move.pointer}".strip() for move in moves]
 
 
@@ -90,9 +125,9 @@ def well(tool: str, arguments: dict[str, Any], before: int) -> str:
 def test_without_doubt_one_pointer_is_asked_and_a_look_after_the_grasp_makes_sure() -> None:
     moves = play("Pick up the red box", "", well)
     assert kinds(moves) == ["look", "point roborefer", "take", "grasp", "point roborefer", "done"]
-    assert (moves[0].plan and moves[0].plan.target) == ("red", "box")
-    assert moves[1].words == ("red", "box")
-    assert moves[2].register == 1
+    assert moves[0].thought == "take red box, put nowhere"
+    assert moves[1].phrase == "red box"
+    assert moves[2].point == HERE
 
 
 def test_unchecked_asks_nobody_else_and_never_looks_again() -> None:
@@ -131,7 +166,7 @@ def test_where_pointers_disagree_it_looks_again_and_goes_on_with_what_was_said_t
 
     moves = play("Pick up the left can", "always", answers)
     assert kinds(moves)[:7] == ["look", "point roborefer", "point vlm", "look", "point roborefer", "point vlm", "take"]
-    assert moves[6].register == 1
+    assert moves[6].point == HERE
 
 
 def test_where_they_never_agree_it_refuses_and_nothing_has_moved() -> None:
@@ -140,7 +175,7 @@ def test_where_they_never_agree_it_refuses_and_nothing_has_moved() -> None:
         return points(f"({at:.3f}, 0.500)") if tool.endswith("detect_all") else well(tool, arguments, before)
 
     moves = play("Pick up the left can", "always", answers)
-    assert moves[-1] == Move("refuse", why=ErrorCode.AMBIGUOUS)
+    assert moves[-1] == Turn("refuse", why=ErrorCode.AMBIGUOUS)
     assert "grasp" not in kinds(moves)
 
 
@@ -205,8 +240,11 @@ def test_a_thing_is_put_where_room_was_found_and_elsewhere_where_that_is_blocked
         "place",
         "done",
     ]
-    assert (moves[4].relation, moves[4].words) == ("left_of", ("can",))
-    assert (moves[0].plan and moves[0].plan.relation, moves[5].register, moves[8].register) == ("left_of", 2, 1)
+    assert (moves[0].thought, moves[4].phrase) == (
+        "take red box, put free table left of the can",
+        "free table left of the can",
+    )
+    assert moves[5].point == moves[8].point == THERE
 
 
 def test_errors_end_in_a_refusal_with_their_code_once_the_retries_are_used_up() -> None:
@@ -214,7 +252,7 @@ def test_errors_end_in_a_refusal_with_their_code_once_the_retries_are_used_up() 
         return "Error OBJECT_NOT_FOUND: nothing." if tool.endswith("detect_all") else well(tool, arguments, before)
 
     moves = play("Pick up the red box", "", answers)
-    assert moves[-1] == Move("refuse", why=ErrorCode.OBJECT_NOT_FOUND)
+    assert moves[-1] == Turn("refuse", why=ErrorCode.OBJECT_NOT_FOUND)
     assert kinds(moves).count("look") == 1 + HABITS[""].retries
 
 
@@ -239,6 +277,20 @@ def test_varied_rollouts_differ_by_their_seed_and_only_by_it_and_show_how_to_get
     assert len({tuple(moves) for moves in played}) >= 5
     assert any(moves.count("take") == 2 for moves in played)  # the wrong one first, then the right one
     assert all(moves[-1] in ("done", "refuse") for moves in played)
+
+
+def test_it_goes_on_with_no_turns_of_others() -> None:
+    messages = [Message("system", "tools"), Message("user", "Pick up the red box", "Pick up the red box")]
+    messages += [Message("assistant", "<answer>Done.</answer>"), Message("tool", "seen", "seen", 0)]
+    with pytest.raises(ToolError, match="not one of the teacher careful") as caught:
+        CarefulPolicy(protocol=PROTOCOL).respond(messages)
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_a_protocol_that_runs_one_call_of_a_turn_is_refused() -> None:
+    with pytest.raises(ToolError) as caught:
+        make_policy("careful", load_protocol("peria"), ())
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 def test_it_is_made_by_name_and_no_other_variant_is() -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from string import Formatter
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
-from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
-from tool_nodes.files import read_file, why
+from annotated_types import Len
+
+from tool_nodes.plain_yaml import YamlLimits
+from tool_nodes.records import Before, Rule, read_yaml
 from tool_nodes.results import invalid
 from tool_nodes.toolbox.arguments import InvalidValue, NumberArgument
 from tool_nodes.toolbox.example import Example
@@ -25,8 +27,8 @@ from tool_nodes.tools.last.skill import Argument, Line, Literal, Skill, SkillSte
 FOLDER = Path(__file__).parent
 """Where the six skills of LAST's appendix A are."""
 
-_LIMITS = Limits(size=100_000, depth=10, nodes=5_000)
-"""Limits of a skill file."""
+_LIMITS = YamlLimits(size=100_000, depth=10, nodes=5_000)
+"""YamlLimits of a skill file."""
 _LONGEST_ERROR = 500
 """More of what is wrong in a file is not repeated [characters]."""
 _SPEC = re.compile(r"[<>^]?[+ ]?\d{0,3}(\.\d{1,2})?[a-zA-Z%]?")
@@ -70,108 +72,111 @@ def load_skill(path: Path) -> Skill:
         ToolError: INVALID_ARGUMENT with one sentence that names file and step and says what is allowed.
     """
     try:
-        return _skill(_document(path))
+        return _skill(read_yaml(_File, path, _LIMITS))
     except _Wrong as problem:
         said = str(problem)
         said = said if len(said) <= _LONGEST_ERROR else f"{said[:_LONGEST_ERROR]}..."
         raise invalid(f"{path.name}: {said}.") from None
 
 
-def _document(path: Path) -> Any:
-    try:
-        text = read_file(path, _LIMITS.size).decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise _Wrong(f"the file cannot be read: {why(error)}") from None
-    try:
-        return load(text, _LIMITS)
-    except PlainYamlError as error:
-        where = "it" if error.line is None else f"line {error.line}"
-        raise _Wrong(f"{where} is not YAML that a skill can have: {error.problem}") from None
+_Word = Annotated[str, Rule("a text", bool), Before(lambda value: value.strip() if isinstance(value, str) else value)]
+_Name = Annotated[str, Rule("a name of letters, digits and underscores", lambda text: bool(_NAME.fullmatch(text)))]
 
 
-def _skill(document: Any) -> Skill:
-    top = _mapping(
-        document,
-        "the file",
-        ("name", "description", "operations", "arguments", "steps", "image", "text", "example"),
-        ("text", "example"),
-    )
+@dataclasses.dataclass(frozen=True)
+class _ArgumentEntry:
+    kind: Annotated[str, Rule(f"one of {_KINDS}", KINDS.__contains__)]
+    description: _Word
+    optional: bool = False
+    default: Any = None
+    low: int | float | None = None
+    high: int | float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class _StepEntry:
+    do: _Word
+    with_: dict[str, Any]
+    as_: _Name
+    when: str | None = None
+    for_each: _Word | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class _LineEntry:
+    line: _Word
+    rows: _Word | None = None
+    when: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class _File:
+    name: _Name
+    description: _Word
+    operations: tuple[str, ...]
+    arguments: dict[str, _ArgumentEntry]
+    steps: Annotated[tuple[_StepEntry, ...], Len(1)]
+    image: str
+    text: tuple[_LineEntry, ...] = ()
+    example: dict[str, Any] | None = None
+
+
+def _skill(file: _File) -> Skill:
     arguments = {}
     names = _Names({}, {})
-    for name, entry in _mapping(top["arguments"], "arguments").items():
+    for name, entry in file.arguments.items():
         where = f"argument {name!r}"
-        _check_name(name, where)
+        if not _NAME.fullmatch(name):
+            raise _Wrong(f"{where} must be a name of letters, digits and underscores")
         arguments[name], names.types[name] = _argument(entry, where)
         optional = not arguments[name].required and arguments[name].default is None
         names.absent[name] = name if optional else ""
-    steps: list[SkillStep] = []
-    for number, entry in enumerate(_sequence(top["steps"], "steps"), 1):
-        steps.append(_step(entry, number, arguments, names))
-    if not steps:
-        raise _Wrong("a skill needs at least one step")
-    image = top["image"]
-    if not _fits(names.find(image, "image"), SessionImage) or names.absent[image]:
-        raise _Wrong(f"image {image!r} must be a picture that is always made")
-    text = [_line(entry, n, arguments, names) for n, entry in enumerate(_sequence(top.get("text", []), "text"), 1)]
-    skill = Skill(
-        _string(top["name"], "name"),
-        _string(top["description"], "description"),
-        arguments,
-        steps,
-        image,
-        text,
-        _example(top["example"], arguments) if "example" in top else None,
-    )
-    _check_name(skill.name, "name")
-    listed = _sequence(top["operations"], "operations")
-    if sorted(map(str, listed)) != sorted(skill.operations):
+    steps = [_step(entry, number, arguments, names) for number, entry in enumerate(file.steps, 1)]
+    if not _fits(names.find(file.image, "image"), SessionImage) or names.absent[file.image]:
+        raise _Wrong(f"image {file.image!r} must be a picture that is always made")
+    text = [_line(entry, n, arguments, names) for n, entry in enumerate(file.text, 1)]
+    example = None if file.example is None else _example(file.example, arguments)
+    skill = Skill(file.name, file.description, arguments, steps, file.image, text, example)
+    if sorted(file.operations) != sorted(skill.operations):
         raise _Wrong(f"operations must list what the steps use: [{', '.join(skill.operations)}]")
     return skill
 
 
-def _example(entry: Any, arguments: Mapping[str, Argument]) -> Example:
+def _example(given: Mapping[str, Any], arguments: Mapping[str, Argument]) -> Example:
     """The example call: arguments of the skill, all that it requires among them."""
-    required = {name for name, argument in arguments.items() if argument.required}
-    given = _mapping(entry, "example", tuple(arguments), tuple(set(arguments) - required))
+    if unknown := [name for name in given if name not in arguments]:
+        raise _Wrong(f"example has the unknown key {unknown[0]!r}; allowed: {', '.join(arguments)}")
+    if missing := [name for name, argument in arguments.items() if argument.required and name not in given]:
+        raise _Wrong(f"example needs the key {missing[0]!r}")
     return Example(dict(given))
 
 
-def _argument(entry: Any, where: str) -> tuple[Argument, Any]:
-    keys = ("kind", "description", "optional", "default", "low", "high")
-    entry = _mapping(entry, where, keys, keys[2:])
-    named = _string(entry["kind"], f"{where}: kind")
-    if named not in KINDS:
-        raise _Wrong(f"{where} has the unknown kind {named!r}; allowed: {_KINDS}")
-    kind, made = KINDS[named]
-    bounds = {key: entry[key] for key in ("low", "high") if key in entry}
+def _argument(entry: _ArgumentEntry, where: str) -> tuple[Argument, Any]:
+    kind, made = KINDS[entry.kind]
+    bounds = {key: value for key in ("low", "high") if (value := getattr(entry, key)) is not None}
     if bounds:
-        if not isinstance(kind, NumberArgument) or not all(_is_number(bound) for bound in bounds.values()):
-            raise _Wrong(f"{where}: low and high are numbers, for the kinds score and number")
+        if not isinstance(kind, NumberArgument):
+            raise _Wrong(f"{where}: low and high are for the kinds score and number")
         kind = dataclasses.replace(kind, **bounds)
-    if not isinstance(entry.get("optional", False), bool):
-        raise _Wrong(f"{where}: optional must be true or false")
-    default = entry.get("default")
+    default = entry.default
     if default is not None:
         try:
             default = kind.parse(default, Session())
         except InvalidValue as problem:
             raise _Wrong(f"{where}: its default {problem}") from None
-    required = default is None and not entry.get("optional", False)
-    return Argument(kind, _string(entry["description"], where), required, default), made
+    required = default is None and not entry.optional
+    return Argument(kind, entry.description, required, default), made
 
 
-def _step(entry: Any, number: int, arguments: Mapping[str, Argument], names: _Names) -> SkillStep:
+def _step(entry: _StepEntry, number: int, arguments: Mapping[str, Argument], names: _Names) -> SkillStep:
     """One checked step; its result is entered into the names."""
     where = f"step {number}"
-    entry = _mapping(entry, where, ("do", "with", "as", "when", "for_each"), ("when", "for_each"))
-    called = _string(entry["do"], f"{where}: do")
+    called, given, result, for_each = entry.do, entry.with_, entry.as_, entry.for_each or ""
     if called not in OPERATIONS:
         raise _Wrong(f"{where} uses the unknown operation {called!r}; known: {', '.join(sorted(OPERATIONS))}")
     operation = OPERATIONS[called]
     where = f"{where} ({operation.name})"
-    when = _when(entry, where, arguments)
-    given = _mapping(entry["with"], f"{where}: with")
-    for_each = _string(entry["for_each"], f"{where}: for_each") if "for_each" in entry else ""
+    when = _when(entry.when, where, arguments)
     if for_each and for_each not in given:
         raise _Wrong(f"{where}: for_each must be one of its inputs: {', '.join(given)}")
     wrong = [name for name in given if name not in operation.inputs]
@@ -184,8 +189,6 @@ def _step(entry: Any, number: int, arguments: Mapping[str, Argument], names: _Na
         name: _input(operation, name, source, f"{where}: input {name!r}", for_each == name, when, names)
         for name, source in given.items()
     }
-    result = entry["as"]
-    _check_name(result, f"{where}: as")
     if result in names.types:
         raise _Wrong(f"{where}: the name {result!r} is taken; give its result another one")
     names.types[result] = list[operation.output] if for_each else operation.output  # type: ignore[name-defined]
@@ -214,11 +217,9 @@ def _input(
     return str(source)
 
 
-def _line(entry: Any, number: int, arguments: Mapping[str, Argument], names: _Names) -> Line:
+def _line(entry: _LineEntry, number: int, arguments: Mapping[str, Argument], names: _Names) -> Line:
     where = f"line {number} of the text"
-    entry = _mapping(entry, where, ("line", "rows", "when"), ("rows", "when"))
-    template, when = _string(entry["line"], where), _when(entry, where, arguments)
-    rows = _string(entry["rows"], f"{where}: rows") if "rows" in entry else ""
+    template, rows, when = entry.line, entry.rows or "", _when(entry.when, where, arguments)
     sample: dict[str, Any] = {}
     if rows:
         made = names.find(rows, f"{where}: rows")
@@ -250,13 +251,13 @@ def _line(entry: Any, number: int, arguments: Mapping[str, Argument], names: _Na
     return Line(template, rows, when)
 
 
-def _when(entry: Mapping[str, Any], where: str, arguments: Mapping[str, Argument]) -> str:
-    if "when" not in entry:
+def _when(when: str | None, where: str, arguments: Mapping[str, Argument]) -> str:
+    if when is None:
         return ""
     optional = [name for name, a in arguments.items() if not a.required and a.default is None]
-    if entry["when"] not in optional:
+    if when not in optional:
         raise _Wrong(f"{where}: when must be an optional argument without a default: {', '.join(optional) or 'none'}")
-    return str(entry["when"])
+    return when
 
 
 def _is_number(value: Any) -> bool:
@@ -278,33 +279,3 @@ def _shown(hint: Any) -> str:
     if get_origin(hint) is not None:
         return f"a list of {get_args(hint)[0].__name__}"
     return f"one {hint.__name__}"
-
-
-def _mapping(value: Any, where: str, keys: Sequence[str] = (), optional: Sequence[str] = ()) -> dict[str, Any]:
-    """The value as a mapping; where keys are given, with all of them but the optional ones, and with no other."""
-    if not isinstance(value, dict):
-        raise _Wrong(f"{where} must be a mapping")
-    unknown = [key for key in value if keys and key not in keys]
-    if unknown:
-        raise _Wrong(f"{where} has the unknown key {unknown[0]!r}; allowed: {', '.join(keys)}")
-    missing = [key for key in keys if key not in value and key not in optional]
-    if missing:
-        raise _Wrong(f"{where} needs the key {missing[0]!r}")
-    return value
-
-
-def _sequence(value: Any, where: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise _Wrong(f"{where} must be a list")
-    return value
-
-
-def _string(value: Any, where: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise _Wrong(f"{where} must be a text")
-    return value.strip()
-
-
-def _check_name(name: Any, where: str) -> None:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise _Wrong(f"{where} must be a name of letters, digits and underscores, got {str(name)[:60]!r}")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tool_nodes.geometry import ROUNDED, is_rigid
 from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.ports import GraspGenerator
 from tool_nodes.results import ToolError, invalid, unavailable
 from tool_nodes.types import FloatArray, GraspSet
 
-_RIGID = 1e-3
-"""Largest deviation of a rotation matrix from orthonormal [-]; float32 comes within 1e-6. A round figure."""
 _SLACK_M = 1e-6
 """Width beyond the gripper's opening that is rounding, as of float32, and cut off [m]."""
 
@@ -38,9 +37,7 @@ def require_possible(grasps: GraspSet, generator: GraspGenerator, gripper: Gripp
         raise wrong(f"arrays of the shapes {shapes}: M grasps are poses (M, 4, 4), widths (M,) and scores (M,)")
     if not np.isfinite(T).all():
         raise wrong("a pose that is not finite: all entries of its (4, 4) matrix must be finite, positions in metres")
-    R = T[:, :3, :3]
-    rigid = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(initial=0.0) <= _RIGID and (np.linalg.det(R) > 0.0).all()
-    if not rigid or np.abs(T[:, 3] - [0.0, 0.0, 0.0, 1.0]).max(initial=0.0) > _RIGID:
+    if not is_rigid(T, ROUNDED):
         raise wrong("a pose that is no rotation and position: a (4, 4) matrix with the last row 0, 0, 0, 1 is allowed")
     most = gripper.max_opening
     beyond = widths[~((widths >= 0.0) & (widths <= most + _SLACK_M))]
@@ -55,12 +52,7 @@ def require_possible(grasps: GraspSet, generator: GraspGenerator, gripper: Gripp
 def require_rigid(pose: FloatArray) -> FloatArray:
     """The argument 'grasp_pose' (4, 4) if it is a rigid transform. Raises ToolError INVALID_ARGUMENT."""
     T = np.asarray(pose, float)
-    R = T[:3, :3]
-    if not (
-        np.allclose(T[3], (0, 0, 0, 1), atol=1e-6)
-        and np.allclose(R @ R.T, np.eye(3), atol=_RIGID)
-        and np.linalg.det(R) > 0
-    ):
+    if not is_rigid(T, ROUNDED):
         raise invalid(
             "robot.execute_grasp: argument 'grasp_pose' must be a rigid 4x4 pose (rotation, translation, last row "
             "0 0 0 1)."

@@ -14,8 +14,7 @@ where it has no meaning, and the type Json of `datasets` for calls, tools and `a
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
 
@@ -24,64 +23,26 @@ from tool_nodes import plain_json
 from tool_nodes.files import read_file
 from tool_nodes.results import ToolError, invalid
 from tool_nodes.toolbox.picture_files import MAX_FILE_BYTES
-from training.data.arrow import arrow, parquet_bytes, read_parquet, table_of
-from training.data.formats.conversation import ChatEntry, ChatExample, ChatPart, Layout, PicturePart
-from training.data.formats.shards import IMAGES, MOST_SHARD_BYTES, SHARD_ROWS, read_shards
-from training.data.formats.writing import PictureCopies, WrittenSet, checked_png, json_text, write_set
-from training.rollouts.pictures import PictureStore
-from training.rollouts.record import RolloutRecord
+from training.data.arrow import IMAGE, JSON, WORDS, listed, parquet_bytes, read_parquet, schema_of, table_of, value
+from training.data.formats.conversation import ChatEntry, ChatExample, ChatPart, PicturePart
+from training.data.formats.shards import IMAGES, MOST_SHARD_BYTES, read_shards
+from training.data.formats.writing import JsonLines, PictureCopies, RowFormat, checked_png, json_text
 
 OnSkip = Callable[[str], None] | None
 """Called with why a row or a rollout was left out; None where the first such is an error."""
 
 
-def write_chat_jsonl(
-    records: Iterable[RolloutRecord],
-    pictures: PictureStore,
-    folder: Path,
-    layout: Layout = "calls",
-    on_skip: OnSkip = None,
-    shard_rows: int = SHARD_ROWS,
-) -> WrittenSet:
-    """Write rollouts as chat JSONL with their pictures as files. Arguments and errors are those of `write_set`."""
-    return write_set(records, pictures, folder, ChatJsonl(), layout, on_skip, shard_rows)
-
-
-def write_chat_parquet(
-    records: Iterable[RolloutRecord],
-    pictures: PictureStore,
-    folder: Path,
-    layout: Layout = "calls",
-    on_skip: OnSkip = None,
-    shard_rows: int = SHARD_ROWS,
-) -> WrittenSet:
-    """Write rollouts as Parquet with their pictures inside.
-
-    Arguments and errors are those of `write_set`; UNAVAILABLE also without pyarrow.
-    """
-    return write_set(records, pictures, folder, ChatParquet(), layout, on_skip, shard_rows)
-
-
-class ChatJsonl:
+class ChatJsonl(JsonLines):
     """Rows as lines of JSON."""
 
-    name, suffix = "chat-jsonl", "jsonl"
+    name = "chat-jsonl"
 
-    def row(self, example: ChatExample, pictures: PictureCopies) -> tuple[bytes, int]:
-        """See `RowFormat`."""
-        document = _document(example) | {"images": [pictures.file(name) for name in example.pictures]}
-        line = f"{json_text(document)}\n".encode("ascii")
-        return line, len(line)
-
-    def packed(self, rows: list[bytes]) -> bytes:
-        """See `RowFormat`."""
-        return b"".join(rows)
-
-    def beside(self, folder: Path) -> None:
-        """Nothing."""
+    def document(self, example: ChatExample, pictures: PictureCopies) -> dict[str, Any]:
+        """See `JsonLines`."""
+        return _document(example) | {"images": [pictures.file(name) for name in example.pictures]}
 
 
-class ChatParquet:
+class ChatParquet(RowFormat):
     """Rows as Parquet."""
 
     name, suffix = "chat-parquet", "parquet"
@@ -103,9 +64,6 @@ class ChatParquet:
     def packed(self, rows: list[dict[str, Any]]) -> bytes:
         """See `RowFormat`."""
         return parquet_bytes([table_of(rows, self._schema)])
-
-    def beside(self, folder: Path) -> None:
-        """Nothing."""
 
 
 # -- rows ------------------------------------------------------------------------------------------
@@ -152,54 +110,26 @@ def _column(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _schema() -> Any:
-    """The columns, with the features that `datasets` reads from the metadata."""
-    pa = arrow()
-    text, document = pa.string(), pa.json_(pa.string())
-    part = pa.struct([("type", text), ("text", text)])
-    message = pa.struct(
-        [
-            ("role", text),
-            ("content", pa.list_(part)),
-            ("tool_calls", pa.list_(document)),
-            ("tool_call_id", text),
-            ("name", text),
-            ("sampled", pa.bool_()),
-        ]
-    )
-    image = pa.struct([("bytes", pa.binary()), ("path", text)])
-    words = {"dtype": "string", "_type": "Value"}
-    features = {
-        "id": words,
-        "messages": _list(
-            {
-                "role": words,
-                "content": _list({"type": words, "text": words}),
-                "tool_calls": _list({"_type": "Json"}),
-                "tool_call_id": words,
-                "name": words,
-                "sampled": {"dtype": "bool", "_type": "Value"},
-            }
-        ),
-        "tools": _list({"_type": "Json"}),
-        "images": _list({"_type": "Image"}),
-        "total": {"dtype": "float64", "_type": "Value"},
-        "success": {"dtype": "bool", "_type": "Value"},
-        "about": {"_type": "Json"},
+    """The columns."""
+    message = {
+        "role": WORDS,
+        "content": listed({"type": WORDS, "text": WORDS}),
+        "tool_calls": listed(JSON),
+        "tool_call_id": WORDS,
+        "name": WORDS,
+        "sampled": value("bool"),
     }
-    columns = [
-        ("id", text),
-        ("messages", pa.list_(message)),
-        ("tools", pa.list_(document)),
-        ("images", pa.list_(image)),
-        ("total", pa.float64()),
-        ("success", pa.bool_()),
-        ("about", document),
-    ]
-    return pa.schema(columns, metadata={"huggingface": json.dumps({"info": {"features": features}})})
-
-
-def _list(feature: Mapping[str, Any]) -> dict[str, Any]:
-    return {"feature": dict(feature), "_type": "List"}
+    return schema_of(
+        {
+            "id": WORDS,
+            "messages": listed(message),
+            "tools": listed(JSON),
+            "images": listed(IMAGE),
+            "total": value("float64"),
+            "success": value("bool"),
+            "about": JSON,
+        }
+    )
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -218,7 +148,7 @@ class ChatRow(NamedTuple):
 
 
 def read_chat(folder: Path, on_skip: OnSkip = None) -> Iterator[ChatRow]:
-    """Read what `write_chat_jsonl` or `write_chat_parquet` wrote; of a killed run its whole shards.
+    """Read what `write_set` wrote as ChatJsonl or ChatParquet; of a killed run its whole shards.
 
     Args:
         folder: Folder of the data set.

@@ -118,11 +118,8 @@ def example_of(record: RolloutRecord, layout: Layout = "calls") -> ChatExample:
     if layout == "text":
         return ChatExample(record.id, tuple(_as_text(record, stand_ins, hashes)), (), about(record))
     names = ToolNames(record.schemas)
-    tools = tuple(
-        {**schema, "function": {**schema["function"], "name": names.sent(schema["function"]["name"])}}
-        for schema in record.schemas
-    )
-    return ChatExample(record.id, tuple(_as_calls(record, stand_ins, hashes, names)), tools, about(record))
+    entries = tuple(_as_calls(record, stand_ins, hashes, names))
+    return ChatExample(record.id, entries, tuple(names.schemas(record.schemas)), about(record))
 
 
 def about(record: RolloutRecord) -> dict[str, Any]:

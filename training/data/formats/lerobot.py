@@ -29,11 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from agent_node.runs.folder import write_atomically
 from sim.tasks.generation import TASKS_VERSION
 from tool_nodes.results import invalid
 from training.data.arrow import arrow, parquet_bytes, table_of
 from training.data.demonstrations import Demonstration
-from training.data.formats.shards import require_empty, write_durably
+from training.data.formats.shards import require_empty
 
 VERSION = "v3.0"
 CAMERA = "observation.images.scene"
@@ -174,13 +175,15 @@ class LeRobotWriter:
         features = self._features()
         schema = _frame_schema(features)
         tables = [table_of(_rows(rows), schema) for rows in self._waiting]
-        write_durably(self.folder / _DATA.format(**place), parquet_bytes(tables))
+        write_atomically(self.folder / _DATA.format(**place), parquet_bytes(tables), durable=True)
         located = {f"{part}/{name}": value for part in ("data", "meta/episodes") for name, value in place.items()}
         entries = [entry | located for entry in self._entries]
-        write_durably(self.folder / _EPISODES.format(**place), parquet_bytes([arrow().Table.from_pylist(entries)]))
+        write_atomically(
+            self.folder / _EPISODES.format(**place), parquet_bytes([arrow().Table.from_pylist(entries)]), durable=True
+        )
         statistics = {name: statistics_of(np.concatenate(values)) for name, values in self._values.items()}
         statistics[CAMERA] = colour_statistics(self._colours, self.frames)
-        write_durably(self.folder / "meta/tasks.parquet", _tasks_file(self._tasks))
+        write_atomically(self.folder / "meta/tasks.parquet", _tasks_file(self._tasks), durable=True)
         self._write_json("meta/stats.json", statistics)
         self._write_json(
             "meta/info.json",
@@ -206,7 +209,7 @@ class LeRobotWriter:
         self._waiting, self._entries = [], []
 
     def _write_json(self, name: str, document: Mapping[str, Any]) -> None:
-        write_durably(self.folder / name, f"{json.dumps(document, indent=4)}\n".encode())
+        write_atomically(self.folder / name, f"{json.dumps(document, indent=4)}\n".encode(), durable=True)
 
     def _require_alike(self, shown: Demonstration) -> None:
         first = self._first = self._first or shown

@@ -57,15 +57,6 @@ class ShardEntry:
     sha256: str
 
 
-def write_durably(path: Path, content: bytes) -> None:
-    """Write a file that is absent or complete, also after a power cut; its folder is made if needed.
-
-    Raises:
-        ToolError: UNAVAILABLE where it cannot be written, e.g. on a full disk; nothing is left of it then.
-    """
-    write_atomically(path, content, durable=True)
-
-
 def require_empty(folder: Path) -> None:
     """Raises ToolError INVALID_ARGUMENT where a folder holds anything or is no folder; UNAVAILABLE unreadable."""
     try:
@@ -101,7 +92,7 @@ class ShardWriter:
     def write(self, content: bytes, rows: int) -> None:
         """Write one shard. Raises ToolError UNAVAILABLE where it cannot be written."""
         name = f"train-{len(self.entries):05d}.{self._suffix}"
-        write_durably(self.folder / ROWS / name, content)
+        write_atomically(self.folder / ROWS / name, content, durable=True)
         self.entries.append(ShardEntry(name, rows, len(content), hashlib.sha256(content).hexdigest()))
 
     def finish(self, more: Mapping[str, Any]) -> None:
@@ -112,7 +103,7 @@ class ShardWriter:
             "shards": [asdict(entry) for entry in self.entries],
             **more,
         }
-        write_durably(self.folder / MANIFEST, f"{json.dumps(document, indent=2)}\n".encode())
+        write_atomically(self.folder / MANIFEST, f"{json.dumps(document, indent=2)}\n".encode(), durable=True)
 
 
 @dataclass(frozen=True)

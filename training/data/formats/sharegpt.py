@@ -17,16 +17,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+from agent_node.runs.folder import write_atomically
 from tool_nodes.results import invalid
-from training.data.formats.chat import OnSkip
-from training.data.formats.conversation import ChatEntry, ChatExample, Layout
-from training.data.formats.shards import ROWS, SHARD_ROWS, write_durably
-from training.data.formats.writing import PictureCopies, WrittenSet, json_text, write_set
-from training.rollouts.pictures import PictureStore
-from training.rollouts.record import RolloutRecord
+from training.data.formats.conversation import ChatEntry, ChatExample
+from training.data.formats.shards import ROWS
+from training.data.formats.writing import JsonLines, PictureCopies, json_text
 
 DATASET = "toolhand"
 """Name of the set in dataset_info.json."""
@@ -39,31 +37,18 @@ _PLACEHOLDERS = re.compile(r"<(?=(?:image|video|audio)>)")
 _ASKING, _ANSWERING = ("human", "observation"), ("gpt", "function_call")
 
 
-def write_sharegpt(
-    records: Iterable[RolloutRecord],
-    pictures: PictureStore,
-    folder: Path,
-    layout: Layout = "calls",
-    on_skip: OnSkip = None,
-    shard_rows: int = SHARD_ROWS,
-) -> WrittenSet:
-    """Write rollouts as ShareGPT with their pictures as files and `dataset_info.json`.
+class ShareGpt(JsonLines):
+    """Rows as lines of JSON.
 
-    Arguments and errors are those of `write_set`. A rollout is left out where its turns do not alternate or one of the
-    policy's turns is not to be learned.
+    A rollout is left out where its turns do not alternate or one of the policy's turns is not to be learned.
     """
-    return write_set(records, pictures, folder, ShareGpt(), layout, on_skip, shard_rows)
 
+    name = "sharegpt"
 
-class ShareGpt:
-    """Rows as lines of JSON."""
-
-    name, suffix = "sharegpt", "jsonl"
-
-    def row(self, example: ChatExample, pictures: PictureCopies) -> tuple[bytes, int]:
-        """See `RowFormat`."""
+    def document(self, example: ChatExample, pictures: PictureCopies) -> dict[str, Any]:
+        """See `JsonLines`."""
         conversation, shown = _conversation(example)
-        row = {
+        return {
             "id": example.id,
             "conversations": conversation,
             "system": "\n".join(_words(entry) for entry in example.entries if entry.role == "system"),
@@ -71,12 +56,6 @@ class ShareGpt:
             "images": [pictures.file(name) for name in shown],
             "about": json_text(example.about),
         }
-        line = f"{json_text(row)}\n".encode("ascii")
-        return line, len(line)
-
-    def packed(self, rows: list[bytes]) -> bytes:
-        """See `RowFormat`."""
-        return b"".join(rows)
 
     def beside(self, folder: Path) -> None:
         """The entry by which LLaMA-Factory finds the set."""
@@ -96,7 +75,7 @@ class ShareGpt:
                 },
             }
         }
-        write_durably(folder / "dataset_info.json", f"{json.dumps(document, indent=2)}\n".encode())
+        write_atomically(folder / "dataset_info.json", f"{json.dumps(document, indent=2)}\n".encode(), durable=True)
 
 
 def _conversation(example: ChatExample) -> tuple[list[dict[str, str]], tuple[str, ...]]:

@@ -10,11 +10,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from agent_node.runs.folder import write_atomically
 from tool_nodes.files import read_file
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
 from tool_nodes.toolbox.picture_files import MAX_FILE_BYTES, PictureFileError, opened
 from training.data.formats.conversation import ChatExample, Layout, example_of
-from training.data.formats.shards import IMAGES, SHARD_BYTES, SHARD_ROWS, ShardWriter, write_durably
+from training.data.formats.shards import IMAGES, SHARD_BYTES, SHARD_ROWS, ShardWriter
 from training.rollouts.pictures import hash_of
 from training.rollouts.record import RolloutRecord
 
@@ -74,7 +75,7 @@ class PictureCopies:
         """Copy a picture, once; its path relative to the data set. Raises as `png`; UNAVAILABLE on a full disk."""
         path = f"{IMAGES}/{name}.png"
         if name not in self.copied:
-            write_durably(self._folder / path, self.png(name))
+            write_atomically(self._folder / path, self.png(name), durable=True)
             self.copied.add(name)
         return path
 
@@ -97,7 +98,26 @@ class RowFormat(Protocol):
         """A shard."""
 
     def beside(self, folder: Path) -> None:
-        """Write what belongs beside the shards, before the manifest."""
+        """Write what belongs beside the shards, before the manifest; nothing by default."""
+
+
+class JsonLines(RowFormat):
+    """Rows as lines of JSON."""
+
+    suffix = "jsonl"
+
+    def document(self, example: ChatExample, pictures: PictureCopies) -> dict[str, Any]:
+        """The row. Raises as `RowFormat.row`."""
+        raise NotImplementedError
+
+    def row(self, example: ChatExample, pictures: PictureCopies) -> tuple[bytes, int]:
+        """See `RowFormat`."""
+        line = f"{json_text(self.document(example, pictures))}\n".encode("ascii")
+        return line, len(line)
+
+    def packed(self, rows: list[bytes]) -> bytes:
+        """See `RowFormat`."""
+        return b"".join(rows)
 
 
 @dataclass

@@ -209,17 +209,11 @@ def _claim(plan: SynthesisPlan, folder: Path) -> None:
     document["tasks_version"] = TASKS_VERSION
     if path.exists():
         try:
-            noted = dict(plain_json.load(read_file(path, NOTES_BYTES, folder)))
-            found = {
-                "methods": [],
-                "policy": "",
-                "sensor": DEFAULT_SENSOR,
-                "tasks_version": 1,
-            } | noted  # older plans had none of them
+            found = dict(plain_json.load(read_file(path, NOTES_BYTES, folder)))
         except (OSError, ValueError, TypeError) as error:
             raise invalid(f"{path} cannot be read: {error}.") from error
-        if found["tasks_version"] != TASKS_VERSION:
-            made = f"version {found['tasks_version']!s:.20} of the task generator; version {TASKS_VERSION} makes others"
+        if (version := found.get("tasks_version")) != TASKS_VERSION:
+            made = f"version {version!s:.20} of the task generator; version {TASKS_VERSION} makes others"
             raise invalid(f"{folder} holds tasks of {made}.", "Name another folder.")
         if found != document:
             raise invalid(

@@ -1,14 +1,15 @@
-"""YAML as plain data, for every file, message and parameter of the project: no aliases, no merge keys, and bounds.
+"""YAML as plain data, for launch files, parameters and messages: no aliases, no merge keys, and bounds.
 
-A few hundred bytes with aliases of aliases stand for more than a machine can hold; everything else that a text can ask
-for grows with its length. So the text is walked once for what is refused, and only then made into values.
+A text of another process may be hostile: with aliases of aliases a few hundred bytes stand for more than a machine can
+hold. `events` refuses that while PyYAML parses, `compose` also refuses odd keys and endless numbers, and only then are
+values made.
 """
 
 from __future__ import annotations
 
 import contextlib
 import reprlib
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +21,8 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NUMBER_CHARACTERS = 500
 """Longest number [characters]: Python takes quadratic time to read longer ones. The largest double has 309 digits."""
 
-_STRING = "tag:yaml.org,2002:str"
-_MERGE = "tag:yaml.org,2002:merge"
+_STRING, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 @dataclass(frozen=True)
@@ -53,33 +54,21 @@ class PlainYamlError(ValueError):
         self.line = line
 
 
-def load(text: str | bytes, limits: Limits = Limits(), line_key: str = "") -> Any:
+def load(text: str | bytes, limits: Limits = Limits()) -> Any:
     """The value of a document: mappings with texts as keys, lists and scalars; None for an empty text.
-
-    Args:
-        text: One document; bytes are UTF-8.
-        limits: Largest allowed sizes.
-        line_key: Key under which each mapping gets its first line's number; none by default.
 
     Raises:
         PlainYamlError: It is no YAML, too large, or holds an alias, a merge key, a key twice or one that is no text.
     """
-    for _ in events(text, limits):
-        pass
-    with _plain_errors():
-        loader = _PlainLoader(_decoded(text))
-        loader.line_key = line_key
-        try:
-            return loader.get_single_data()
-        finally:
-            loader.dispose()
+    root = compose(text, limits)
+    return None if root is None else value(root)
 
 
 def compose(text: str | bytes, limits: Limits = Limits()) -> yaml.Node | None:
     """The node of a document, as `yaml.compose` gives it. Raises PlainYamlError as `load`."""
-    for _ in events(text, limits):
-        pass
     with _plain_errors():
+        for _ in events(text, limits):
+            pass
         root: yaml.Node | None = yaml.compose(_decoded(text), Loader=_Loader)
     pending = [] if root is None else [root]
     while pending:
@@ -89,13 +78,15 @@ def compose(text: str | bytes, limits: Limits = Limits()) -> yaml.Node | None:
             pending += [entry for _, entry in node.value]
         elif isinstance(node, yaml.SequenceNode):
             pending += node.value
+        elif node.tag in _NUMBERS and len(node.value) > _NUMBER_CHARACTERS:
+            raise PlainYamlError(f"a number may have {_NUMBER_CHARACTERS} characters", node.start_mark.line + 1)
     return root
 
 
 def value(node: yaml.Node) -> Any:
     """The value of a node of `compose`. Raises PlainYamlError."""
     with _plain_errors():
-        loader = _PlainLoader("")
+        loader = _Loader("")
         try:
             return loader.construct_document(node)
         finally:
@@ -110,20 +101,21 @@ def events(text: str | bytes, limits: Limits = Limits()) -> Iterator[yaml.Event]
     depth = nodes = 0
     with _plain_errors():
         for event in yaml.parse(text, Loader=_Loader):
+            line = None if event.start_mark is None else event.start_mark.line + 1
             if isinstance(event, yaml.AliasEvent):
-                raise PlainYamlError("aliases are not allowed", _line(event))
+                raise PlainYamlError("aliases are not allowed", line)
             if isinstance(event, yaml.NodeEvent):
                 nodes += 1
                 if nodes > limits.nodes:
-                    raise PlainYamlError(f"it holds more than {limits.nodes:,} values", _line(event))
+                    raise PlainYamlError(f"it holds more than {limits.nodes:,} values", line)
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > limits.depth:
-                    raise PlainYamlError(f"it is nested deeper than {limits.depth} levels", _line(event))
+                    raise PlainYamlError(f"it is nested deeper than {limits.depth} levels", line)
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
             elif isinstance(event, yaml.ScalarEvent) and _is_merge(event):
-                raise PlainYamlError("merge keys are not allowed", _line(event))
+                raise PlainYamlError("merge keys are not allowed", line)
             yield event
 
 
@@ -141,10 +133,6 @@ def _check_keys(node: yaml.MappingNode) -> None:
         if key.value in seen:
             raise PlainYamlError(f"the key {reprlib.repr(key.value)} is given twice", line)
         seen.add(key.value)
-
-
-def _line(event: yaml.Event) -> int | None:
-    return None if event.start_mark is None else event.start_mark.line + 1
 
 
 def _decoded(text: str | bytes) -> str:
@@ -177,30 +165,3 @@ def _plain_errors() -> Iterator[None]:
 def _short(problem: str) -> str:
     line = " ".join(problem.split())
     return line if len(line) <= 200 else f"{line[:200]}..."
-
-
-class _PlainLoader(_Loader):
-    """Constructs plain data from what `events` let through."""
-
-    line_key = ""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """As PyYAML's, which would keep the last of two values in silence."""
-        _check_keys(node)
-        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
-        if self.line_key:
-            mapping[self.line_key] = node.start_mark.line + 1
-        return mapping
-
-    def construct_number(self, node: yaml.ScalarNode) -> int | float:
-        """An int or a float of a bounded length."""
-        if len(node.value) > _NUMBER_CHARACTERS:
-            problem = f"a number may have {_NUMBER_CHARACTERS} characters"
-            raise PlainYamlError(problem, node.start_mark.line + 1)
-        whole = node.tag == "tag:yaml.org,2002:int"
-        number: int | float = self.construct_yaml_int(node) if whole else self.construct_yaml_float(node)
-        return number
-
-
-_PlainLoader.add_constructor("tag:yaml.org,2002:int", _PlainLoader.construct_number)
-_PlainLoader.add_constructor("tag:yaml.org,2002:float", _PlainLoader.construct_number)

@@ -1,4 +1,4 @@
-"""One loader of YAML for the whole project: what it refuses, and that what it reads is plain."""
+"""The reader of YAML: what it refuses, and that what it reads is plain."""
 
 import pytest
 import yaml
@@ -72,13 +72,6 @@ def test_plain_data_is_read_as_yaml_reads_it(text: str) -> None:
     assert repr(load(text)) == repr(load(text.encode())) == repr(yaml.safe_load(text))
     node = compose(text)
     assert node is None or repr(value(node)) == repr(yaml.safe_load(text))
-
-
-def test_mappings_know_their_lines_where_that_is_wanted() -> None:
-    assert load("a:\n  - {b: 1, here: 7}\n  -\n    c: 2", line_key="here") == {
-        "a": [{"b": 1, "here": 2}, {"c": 2, "here": 4}],
-        "here": 1,
-    }
 
 
 def test_limits_are_the_callers() -> None:

@@ -12,10 +12,10 @@ from rclpy_zenoh import overlay
 
 overlay.install()
 
-from bench.ros.move_group import over_double
 from tests.gen3 import GEN3
 from tests.tool_nodes.motion.planners.fake_curobo import newer, older, over_curobo
 from tests.tool_nodes.motion.planners.fake_moveit_py import over_moveit_py
+from tests.tool_nodes.motion.planners.over_double import over_double
 from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.ports import Planner
 from tool_nodes.ros.calling import Deadlines

@@ -1,4 +1,4 @@
-"""What every planner has to do alike; `toolhand bench planners` asks more of the same questions."""
+"""What every planner has to do alike: the same questions of nine kinds, from fixed seeds."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.planner_problems import KINDS, Chain, draw_question, faults
 from tests.gen3 import GEN3, NAMED_STATES
+from tests.tool_nodes.motion.planners.questions import KINDS, Chain, draw_question, faults
 from tool_nodes.geometry import pose, rotation_z
 from tool_nodes.motion.collision import Checker
 from tool_nodes.motion.kinematics import Kinematics

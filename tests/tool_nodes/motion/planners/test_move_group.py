@@ -15,10 +15,10 @@ from moveit_msgs.msg import CollisionObject, MoveItErrorCodes, OrientationConstr
 from shape_msgs.msg import SolidPrimitive
 from trajectory_msgs.msg import JointTrajectoryPoint
 
-from bench.planner_problems import KINDS, draw_question
-from bench.ros.move_group import over_double
 from sim.ros.move_group_double import MoveGroupDouble
 from tests.gen3 import ARM_JOINTS, GEN3, GRIPPER_JOINT, NAMED_STATES, TIP_FRAME
+from tests.tool_nodes.motion.planners.over_double import over_double
+from tests.tool_nodes.motion.planners.questions import KINDS, draw_question
 from tool_nodes import registry
 from tool_nodes.camera_checks import BadMessage
 from tool_nodes.geometry import pose

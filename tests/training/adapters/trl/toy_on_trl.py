@@ -1,14 +1,12 @@
-"""The trainer's toy of two turns on TRL's GRPOTrainer, to compare with our own loop; everything is made here.
+"""The toy of two turns on TRL's GRPOTrainer; everything is made here.
 
-The same tasks, rewards and size of network. TRL's model writes calls as JSON, so a piece of JSON is one token here: a
-turn with a call is four tokens (call, word, end of call, end of turn), one with the answer two; our own form has three.
+TRL's model writes calls as JSON, so a piece of JSON is one token here: a turn with a call is four tokens (call, word,
+end of call, end of turn), one with the answer two.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
@@ -16,16 +14,15 @@ from tests.training.adapters.toy import (
     ANSWERS,
     COLOURS,
     TOOLS,
-    TOY_CONFIG,
+    TOY_EPOCHS,
     TOY_FORM_BATCH,
     TOY_FORM_RATE,
     TOY_FORM_STEPS,
     TOY_GROUP,
-    TOY_SETTINGS,
+    TOY_RATE,
     ToyEpisode,
     ToyTask,
     form_examples,
-    train_toy,
 )
 from training.adapters.environments import require_engine
 
@@ -37,23 +34,10 @@ _TEMPLATE = (
     "{{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}<|im_end|>{% endfor %}"
     "{% if add_generation_prompt %}<assistant>{% endif %}"
 )
+_WIDTH, _HEADS = 32, 2
+"""Of the network, of two layers."""
 _LONGEST = 16
 """Completion of a rollout, what the tool says included [tokens]; two turns are 14."""
-
-
-@dataclass(frozen=True)
-class TrlToyRun:
-    """What came of `train_toy_on_trl`.
-
-    Attributes:
-        rewards: Mean reward of each iteration, 0..1, sampled.
-        tokens_s: Tokens that were sampled a second, reading included [1/s].
-        step_s: Wall time of an iteration: rollouts and updates [s].
-    """
-
-    rewards: tuple[float, ...]
-    tokens_s: float
-    step_s: float
 
 
 class ToyOnTrl:
@@ -80,13 +64,16 @@ class ToyOnTrl:
             self._episode.say(f"answer {message.get('content') or ''}")
 
 
-def train_toy_on_trl(seed: int = 0, iterations: int = 10, groups: int = 8) -> TrlToyRun:
-    """Teach the form by SFT and go on with TRL's GRPO, with the settings of `tests.training.adapters.toy.train_toy`.
+def train_toy_on_trl(seed: int = 0, iterations: int = 10, groups: int = 8) -> tuple[float, ...]:
+    """Teach the form by SFT and go on with TRL's GRPO.
 
     Args:
         seed: Decides everything.
         iterations: Of RL, each with new rollouts.
         groups: Of TOY_GROUP episodes each, in an iteration.
+
+    Returns:
+        Mean reward of each iteration, 0..1, sampled.
 
     Raises:
         ToolError: UNAVAILABLE without TRL.
@@ -109,16 +96,15 @@ def train_toy_on_trl(seed: int = 0, iterations: int = 10, groups: int = 8) -> Tr
     tokenizer.add_tokens([*_MARKS, *TOOLS, *COLOURS, *ANSWERS])
     tokenizer.eos_token = _END
     tokenizer.response_template = qwen3_template
-    size = TOY_CONFIG
     network = Qwen3ForCausalLM(
         Qwen3Config(
             vocab_size=len(tokenizer),
-            hidden_size=size.width,
-            num_hidden_layers=size.layers,
-            num_attention_heads=size.heads,
-            num_key_value_heads=size.heads,
-            head_dim=size.width // size.heads,
-            intermediate_size=size.hidden,
+            hidden_size=_WIDTH,
+            num_hidden_layers=2,
+            num_attention_heads=_HEADS,
+            num_key_value_heads=_HEADS,
+            head_dim=_WIDTH // _HEADS,
+            intermediate_size=2 * _WIDTH,
             tie_word_embeddings=True,
             max_position_embeddings=64,
             bos_token_id=None,
@@ -140,8 +126,8 @@ def train_toy_on_trl(seed: int = 0, iterations: int = 10, groups: int = 8) -> Tr
             model=network,
             args=GRPOConfig(
                 output_dir=folder, per_device_train_batch_size=batch, num_generations=TOY_GROUP,
-                num_iterations=TOY_SETTINGS.epochs, max_steps=iterations * TOY_SETTINGS.epochs,
-                learning_rate=TOY_SETTINGS.learning_rate, lr_scheduler_type="constant", max_completion_length=_LONGEST,
+                num_iterations=TOY_EPOCHS, max_steps=iterations * TOY_EPOCHS,
+                learning_rate=TOY_RATE, lr_scheduler_type="constant", max_completion_length=_LONGEST,
                 max_tool_calling_iterations=1, shuffle_dataset=False, use_cpu=not torch.cuda.is_available(), bf16=False,
                 report_to="none", save_strategy="no", logging_steps=1, disable_tqdm=True, seed=seed,
             ),
@@ -149,32 +135,12 @@ def train_toy_on_trl(seed: int = 0, iterations: int = 10, groups: int = 8) -> Tr
             processing_class=tokenizer,
             environment_factory=ToyOnTrl,
         )  # fmt: skip
-        sampling = _Stopwatch(trainer._generate)
-        trainer._generate = sampling
-        began = time.monotonic()
         trainer.train()
-        step_s = (time.monotonic() - began) / iterations
-    rewards = tuple(float(entry["reward"]) for entry in trainer.state.log_history if "reward" in entry)
-    return TrlToyRun(rewards, sampling.tokens / sampling.seconds, step_s)
-
-
-class _Stopwatch:
-    """TRL's generation of whole rollouts, timed, with the tokens that the policy sampled."""
-
-    def __init__(self, generate: Callable[[Any], Any]) -> None:
-        self._generate = generate
-        self.seconds, self.tokens = 0.0, 0
-
-    def __call__(self, prompts: Any) -> Any:
-        began = time.monotonic()
-        made = self._generate(prompts)
-        self.seconds += time.monotonic() - began
-        self.tokens += sum(map(sum, made[2]))
-        return made
+    return tuple(float(entry["reward"]) for entry in trainer.state.log_history if "reward" in entry)
 
 
 def _teach_the_form(network: Any, tokenizer: Any, seed: int) -> None:
-    """SFT on the episodes of a teacher that knows the form alone, as our own loop does."""
+    """SFT on the episodes of a teacher that knows the form alone."""
     import torch
 
     pad = tokenizer.pad_token_id
@@ -207,9 +173,3 @@ def _tokens(said: Sequence[str], tokenizer: Any) -> tuple[list[int], list[int]]:
         ids += part
         labels += part if own else [-100] * len(part)
     return ids, labels
-
-
-if __name__ == "__main__":
-    theirs, ours = train_toy_on_trl(iterations=5), train_toy(iterations=5)
-    for name, run in (("own trainer", ours), ("trl", theirs)):
-        print(f"{name:14}{run.tokens_s:10.1f} tokens/s{run.step_s:10.3f} s an iteration")

@@ -56,6 +56,20 @@ def test_entities_are_served_in_turn(make_node, executor, wait_until):
     assert order.count("t") >= 3, "the timer has its turn between the messages"
 
 
+def test_the_end_of_a_task_wakes_nobody_while_threads_are_idle(threads, spinning, wait_until):
+    """Idle graphs run hundreds of tasks a second: each one woke the spinning thread for nothing."""
+    looks = []
+    raise_pending = threads._raise_pending
+    threads._raise_pending = lambda: (looks.append(1), raise_pending())
+    with spinning(threads):
+        for _ in range(50):
+            task = threads.create_task(time.sleep, 0.001)
+            wait_until(task.done, "the task is done")
+            wait_until(lambda: not threads._executing, "the thread is idle again")
+        seen = len(looks)
+    assert seen <= 2 * 50 + 5, "one look that finds the task, and one that finds nothing more"
+
+
 def test_a_busy_group_parks_an_entity_once(make_node, threads, spinning, wait_until):
     """Messages stay in the wire's queue meanwhile, which keeps the newest ones."""
     node = make_node()

@@ -305,13 +305,15 @@ class Executor:
     def _after_step(self, task: Task) -> None:
         """A task has been called: it is done, or it is a coroutine that awaits something."""
         with self._changed:
+            awaits_thread = self._is_shutdown or not self._thread_is_idle()
             if task in self._executing:
                 self._executing.remove(task)
             if not task.done():
                 self._suspended.add(task)
             else:
                 self._suspended.discard(task)
-            self._changed.notify_all()
+            if awaits_thread:  # otherwise nobody waits for this, and each wake-up costs
+                self._changed.notify_all()
         if task.done():
             if task._entity is not None:
                 task._entity.callback_group._end(task._entity)

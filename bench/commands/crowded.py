@@ -1,0 +1,28 @@
+"""Options of `toolhand bench crowded`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions, Unprefixed
+from agent_node.console.terminal import AsJson
+from bench.options import BenchOptions
+
+
+@dataclass(frozen=True)
+class Options(BenchOptions):
+    """Ask for things that stand 0 to 20 mm from others and print what came of it with 95 % intervals.
+
+    Attributes:
+        n: Scenes; each is asked for up to five things.
+        first_seed: Seed of the first scene.
+        jobs: Processes.
+    """
+
+    WORK = "bench.crowded:BENCH"
+
+    n: int = 60
+    first_seed: int = 0
+    backends: Unprefixed[BackendOptions] = COLOUR_AND_DEPTH
+    jobs: int = 1
+    as_json: AsJson = False

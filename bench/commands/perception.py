@@ -1,0 +1,55 @@
+"""Options of `toolhand bench perception`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_node.console.options import PictureSize, SensorName
+from agent_node.console.terminal import AsJson
+from bench.options import BenchOptions
+from tool_nodes import registry
+from tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
+
+
+@dataclass(frozen=True)
+class Options(BenchOptions):
+    """Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and
+    scores.
+
+    Attributes:
+        scenes: Random scenes.
+        first_seed: Seed of the first scene.
+        perception: Only this one of them.
+        jobs: Processes.
+        plot: Where to write a picture of how reliable the scores are (PNG).
+        text: Measure the reading of text instead, in one process.
+        reader: Reader of text, with --text.
+        size: Width and height of the pictures; 4:3 keeps the field of view.
+        masks: Measure masks of unknown things instead, in scenes of these kinds, separated by commas: apart, crowd,
+            single, packed, touching, pile, bin, shelf, stacked, lying.
+        things: Object set of the clutter, with --masks.
+        known: With --masks, products of the catalogue are known as such.
+    """
+
+    WORK = "bench.perception.report:BENCH"
+
+    scenes: int = 200
+    first_seed: int = 0
+    perception: str = ""
+    jobs: int = 1
+    plot: Path | None = None
+    text: bool = False
+    reader: str = "rapidocr"
+    size: PictureSize = (640, 480)
+    sensor: SensorName = DEFAULT_SENSOR
+    masks: str = ""
+    things: str = "generated"
+    known: bool = False
+    as_json: AsJson = False
+
+    def check(self) -> None:
+        super().check()
+        if self.perception:
+            registry.find("perception", self.perception)
+        require_sensor(self.sensor)
