@@ -78,9 +78,13 @@ def affordable(costs: Iterable[float], budget_s: float) -> float:
 COSTS = read_costs(TABLE.read_text(encoding="utf-8"))
 _MODULES = [cost for name, cost in COSTS.items() if "::" not in name]
 _TESTS = [cost for name, cost in COSTS.items() if "::" in name]
+_FOLDERS = (Path(__file__).parent, ROOT / "ros2_ws" / "src" / "rclpy_zenoh" / "tests")
+_MEASURED = len(_MODULES) / sum(1 for folder in _FOLDERS for _ in folder.rglob("test_*.py"))
+"""Share of the modules that were measured: the others have that part of the budget that is left."""
+
 DEAREST = {
     "check": affordable(_MODULES, CHECK_S),
-    "test": max(LISTED_S, affordable(_TESTS, TEST_S - (sum(_MODULES) - sum(_TESTS)))),
+    "test": max(LISTED_S, affordable(_TESTS, TEST_S * _MEASURED - (sum(_MODULES) - sum(_TESTS)))),
 }
 """The largest cost of a module in `make check` and of a test in `make test` [s]."""
 
