@@ -15,7 +15,7 @@ PIP_OPTIONS ?=
 # What is tested in an environment of its own (docs/guides/train_with_engines.md).
 ENGINES := trl openenv verl verifiers vllm
 
-.PHONY: run check test test-whole costs collected test-console test-open3d smollm2 test-smollm2 test-serve mutants lint docs clean $(ENGINES:%=test-%)
+.PHONY: run check test test-whole costs collected test-console test-open3d smollm2 test-smollm2 test-serve mutants types lint docs clean $(ENGINES:%=test-%)
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -48,9 +48,15 @@ $(VENV)/.mutants: $(VENV)/.dev
 # that is installed.
 run: $(VENV)/.core
 	@$(BIN)/toolhand run "$$TASK" --transport ros --own-graph
-	@$(BIN)/python -m console.settings
+	@$(BIN)/python -m toolhand.console.settings
 
-lint: $(VENV)/.dev
+# The packages by their import names, for mypy and for editors (extra path: .venv/types).
+types:
+	@rm -rf $(VENV)/types && mkdir -p $(VENV)/types/toolhand
+	@ln -s $(patsubst %,../../../%,toolhand/cli $(wildcard toolhand/*.py) \
+	  $(patsubst %/__init__.py,%,$(filter-out toolhand/%,$(wildcard */__init__.py)))) $(VENV)/types/toolhand
+
+lint: $(VENV)/.dev types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -10,7 +10,9 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
 CLIENT, WORKSPACE = "ros2_ws/src/rclpy_zenoh", "ros2_ws/src"
-OURS = ["agent_node*", "bench*", "console*", "sim*", "tool_nodes*", "toolhand*", "training*", "urdf*"]
+FOLDERS = ("agent_node", "bench", "console", "sim", "tool_nodes", "training", "urdf")
+"""Folders beside `toolhand/`; each is the package of that name in toolhand, e.g. `sim/` is `toolhand.sim`."""
+
 ROS_PACKAGES = ["toolhand_bringup", "toolhand_interfaces"]
 """Their folders as they are: definitions, launch files, and the table of executables, which the launcher reads."""
 
@@ -33,11 +35,17 @@ def description() -> str:
 setup(
     cmdclass={"build_py": Build},
     packages=[
-        *find_namespace_packages(".", include=OURS),
+        *find_namespace_packages(".", include=["toolhand", "toolhand.*"]),
+        *(
+            f"toolhand.{name}"
+            for name in find_namespace_packages(".", include=[*FOLDERS, *(f"{folder}.*" for folder in FOLDERS)])
+        ),
         *find_namespace_packages(CLIENT, include=["rclpy_zenoh*"]),
         *ROS_PACKAGES,
     ],
-    package_dir={"rclpy_zenoh": f"{CLIENT}/rclpy_zenoh"} | {name: f"{WORKSPACE}/{name}" for name in ROS_PACKAGES},
+    package_dir={"rclpy_zenoh": f"{CLIENT}/rclpy_zenoh"}
+    | {f"toolhand.{folder}": folder for folder in FOLDERS}
+    | {name: f"{WORKSPACE}/{name}" for name in ROS_PACKAGES},
     long_description=description(),
     long_description_content_type="text/markdown",
 )

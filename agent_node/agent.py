@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from agent_node.conversation import Conversation
-from agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
-from agent_node.episode import Episode
-from agent_node.events import Ask, Listener, OperatorAnswer, ignore, nobody
-from agent_node.policy import Message, Policy, Reply, only_answers, reply_problem
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Tools
+from toolhand.agent_node.conversation import Conversation
+from toolhand.agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.events import Ask, Listener, OperatorAnswer, ignore, nobody
+from toolhand.agent_node.policy import Message, Policy, Reply, only_answers, reply_problem
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Tools
 
 
 class Agent:

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_node.calls import ToolCall, json_call
+from toolhand.agent_node.calls import ToolCall, json_call
 
 WORDS, NUMBERS = "WORDS", ("X", "Y")
 """Blanks of a line: the rest of it, and numbers."""

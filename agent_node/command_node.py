@@ -20,35 +20,35 @@ from std_srvs.srv import Trigger
 from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.msg import ToolStatus
 
-from agent_node.conversation_settings import TURN_BUDGET
-from agent_node.dialogue.clauses import parse_problem
-from agent_node.dialogue.conversing import say_and_ask
-from agent_node.dialogue.dialogue import Dialogue
-from agent_node.dialogue.memory import OperatorMemory, RobotMemory
-from agent_node.dialogue.memory_file import MemoryFile
-from agent_node.dialogue.sessions import DialogueSessions
-from agent_node.dialogue.skills import SUITES
-from agent_node.events import ANSWER_DEADLINE_S
-from agent_node.policies import registry
-from agent_node.protocol import OWN
-from agent_node.ros.answers import AnswerDesk
-from agent_node.ros.pointing import candidate_messages, points_of
-from agent_node.ros.record import GraphRecord
-from agent_node.ros.spoken_goal import CommandSetup, MakePolicy, MakeToolbox, RunningCommand, SpokenGoal
-from tool_nodes.language.stopping import is_stop
-from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
-from tool_nodes.ros import parameters
-from tool_nodes.ros.calling import Deadlines, call
-from tool_nodes.ros.parameters import Count, NonEmpty, Seconds, one_of
-from tool_nodes.ros.remote import remote_toolbox
-from tool_nodes.ros.spinning import run_node
-from tool_nodes.ros.status import failure, success
-from tool_nodes.ros.stop_state import StopListener
-from tool_nodes.stop_latch import StopLatch, StopWatch
-from tool_nodes.toolbox.toolbox import Toolbox
-from tool_nodes.tools.spacetools.robot import ROLES
-from tool_nodes.tools.suites import parse_suites
-from tool_nodes.version import version
+from toolhand.agent_node.conversation_settings import TURN_BUDGET
+from toolhand.agent_node.dialogue.clauses import parse_problem
+from toolhand.agent_node.dialogue.conversing import say_and_ask
+from toolhand.agent_node.dialogue.dialogue import Dialogue
+from toolhand.agent_node.dialogue.memory import OperatorMemory, RobotMemory
+from toolhand.agent_node.dialogue.memory_file import MemoryFile
+from toolhand.agent_node.dialogue.sessions import DialogueSessions
+from toolhand.agent_node.dialogue.skills import SUITES
+from toolhand.agent_node.events import ANSWER_DEADLINE_S
+from toolhand.agent_node.policies import registry
+from toolhand.agent_node.protocol import OWN
+from toolhand.agent_node.ros.answers import AnswerDesk
+from toolhand.agent_node.ros.pointing import candidate_messages, points_of
+from toolhand.agent_node.ros.record import GraphRecord
+from toolhand.agent_node.ros.spoken_goal import CommandSetup, MakePolicy, MakeToolbox, RunningCommand, SpokenGoal
+from toolhand.tool_nodes.language.stopping import is_stop
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
+from toolhand.tool_nodes.ros import parameters
+from toolhand.tool_nodes.ros.calling import Deadlines, call
+from toolhand.tool_nodes.ros.parameters import Count, NonEmpty, Seconds, one_of
+from toolhand.tool_nodes.ros.remote import remote_toolbox
+from toolhand.tool_nodes.ros.spinning import run_node
+from toolhand.tool_nodes.ros.status import failure, success
+from toolhand.tool_nodes.ros.stop_state import StopListener
+from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.tool_nodes.tools.spacetools.robot import ROLES
+from toolhand.tool_nodes.tools.suites import parse_suites
+from toolhand.tool_nodes.version import version
 
 ACTION = "run_command"
 SCRIPTED = "scripted"
@@ -133,12 +133,12 @@ class CommandParameters:
 class CommandNode(Node):
     """Serves RunCommand, one goal at a time; a second one is answered "busy" at once, unless it says "stop" or "wait".
 
-    Parameters: those of `CommandParameters` and `tool_nodes.ros.calling.Deadlines`, and `robot`.
+    Parameters: those of `CommandParameters` and `toolhand.tool_nodes.ros.calling.Deadlines`, and `robot`.
 
     Args:
         make_toolbox: Makes the tools of a command, from a node of its own, deadlines and a function that says whether
             it is stopped; those of `robot_toolbox` where None.
-        make_policy: Makes the policy of a command; `agent_node.policies.registry.make_policy` where None.
+        make_policy: Makes the policy of a command; `toolhand.agent_node.policies.registry.make_policy` where None.
         options: For `rclpy.node.Node`.
     """
 

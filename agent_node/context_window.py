@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.policy import Message
-from tool_nodes.results import ErrorCode
-from tool_nodes.toolbox.images import PackedPicture, SessionImage
-from tool_nodes.toolbox.toolbox import CallRecord, Session
+from toolhand.agent_node.policy import Message
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.toolbox.images import PackedPicture, SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session
 
 _NAMES = 256
 """Names of dropped variables that are remembered [-]."""

@@ -23,11 +23,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from agent_node.calls import ToolCall
-from agent_node.context_window import without_arrays
-from agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
-from agent_node.episode import SAMPLED_CHARACTERS, Episode, Exchange, Turn, TurnPrompt, coded_answer
-from agent_node.events import (
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.context_window import without_arrays
+from toolhand.agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
+from toolhand.agent_node.episode import SAMPLED_CHARACTERS, Episode, Exchange, Turn, TurnPrompt, coded_answer
+from toolhand.agent_node.events import (
     CallRefused,
     CommandEnded,
     Listener,
@@ -39,9 +39,9 @@ from agent_node.events import (
     ToolCalled,
     ignore,
 )
-from agent_node.policy import Message, Reply, reply_problem
-from agent_node.protocol import NOT_RUN, ParsedTurn, Protocol
-from agent_node.recovery import (
+from toolhand.agent_node.policy import Message, Reply, reply_problem
+from toolhand.agent_node.protocol import NOT_RUN, ParsedTurn, Protocol
+from toolhand.agent_node.recovery import (
     ENDED_BY_A_PERSON,
     LAST_TURN,
     RecoveryState,
@@ -51,11 +51,11 @@ from agent_node.recovery import (
     summarize_progress,
     too_many_calls,
 )
-from tool_nodes.language.speeds import spoken_speed
-from tool_nodes.language.stopping import is_stop
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, invalid
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Tools, printed_schemas
+from toolhand.tool_nodes.language.speeds import spoken_speed
+from toolhand.tool_nodes.language.stopping import is_stop
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Tools, printed_schemas
 
 _SHOWN_CHARACTERS = 2000
 """So much of a turn that is too long to be read stays in the conversation."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from agent_node.context_window import Memory
-from agent_node.protocol import Protocol, load_protocol
-from agent_node.recovery import Recovery
+from toolhand.agent_node.context_window import Memory
+from toolhand.agent_node.protocol import Protocol, load_protocol
+from toolhand.agent_node.recovery import Recovery
 
 TURN_BUDGET = 24
 """Assistant turns per command."""

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agent_node.calls import ToolCall
-from agent_node.events import OperatorAnswer
-from agent_node.policy import Message, Reply
-from agent_node.protocol import NOTE, ParsedTurn, Protocol, load_protocol, render_response
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import CallRecord, Session
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.events import OperatorAnswer
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import NOTE, ParsedTurn, Protocol, load_protocol, render_response
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session
 
 SAMPLED_CHARACTERS = 1 << 20
 """Longest part of the text of an overlong turn that is kept beside the conversation [characters]: several times what a

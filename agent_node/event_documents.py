@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent_node.calls import ToolCall
-from agent_node.events import (
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.events import (
     CallRefused,
     CommandEnded,
     Event,
@@ -18,16 +18,16 @@ from agent_node.events import (
     ToolAnswered,
     ToolCalled,
 )
-from tool_nodes.records import record_of
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.toolbox import CallRecord
+from toolhand.tool_nodes.records import record_of
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord
 
 
 def read_event(kind: str, document: Any) -> Event:
     """The event of what `AgentEvent.document` says, without pictures, and with times of 0.
 
     Args:
-        kind: One of `agent_node.events.RECORDED`.
+        kind: One of `toolhand.agent_node.events.RECORDED`.
         document: A text, or a JSON document.
 
     Raises:

@@ -12,8 +12,8 @@
 | OperatorAnswer | the operator has answered, and the command goes on |
 | CommandEnded | the command is over |
 
-Every event says of itself what a log, a transcript and a recording need (`AgentEvent`); `agent_node.event_documents`
-reads it back.
+Every event says of itself what a log, a transcript and a recording need (`AgentEvent`);
+`toolhand.agent_node.event_documents` reads it back.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from agent_node.calls import ToolCall
-from agent_node.pointed import PointedPoint
-from tool_nodes.results import ErrorCode, invalid
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.pointed import PointedPoint
+from toolhand.tool_nodes.results import ErrorCode, invalid
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tool_nodes.toolbox.toolbox import CallRecord
+    from toolhand.tool_nodes.toolbox.toolbox import CallRecord
 
 LONGEST_ANSWER = 2000
 """Longest answer to a question [characters]; as long as a command of the scripted policy may be."""
@@ -101,7 +101,7 @@ class AgentEvent:
         return self.words[: self._longest]
 
     def document(self) -> Any:
-        """What a recording says of it: a text, or a JSON document; see `agent_node.event_documents`."""
+        """What a recording says of it: a text, or a JSON document; see `toolhand.agent_node.event_documents`."""
         return {name: getattr(self, name) for name in self._written} if self._written else self.text
 
 
@@ -197,7 +197,7 @@ class ToolAnswered(AgentEvent):
 
     @property
     def failed(self) -> bool:
-        """See `tool_nodes.results.ToolResult`."""
+        """See `toolhand.tool_nodes.results.ToolResult`."""
         return self.record.result.failed
 
     def line(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tool_nodes.results import invalid
+from toolhand.tool_nodes.results import invalid
 
 MOST_POINTS = 8
 """Points that go with one sentence at most [-]: a sentence with more things than that has several clauses, which are

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.results import invalid
+from toolhand.tool_nodes.results import invalid
 
 MessageRole = Literal["system", "user", "assistant", "tool"]
 
@@ -79,7 +79,9 @@ class Reply:
 def reply_problem(reply: Any) -> str:
     """Why something is no assistant turn, in one sentence; empty where it is one."""
     if not isinstance(reply, Reply):
-        return f"A turn is an agent_node.policy.Reply, not {type(reply).__name__}: wrap its text as Reply(text)."
+        return (
+            f"A turn is an toolhand.agent_node.policy.Reply, not {type(reply).__name__}: wrap its text as Reply(text)."
+        )
     if not isinstance(reply.text, str):
         return f"The text of a Reply is a string, not {type(reply.text).__name__}."
     return ""

@@ -14,19 +14,19 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from agent_node.call_lines import CallLine, read_lines, write_lines
-from agent_node.calls import ToolCall, blocks, boxed_answers, json_call, python_call
-from tool_nodes.plain_yaml import load
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.agent_node.call_lines import CallLine, read_lines, write_lines
+from toolhand.agent_node.calls import ToolCall, blocks, boxed_answers, json_call, python_call
+from toolhand.tool_nodes.plain_yaml import load
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
 FOLDER = Path(__file__).with_name("protocols")
 BOXED = r"\boxed"
 
 OWN = "own"
-"""Named in place of a protocol: what the policy was taught, see `agent_node.policies.registry.protocol_of`."""
+"""Named in place of a protocol: what the policy was taught, see `toolhand.agent_node.policies.registry.protocol_of`."""
 
 NOTE = "\nNote: "
-"""Begins what the agent adds to a tool's words for the policy; see `agent_node.recovery`."""
+"""Begins what the agent adds to a tool's words for the policy; see `toolhand.agent_node.recovery`."""
 NOT_RUN = "Not run:"
 """Begins the agent's own answer to a call that was not run; after the code, where there is one."""
 
@@ -84,7 +84,7 @@ class Protocol:
         thought: Tag of a thought; empty where everything outside calls and answer is one.
         thought_before_call: A call that no thought precedes is a problem.
         syntax: Content of a call's tag: a "json" object or a "python" expression. With "lines" there are no tags: each
-            line of a turn is a call, see `agent_node.call_lines`.
+            line of a turn is a call, see `toolhand.agent_node.call_lines`.
         calls_in_a_turn: "all" are run; with "one", more are a problem; with "first", later ones are ignored and logged.
         reasoning_alone: A turn with neither call nor answer is no problem.
         stop: Where a server may stop writing.

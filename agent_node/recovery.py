@@ -27,11 +27,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agent_node.calls import ToolCall
-from agent_node.protocol import NOT_RUN
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.scene_change import changed
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Tools
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.protocol import NOT_RUN
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.scene_change import changed
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Tools
 
 logger = logging.getLogger("toolhand.agent")
 

@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from tool_nodes.results import unavailable
+from toolhand.tool_nodes.results import unavailable
 
 BACKLOG = 128
 """Connections that wait while a server is started anew [-]: pages of some twenty browsers."""

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_node.console.options import BackendOptions
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from bench.commands.crowded import Options
-from bench.frame import Benchmark, told_entries, told_line
-from bench.stats import machine, rate_row, with_unscored
-from sim.station import Station, StationConfig
-from sim.tasks.crowds import GAPS_M, crowd_gap, crowd_pairing, crowded_tasks
-from sim.tasks.judge import Judge
-from tool_nodes.results import ErrorCode
-from training.env.episode import run_episode
+from toolhand.agent_node.console.options import BackendOptions
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.bench.commands.crowded import Options
+from toolhand.bench.frame import Benchmark, told_entries, told_line
+from toolhand.bench.stats import machine, rate_row, with_unscored
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.crowds import GAPS_M, crowd_gap, crowd_pairing, crowded_tasks
+from toolhand.sim.tasks.judge import Judge
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.training.env.episode import run_episode
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class CrowdRecord:
 
     Attributes:
         gap_mm: Edge to edge between the neighbours [mm].
-        pairing: Relation of the two things, see `sim.tasks.crowds.PAIRINGS`.
+        pairing: Relation of the two things, see `toolhand.sim.tasks.crowds.PAIRINGS`.
         scored: False after an infrastructure error.
         success: The simulator's truth.
         false_success: Success was claimed and the simulator disagrees.
@@ -107,7 +107,7 @@ def rows_of(records: Sequence[CrowdRecord]) -> list[dict[str, Any]]:
 
 
 class CrowdedBench(Benchmark[Options, CrowdJob, CrowdRecord]):
-    """See `bench.commands.crowded`."""
+    """See `toolhand.bench.commands.crowded`."""
 
     name = "crowded"
 

@@ -2,7 +2,7 @@
 
 A benchmark is a subclass of `Benchmark` and its options, a dataclass in `bench/commands/NAME.py`; the folder is the
 list of benchmarks. `toolhand bench NAME` parses the options, measures, prints the document and keeps it in a file
-(`bench.results`).
+(`toolhand.bench.results`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from agent_node.console.terminal import say
-from bench.options import BenchOptions
-from bench.stats import format_report, format_rows, machine_line, publish
-from training.pool.parallel import run_jobs
+from toolhand.agent_node.console.terminal import say
+from toolhand.bench.options import BenchOptions
+from toolhand.bench.stats import format_report, format_rows, machine_line, publish
+from toolhand.training.pool.parallel import run_jobs
 
 Chosen = TypeVar("Chosen", bound=BenchOptions)
 Job = TypeVar("Job")

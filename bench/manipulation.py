@@ -9,27 +9,27 @@ from typing import Any, cast
 
 import numpy as np
 
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.registry import make_policy
-from bench.commands.manipulation import EpisodeOptions, Options
-from bench.frame import Benchmark, told_entries, told_line
-from bench.shared_graph import SharedGraph
-from bench.stats import machine, rate_row, timing_row, with_unscored
-from bench.timing import TimedPlanner, camera_rows
-from sim.objects.chosen import choose_sets
-from sim.scene.clutter import CLUTTER, Clutter, clutter_scene
-from sim.station import Station, StationConfig
-from sim.tasks.clutter import clutter_tasks
-from sim.tasks.judge import JudgedStation
-from sim.tasks.sentences import PAPER_SENTENCES
-from sim.tasks.task import TASK_GOAL
-from sim.tasks.tasks import CATEGORIES, GeneratedTask, paper_task
-from tool_nodes.results import ErrorCode, invalid
-from tool_nodes.toolbox.toolbox import Tools
-from training.env.difficulty import Difficulty
-from training.env.episode import run_episode
-from training.env.failures import FailingToolbox
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.registry import make_policy
+from toolhand.bench.commands.manipulation import EpisodeOptions, Options
+from toolhand.bench.frame import Benchmark, told_entries, told_line
+from toolhand.bench.shared_graph import SharedGraph
+from toolhand.bench.stats import machine, rate_row, timing_row, with_unscored
+from toolhand.bench.timing import TimedPlanner, camera_rows
+from toolhand.sim.objects.chosen import choose_sets
+from toolhand.sim.scene.clutter import CLUTTER, Clutter, clutter_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.clutter import clutter_tasks
+from toolhand.sim.tasks.judge import JudgedStation
+from toolhand.sim.tasks.sentences import PAPER_SENTENCES
+from toolhand.sim.tasks.task import TASK_GOAL
+from toolhand.sim.tasks.tasks import CATEGORIES, GeneratedTask, paper_task
+from toolhand.tool_nodes.results import ErrorCode, invalid
+from toolhand.tool_nodes.toolbox.toolbox import Tools
+from toolhand.training.env.difficulty import Difficulty
+from toolhand.training.env.episode import run_episode
+from toolhand.training.env.failures import FailingToolbox
 
 LEAST_PIXELS = 300
 """Of what shows fewer pixels nothing is asked [px of 640x480]; a round figure, as of the grasp benchmark."""
@@ -205,7 +205,7 @@ def rows_of(records: Sequence[EpisodeRecord]) -> list[dict[str, Any]]:
 
 
 class ManipulationBench(Benchmark[Options, ManipulationJob, EpisodeRecord]):
-    """See `bench.commands.manipulation`."""
+    """See `toolhand.bench.commands.manipulation`."""
 
     name = "manipulation"
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, ClassVar
 
-from agent_node.console.options import require_at_least
+from toolhand.agent_node.console.options import require_at_least
 
 TURNS = 24
-"""`agent_node.conversation_settings.TURN_BUDGET`, whose module takes long to import [turns]."""
+"""`toolhand.agent_node.conversation_settings.TURN_BUDGET`, whose module takes long to import [turns]."""
 
 
 class BenchOptions:
@@ -18,7 +18,7 @@ class BenchOptions:
     The file is all that makes `toolhand bench NAME` a command. It imports nothing that takes long.
 
     Attributes:
-        WORK: The benchmark, an instance of `bench.frame.Benchmark`, as "module:NAME"; imported when it runs.
+        WORK: The benchmark, an instance of `toolhand.bench.frame.Benchmark`, as "module:NAME"; imported when it runs.
         LEAST: Least value of each number, of those that are options.
         as_json: Print one JSON document instead of a report.
     """

@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_node.console.terminal import say
-from agent_node.runs.bench_results import FOLDER, BenchResult
-from agent_node.runs.folder import time_now, write_json
-from tool_nodes.results import ToolError
-from tool_nodes.version import version
+from toolhand.agent_node.console.terminal import say
+from toolhand.agent_node.runs.bench_results import FOLDER, BenchResult
+from toolhand.agent_node.runs.folder import time_now, write_json
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.version import version
 
 _PUBLISHED: contextvars.ContextVar[list[Mapping[str, Any]] | None] = contextvars.ContextVar("published", default=None)
 """Takes the documents of the benchmark that runs; None while none does."""

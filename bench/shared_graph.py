@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from sim.ros.graph import lockstep_graph, station_anew
+from toolhand.sim.ros.graph import lockstep_graph, station_anew
 
 if TYPE_CHECKING:
     from rclpy_zenoh.launch import LaunchedGraph
-    from sim.ros.station import RosStation
-    from sim.scene.scenes import Scene
-    from sim.station import StationConfig
+    from toolhand.sim.ros.station import RosStation
+    from toolhand.sim.scene.scenes import Scene
+    from toolhand.sim.station import StationConfig
 
 
 class SharedGraph:
     """A graph in lockstep that is started when it is needed, and ended with the process at the latest.
 
     Args:
-        driver: Manners of the arm's driver, see `sim.ros.driver`.
+        driver: Manners of the arm's driver, see `toolhand.sim.ros.driver`.
     """
 
     def __init__(self, driver: str) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.console.terminal import emit
-from bench.results import note
-from training.intervals import wilson
+from toolhand.agent_node.console.terminal import emit
+from toolhand.bench.results import note
+from toolhand.training.intervals import wilson
 
 SHOWN_FAILURES = 12
 """A report for people names this many failures; the JSON document has all of them."""
@@ -78,7 +78,7 @@ def format_rows(rows: Sequence[dict[str, Any]]) -> str:
 def publish(document: Mapping[str, Any], report: Callable[[Mapping[str, Any]], str], as_json: bool) -> None:
     """Print a benchmark's document on stdout: as one JSON document, or as text that `report` makes of it.
 
-    The file of its result has it, too; see `bench.results`.
+    The file of its result has it, too; see `toolhand.bench.results`.
     """
     note(document)
     if as_json:

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from bench.stats import timing_row
-from sim.scene.generator import generate_scene
-from sim.station import Station
-from tool_nodes.motion.planner_wrapper import PlannerWrapper
-from tool_nodes.ports import Planner
-from tool_nodes.types import CollisionScene, FloatArray, Goal, Trajectory
+from toolhand.bench.stats import timing_row
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.motion.planner_wrapper import PlannerWrapper
+from toolhand.tool_nodes.ports import Planner
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, Trajectory
 
 CAMERA_SIZES = ((640, 480), (320, 240))
 """Sizes of pictures (width, height) [px] that are timed."""

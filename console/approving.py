@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from console.robot import Close, Robot, WaitingMotion
-from tool_nodes.motion.approval import Decision, MotionRequest, step_line
-from tool_nodes.results import ToolError
-from tool_nodes.types import Trajectory
+from toolhand.console.robot import Close, Robot, WaitingMotion
+from toolhand.tool_nodes.motion.approval import Decision, MotionRequest, step_line
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.types import Trajectory
 
 BY = "console"
 """Who decided, in the records."""

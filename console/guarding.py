@@ -21,9 +21,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agent_node.web_gate import Door, foreign, protocol_of
-from console.login import Login, login_page
-from console.settings import ConsoleSettings
+from toolhand.agent_node.web_gate import Door, foreign, protocol_of
+from toolhand.console.login import Login, login_page
+from toolhand.console.settings import ConsoleSettings
 
 logger = logging.getLogger("toolhand.console")
 

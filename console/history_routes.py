@@ -8,14 +8,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from agent_node.runs.report import with_pictures
-from console.history.benches import gallery_picture
-from console.history.curves import training_folder
-from console.history.folders import file_in
-from console.history.rollouts import rollout_picture
-from console.history.shared import SharedHistory
-from tool_nodes.files import MIB, read_file
-from tool_nodes.results import ToolError, invalid
+from toolhand.agent_node.runs.report import with_pictures
+from toolhand.console.history.benches import gallery_picture
+from toolhand.console.history.curves import training_folder
+from toolhand.console.history.folders import file_in
+from toolhand.console.history.rollouts import rollout_picture
+from toolhand.console.history.shared import SharedHistory
+from toolhand.tool_nodes.files import MIB, read_file
+from toolhand.tool_nodes.results import ToolError, invalid
 
 REPORT_FILE = "report.html"
 _LONGEST_REPORT = 64 * MIB

@@ -14,19 +14,19 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from agent_node.dialogue.memory import at_point
-from agent_node.events import (
+from toolhand.agent_node.dialogue.memory import at_point
+from toolhand.agent_node.events import (
     LONGEST_ANSWER,
     CommandEnded,
     OperatorAnswer,
     OperatorQuestion,
     ToolCalled,
 )
-from agent_node.pointed import PointedPoint
-from console.robot import Heard, Robot, ShownPicture, SpokenOutcome, SpokenWords
-from tool_nodes.language.stopping import is_stop
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.stop_latch import HOW_TO_RESET
+from toolhand.agent_node.pointed import PointedPoint
+from toolhand.console.robot import Heard, Robot, ShownPicture, SpokenOutcome, SpokenWords
+from toolhand.tool_nodes.language.stopping import is_stop
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.stop_latch import HOW_TO_RESET
 
 MOST_ENTRIES = 300
 """Newest entries that are kept and shown [-]: some twenty commands; all others are in the reports of their runs."""
@@ -303,7 +303,7 @@ class Hub:
             self._notify()
 
     def _ask(self, question: OperatorQuestion) -> OperatorAnswer | None:
-        """See `agent_node.events.Ask`: waits for the answer as long as the command runs."""
+        """See `toolhand.agent_node.events.Ask`: waits for the answer as long as the command runs."""
         with self._changed:
             said = self._running
             self._answer, self._answered = None, False

@@ -21,11 +21,11 @@ from dataclasses import replace
 from itertools import chain
 from typing import IO
 
-from agent_node.web_gate import listening
-from console.settings import ConsoleSettings
-from tool_nodes.results import unavailable
+from toolhand.agent_node.web_gate import listening
+from toolhand.console.settings import ConsoleSettings
+from toolhand.tool_nodes.results import unavailable
 
-STOP_MODULE, PAGES_MODULE = "console.stop_server", "console.serve"
+STOP_MODULE, PAGES_MODULE = "toolhand.console.stop_server", "toolhand.console.serve"
 
 READY_S = 90.0
 """Longest wait for a process to answer its first request: a bound for a machine that is busy [s]."""

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 from scipy import ndimage
 
-from console.robot import MotionMark
-from tool_nodes.drawing import WHITE, colourize_depth, draw_mask
-from tool_nodes.geometry import invert, project, transform
-from tool_nodes.perception.free_space import free_cells
-from tool_nodes.perception.obstacles import fit_obstacles
-from tool_nodes.types import BoolArray, Box, FloatArray, Frame
+from toolhand.console.robot import MotionMark
+from toolhand.tool_nodes.drawing import WHITE, colourize_depth, draw_mask
+from toolhand.tool_nodes.geometry import invert, project, transform
+from toolhand.tool_nodes.perception.free_space import free_cells
+from toolhand.tool_nodes.perception.obstacles import fit_obstacles
+from toolhand.tool_nodes.types import BoolArray, Box, FloatArray, Frame
 
 MARKED = {"target": "thing", "gripper": "grasp", "path": "path", "place": "place"}
 """Layers of the motion that is planned, which are empty while none is, and their names on a page."""

@@ -20,12 +20,12 @@ from fastapi.responses import Response
 from numpy.typing import NDArray
 from PIL import Image
 
-from console.approving import Approvals
-from console.layers import LAYERS, layer_picture
-from console.robot import CameraPicture, Close, MotionMark, Robot
-from tool_nodes.camera_names import OPTICAL_FRAMES
-from tool_nodes.results import ToolError
-from tool_nodes.types import Frame
+from toolhand.console.approving import Approvals
+from toolhand.console.layers import LAYERS, layer_picture
+from toolhand.console.robot import CameraPicture, Close, MotionMark, Robot
+from toolhand.tool_nodes.camera_names import OPTICAL_FRAMES
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.types import Frame
 
 LEASE_S = 3.0
 """A camera that no page has asked for in this time is listened to no more [s]: longer than a page needs between two

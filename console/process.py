@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 import uvicorn
 
-from agent_node.console.terminal import plain
+from toolhand.agent_node.console.terminal import plain
 
 _LONGEST_LINE = 300
 """Longest line of the log [characters]: two lines of a terminal."""

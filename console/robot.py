@@ -1,6 +1,7 @@
 """What the pages can do with a robot, and what they hear from it; nothing here knows ROS 2.
 
-`console.ros.GraphRobot` is one over a graph; tests have robots of their own. Subscriptions last only while something is
+`toolhand.console.ros.GraphRobot` is one over a graph; tests have robots of their own. Subscriptions last only while
+something is
 shown: cameras take pictures, and motions wait for approval, only while somebody listens.
 """
 
@@ -13,11 +14,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from agent_node.events import Ask, Event
-from agent_node.pointed import PointedPoint
-from tool_nodes.motion.approval import Decision, MotionRequest
-from tool_nodes.results import ErrorCode
-from tool_nodes.types import FloatArray, Frame
+from toolhand.agent_node.events import Ask, Event
+from toolhand.agent_node.pointed import PointedPoint
+from toolhand.tool_nodes.motion.approval import Decision, MotionRequest
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 Close = Callable[[], None]
 """Ends a subscription. A second call does nothing."""

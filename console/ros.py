@@ -12,10 +12,10 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from sensor_msgs.msg import CompressedImage
 from toolhand_interfaces.srv import AnswerQuestion
 
-from agent_node.events import Ask, nobody
-from agent_node.ros.operator import ACTION, Operator
-from agent_node.ros.pointing import PointWatch
-from console.robot import (
+from toolhand.agent_node.events import Ask, nobody
+from toolhand.agent_node.ros.operator import ACTION, Operator
+from toolhand.agent_node.ros.pointing import PointWatch
+from toolhand.console.robot import (
     CameraPicture,
     Close,
     GraphState,
@@ -27,13 +27,13 @@ from console.robot import (
     SpokenWords,
     WaitingMotion,
 )
-from console.ros_approve import MotionDesk
-from console.ros_watch import Watching
-from tool_nodes.motion.approval import Decision
-from tool_nodes.results import ToolError, unavailable
-from tool_nodes.ros.client import router
-from tool_nodes.ros.link import RosLink
-from tool_nodes.types import Frame
+from toolhand.console.ros_approve import MotionDesk
+from toolhand.console.ros_watch import Watching
+from toolhand.tool_nodes.motion.approval import Decision
+from toolhand.tool_nodes.results import ToolError, unavailable
+from toolhand.tool_nodes.ros.client import router
+from toolhand.tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.types import Frame
 
 LOOK_S = 1.0
 """How often the graph is looked for [s]."""
@@ -63,7 +63,7 @@ class _Wanted:
 
 
 class GraphRobot:
-    """Speaks to the agent of a graph, and listens to it while something is shown. See `console.robot.Robot`.
+    """Speaks to the agent of a graph, and listens to it while something is shown. See `toolhand.console.robot.Robot`.
 
     Args:
         token: The operator's token of approvals; empty where there is none.

@@ -8,11 +8,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from agent_node.ros.approve import REMEMBERED, Requests, Waiting, send_answer
-from console.robot import Close, WaitingMotion
-from tool_nodes.motion.approval import Decision
-from tool_nodes.ros.link import RosLink
-from tool_nodes.ros.proofs import Proofs
+from toolhand.agent_node.ros.approve import REMEMBERED, Requests, Waiting, send_answer
+from toolhand.console.robot import Close, WaitingMotion
+from toolhand.tool_nodes.motion.approval import Decision
+from toolhand.tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.ros.proofs import Proofs
 
 OTHER_TOKEN = (
     "This robot asks for approval before it moves, and this console has not its token: no motion can be shown or "
@@ -42,7 +42,7 @@ class MotionDesk:
         self._waiting: WaitingMotion | None = None
 
     def motions(self, hear: Callable[[WaitingMotion | None], None]) -> Close:
-        """See `console.robot.Robot`; the first who listens subscribes, and the last who closes ends it."""
+        """See `toolhand.console.robot.Robot`; the first who listens subscribes, and the last who closes ends it."""
         with self._lock:
             self._hear.append(hear)
             if self._requests is None:
@@ -68,7 +68,7 @@ class MotionDesk:
         return "" if requests is None or requests.believed else OTHER_TOKEN
 
     def decide(self, decision: Decision) -> str:
-        """See `console.robot.Robot`. Raises ToolError UNAVAILABLE or TIMEOUT."""
+        """See `toolhand.console.robot.Robot`. Raises ToolError UNAVAILABLE or TIMEOUT."""
         refusal = send_answer(self._link, self._proofs, decision)
         if not refusal:
             self._gone.append(decision.hash)

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from console.stopping import StopAnswer, StopOutcome, StopStatus
-from tool_nodes.results import ToolError
-from tool_nodes.ros.client import use_client
+from toolhand.console.stopping import StopAnswer, StopOutcome, StopStatus
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.ros.client import use_client
 
 if TYPE_CHECKING:
     from rclpy.client import Client
@@ -67,7 +67,7 @@ class _Waiting:
 
 
 class RosStopper:
-    """Stops the arm of the graph on this domain, see `console.stopping.Stopper`.
+    """Stops the arm of the graph on this domain, see `toolhand.console.stopping.Stopper`.
 
     Args:
         answer_s: Longest wait for an answer [s].
@@ -204,7 +204,7 @@ class RosStopper:
         from std_srvs.srv import Trigger
         from toolhand_interfaces.msg import StopState
 
-        from tool_nodes.ros.stop_state import QOS
+        from toolhand.tool_nodes.ros.stop_state import QOS
 
         context = rclpy.Context()
         rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)

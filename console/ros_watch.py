@@ -18,15 +18,15 @@ from sensor_msgs.msg import Image, JointState
 from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
-from console.layers import box_edges
-from console.robot import CameraPicture, Close, JointPositions, MotionMark
-from tool_nodes.camera_names import WRIST, ZED
-from tool_nodes.geometry import transform
-from tool_nodes.ros.link import RosLink
-from tool_nodes.ros.messages import BadMessage, image_to_rgb, nanoseconds, pose_to_matrix
-from tool_nodes.ros.motion_markers import QOS, TOPIC
-from tool_nodes.ros.remote import RemoteCamera
-from tool_nodes.types import Box, FloatArray, Frame
+from toolhand.console.layers import box_edges
+from toolhand.console.robot import CameraPicture, Close, JointPositions, MotionMark
+from toolhand.tool_nodes.camera_names import WRIST, ZED
+from toolhand.tool_nodes.geometry import transform
+from toolhand.tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.ros.messages import BadMessage, image_to_rgb, nanoseconds, pose_to_matrix
+from toolhand.tool_nodes.ros.motion_markers import QOS, TOPIC
+from toolhand.tool_nodes.ros.remote import RemoteCamera
+from toolhand.tool_nodes.types import Box, FloatArray, Frame
 
 TOPICS = {"scene": ZED["new"].topics.image, "wrist": WRIST.topics.image}
 """Topic of the colour pictures of each camera, where nothing else was chosen."""
@@ -62,7 +62,7 @@ class Watching:
         self._describing: Any = None
 
     def pictures(self, camera: str, hear: Callable[[CameraPicture], None]) -> Close:
-        """See `console.robot.Robot`. Pictures that cannot be read, or are too big, are left out."""
+        """See `toolhand.console.robot.Robot`. Pictures that cannot be read, or are too big, are left out."""
 
         def on_image(message: Any) -> None:
             if message.height * message.width > MOST_PX:
@@ -76,7 +76,7 @@ class Watching:
         return self._subscribe(Image, self._topics[camera], on_image)
 
     def joints(self, hear: Callable[[JointPositions], None]) -> Close:
-        """See `console.robot.Robot`. Positions that are no numbers are left out."""
+        """See `toolhand.console.robot.Robot`. Positions that are no numbers are left out."""
 
         def on_state(message: Any) -> None:
             positions = np.array(message.position, float)
@@ -86,18 +86,18 @@ class Watching:
         return self._subscribe(JointState, "joint_states", on_state)
 
     def marks(self, hear: Callable[[tuple[MotionMark, ...]], None]) -> Close:
-        """See `console.robot.Robot`."""
+        """See `toolhand.console.robot.Robot`."""
         return self._subscribe(MarkerArray, TOPIC, lambda message: hear(marks_of(message)), QOS)
 
     def frame(self, camera: str) -> Frame:
-        """See `console.robot.Robot`. Raises ToolError UNAVAILABLE, NO_DEPTH or TIMEOUT."""
+        """See `toolhand.console.robot.Robot`. Raises ToolError UNAVAILABLE, NO_DEPTH or TIMEOUT."""
         with self._lock:
             if camera not in self._cameras:
                 self._cameras[camera] = RemoteCamera(self._link.node, self._link.deadlines, camera)
         return self._cameras[camera].capture()
 
     def description(self) -> str:
-        """See `console.robot.Robot`; the first call subscribes, and the description that comes ends that."""
+        """See `toolhand.console.robot.Robot`; the first call subscribes, and the description that comes ends that."""
         with self._lock:
             if not self._description and self._describing is None:
                 latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -13,9 +13,9 @@ from starlette.websockets import WebSocketDisconnect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.typing import Subprotocol
 
-from console.guarding import content_policy
-from console.scene_view import SECRET_HEADER, RobotScene
-from tool_nodes.results import ToolError
+from toolhand.console.guarding import content_policy
+from toolhand.console.scene_view import SECRET_HEADER, RobotScene
+from toolhand.tool_nodes.results import ToolError
 
 POLICY = content_policy(
     {

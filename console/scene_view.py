@@ -1,8 +1,8 @@
 """The robot in three dimensions: where it is, what the camera sees, what the motion tools avoid, and what waits.
 
 viser serves it on a port of this machine that answers only who knows a secret, which is this process: browsers reach it
-through the pages' own address and gate (`console.scene_routes`). Nothing is computed, and nothing subscribed to, while
-nobody looks.
+through the pages' own address and gate (`toolhand.console.scene_routes`). Nothing is computed, and nothing subscribed
+to, while nobody looks.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from console.approving import Approvals, MotionTimeline
-from console.layers import COLOURS, obstacle_edges
-from console.robot import Close, JointPositions, MotionMark, Robot, WaitingMotion
-from console.seats import SeatRole, Seats
-from tool_nodes.extras import install_extra
-from tool_nodes.geometry import backproject, invert, quat_wxyz_from_matrix, transform
-from tool_nodes.results import ToolError, unavailable
-from tool_nodes.types import FloatArray, Frame
+from toolhand.console.approving import Approvals, MotionTimeline
+from toolhand.console.layers import COLOURS, obstacle_edges
+from toolhand.console.robot import Close, JointPositions, MotionMark, Robot, WaitingMotion
+from toolhand.console.seats import SeatRole, Seats
+from toolhand.tool_nodes.extras import install_extra
+from toolhand.tool_nodes.geometry import backproject, invert, quat_wxyz_from_matrix, transform
+from toolhand.tool_nodes.results import ToolError, unavailable
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 SECRET_HEADER = "x-scene-secret"
 """Header without which viser's own port refuses every request."""
@@ -174,7 +174,8 @@ class RobotScene:
             raise unavailable("The 3D view needs viser and yourdfpy.", hint) from error
         with _asked_for(self.secret):
             server = viser.ViserServer("127.0.0.1", 0, verbose=False)
-        # Nobody shares, uploads or clicks: `console.socket_rules` lets nothing of it through, and nothing answers it.
+        # Nobody shares, uploads or clicks: `toolhand.console.socket_rules` lets nothing of it through, and nothing
+        # answers it.
         server._websock_server._incoming_handlers.clear()
         server.gui.configure_theme(show_logo=False, show_share_button=False)
         server.gui.main_panel.minimize()

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
 SILENCE_S = 3.0
 """A page that is not heard of for so long is gone: three heartbeats [s]."""

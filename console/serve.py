@@ -1,6 +1,6 @@
-"""The process of the pages: `python -m console.serve` reads its settings as one line of JSON from its input, serves
-until that input ends, and says "ready" in a line of its output once it answers. Its arguments are file descriptors of
-sockets that listen."""
+"""The process of the pages: `python -m toolhand.console.serve` reads its settings as one line of JSON from its input,
+serves until that input ends, and says "ready" in a line of its output once it answers. Its arguments are file
+descriptors of sockets that listen."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from nicegui import Client, ui
 from nicegui import app as nicegui_app
 from starlette.types import ASGIApp
 
-from console.approving import Approvals
-from console.guarding import Guard, new_door, server_options
-from console.history.shared import history_of
-from console.history_routes import add_history_routes
-from console.hub import Hub
-from console.known_paths import KnownPaths
-from console.login import Login
-from console.pages.frame import PageContext, page_frame
-from console.pages.routes import ROUTES, Route
-from console.pages.seat import Seat
-from console.pages.talk import add_talk_routes
-from console.pictures import PictureFeeds, add_picture_routes
-from console.process import ConsoleServer, handed_over, log_plainly, never_fork
-from console.robot import Robot
-from console.scene_routes import add_scene_routes
-from console.scene_view import RobotScene
-from console.seats import Seats
-from console.settings import ConsoleSettings
-from console.socket_rules import PAGES_PATH, SOCKET_RULES
-from console.strip import SafetyRoutes
-from console.tickets import Tickets
-from tool_nodes.ros.client import use_client
+from toolhand.console.approving import Approvals
+from toolhand.console.guarding import Guard, new_door, server_options
+from toolhand.console.history.shared import history_of
+from toolhand.console.history_routes import add_history_routes
+from toolhand.console.hub import Hub
+from toolhand.console.known_paths import KnownPaths
+from toolhand.console.login import Login
+from toolhand.console.pages.frame import PageContext, page_frame
+from toolhand.console.pages.routes import ROUTES, Route
+from toolhand.console.pages.seat import Seat
+from toolhand.console.pages.talk import add_talk_routes
+from toolhand.console.pictures import PictureFeeds, add_picture_routes
+from toolhand.console.process import ConsoleServer, handed_over, log_plainly, never_fork
+from toolhand.console.robot import Robot
+from toolhand.console.scene_routes import add_scene_routes
+from toolhand.console.scene_view import RobotScene
+from toolhand.console.seats import Seats
+from toolhand.console.settings import ConsoleSettings
+from toolhand.console.socket_rules import PAGES_PATH, SOCKET_RULES
+from toolhand.console.strip import SafetyRoutes
+from toolhand.console.tickets import Tickets
+from toolhand.tool_nodes.ros.client import use_client
 
 ASSETS = Path(__file__).parent / "assets"
 """Folder of what browsers are given as it is."""
@@ -174,7 +174,7 @@ def main() -> None:
     """Serve the pages of a graph."""
     settings = ConsoleSettings.from_line(sys.stdin.readline())
     pip_client = use_client()
-    from console.ros import GraphRobot
+    from toolhand.console.ros import GraphRobot
 
     robot = GraphRobot(settings.approval_token, lambda sentence: print(sentence, file=sys.stderr), pip_client)
     serve(settings, robot, lambda: print("ready", flush=True), handed_over(sys.argv[1:]))

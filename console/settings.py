@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from agent_node.runs.bench_results import FOLDER as BENCHES
-from agent_node.runs.index import RUNS, TRAININGS
-from tool_nodes.results import invalid
+from toolhand.agent_node.runs.bench_results import FOLDER as BENCHES
+from toolhand.agent_node.runs.index import RUNS, TRAININGS
+from toolhand.tool_nodes.results import invalid
 
 NEEDED = ("nicegui", "viser", "yourdfpy", "uvicorn")
 """Packages of the extra `console`."""

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 
 from starlette.types import Scope
 
-from console.guarding import SocketRule
+from toolhand.console.guarding import SocketRule
 
 PAGES_PATH, SCENE_PATH = "/_nicegui_ws/socket.io/", "/scene"
 """The websockets that there are: NiceGUI's and viser's."""

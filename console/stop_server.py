@@ -1,4 +1,4 @@
-"""The stop server: `python -m console.stop_server`, a process of its own that shares nothing with the pages.
+"""The stop server: `python -m toolhand.console.stop_server`, a process of its own that shares nothing with the pages.
 
     GET  /stop       a page with the stop button alone
     POST /api/stop   stop the arm; the answer comes once it is known what came of it
@@ -26,15 +26,15 @@ import uvicorn
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from agent_node.web_gate import Door
-from console.guarding import Guard, Limits, new_door, read_body, server_options
-from console.login import Login
-from console.process import ConsoleServer, handed_over, log_plainly, never_fork
-from console.settings import ConsoleSettings
-from console.stopping import StopAnswer, StopOutcome, Stopper
-from console.strip import BEAT_PATH, RESET_PATH, STOP_PATH, asset, safety_strip_html, said
-from console.tickets import Tickets
-from tool_nodes.results import ToolError
+from toolhand.agent_node.web_gate import Door
+from toolhand.console.guarding import Guard, Limits, new_door, read_body, server_options
+from toolhand.console.login import Login
+from toolhand.console.process import ConsoleServer, handed_over, log_plainly, never_fork
+from toolhand.console.settings import ConsoleSettings
+from toolhand.console.stopping import StopAnswer, StopOutcome, Stopper
+from toolhand.console.strip import BEAT_PATH, RESET_PATH, STOP_PATH, asset, safety_strip_html, said
+from toolhand.console.tickets import Tickets
+from toolhand.tool_nodes.results import ToolError
 
 logger = logging.getLogger("toolhand.console.stop")
 
@@ -198,7 +198,7 @@ def main() -> None:
     settings = ConsoleSettings.from_line(sys.stdin.readline())
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, _PRIORITY)
-    from console.ros_stop import RosStopper
+    from toolhand.console.ros_stop import RosStopper
 
     stopper = RosStopper()
     stopper.start()

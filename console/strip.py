@@ -13,11 +13,11 @@ from importlib.resources import files
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from console.guarding import read_body
-from console.seats import Seats
-from console.settings import ConsoleSettings
-from console.tickets import Tickets
-from tool_nodes.results import ToolError
+from toolhand.console.guarding import read_body
+from toolhand.console.seats import Seats
+from toolhand.console.settings import ConsoleSettings
+from toolhand.console.tickets import Tickets
+from toolhand.tool_nodes.results import ToolError
 
 SCRIPT_PATH, STYLE_PATH = "/safety/strip.js", "/safety/strip.css"
 TICKET_PATH = "/safety/ticket"

@@ -15,7 +15,7 @@ import struct
 import time
 from collections.abc import Callable
 
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 LIFETIME_S = 60.0
 """How long a ticket holds: a page fetches one when its operator has said yes, and shows it at once [s]."""

@@ -13,8 +13,8 @@ You will see:
     OBJECT_NOT_FOUND: ...unicorn...
 """
 
-from sim import Station, generate_scene
-from tool_nodes.toolbox.toolbox import Session
+from toolhand.sim import Station, generate_scene
+from toolhand.tool_nodes.toolbox.toolbox import Session
 
 station = Station(generate_scene(seed=3))  # a simulated table, camera and arm; no GPU, no OpenGL
 session = Session()  # what one conversation collects

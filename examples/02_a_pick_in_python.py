@@ -12,7 +12,7 @@ You will see:
     truth: the red box touches gripper
 """
 
-from sim import Station, StationConfig, generate_scene
+from toolhand.sim import Station, StationConfig, generate_scene
 
 station = Station(generate_scene(seed=3), StationConfig(perception="pixels", seed=0))  # RGB-D only, no simulator truth
 variables = station.session.variables

@@ -12,14 +12,14 @@ You will see:
 
 import numpy as np
 
-from sim.scene.generator import generate_scene
-from sim.station import Station
-from tool_nodes.geometry import backproject, pixel
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import ImageIndex, Point2D
-from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.toolbox import Session, Toolbox, tool
-from tool_nodes.tools.spacetools.robot import CameraTools
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.geometry import backproject, pixel
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.arguments import ImageIndex, Point2D
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox, tool
+from toolhand.tool_nodes.tools.spacetools.robot import CameraTools
 
 
 class MeasuringTools:

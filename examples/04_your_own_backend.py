@@ -17,14 +17,14 @@ You will see:
 import numpy as np
 from PIL import ImageColor
 
-from sim.scene.generator import generate_scene
-from sim.station import Station
-from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.spacetools.pointing import RoboReferTools
-from tool_nodes.tools.spacetools.robot import CameraTools
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.spacetools.pointing import RoboReferTools
+from toolhand.tool_nodes.tools.spacetools.robot import CameraTools
 
 
 class ColourPointer:

@@ -19,13 +19,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from agent_node.agent import Agent
-from agent_node.events import Event, ToolCalled
-from agent_node.policy import Message, Reply
-from sim.scene.generator import generate_scene
-from sim.station import Station
-from sim.tasks.pick import PickTask
-from training.env.episode import run_episode
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.events import Event, ToolCalled
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.training.env.episode import run_episode
 
 
 class FirstPick:

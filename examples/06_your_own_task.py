@@ -18,12 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agent_node.policy import Message, Reply
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import Scene
-from sim.station import Station
-from sim.tasks.task import TASK_GOAL, History, Score, Transcript
-from training.env.episode import run_episode
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.station import Station
+from toolhand.sim.tasks.task import TASK_GOAL, History, Score, Transcript
+from toolhand.training.env.episode import run_episode
 
 
 @dataclass(frozen=True)

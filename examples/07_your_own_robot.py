@@ -17,10 +17,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.robot_model import find_robot, load_robot
-from tool_nodes.results import ToolError
-from tool_nodes.types import CollisionScene, JointGoal
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.robot_model import find_robot, load_robot
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.types import CollisionScene, JointGoal
 
 folder = Path(tempfile.mkdtemp()) / "slow_gen3"
 shutil.copytree(find_robot("gen3"), folder)

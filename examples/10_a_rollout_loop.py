@@ -14,10 +14,10 @@ You will see:
     Score(terms={'picked': True, 'placed': True}, success=True, reasons=())
 """
 
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from sim.station import StationConfig
-from sim.tasks.tasks import random_task
-from training.env.environment import Environment
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.sim.station import StationConfig
+from toolhand.sim.tasks.tasks import random_task
+from toolhand.training.env.environment import Environment
 
 environment = Environment(StationConfig(perception="pixels"))
 policy = ScriptedPolicy()

@@ -17,13 +17,13 @@ You will see:
     a batch of 4: totals [1.0, 1.0, 1.0, 1.0], turns [...]
 """
 
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from sim.mock.data import read_dataset
-from sim.mock.tasks import recorded_scene
-from sim.station import StationConfig
-from sim.tasks.pick import PickTask
-from training.env.batch import OneByOne, run_batch
-from training.env.environment import Environment
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.sim.mock.data import read_dataset
+from toolhand.sim.mock.tasks import recorded_scene
+from toolhand.sim.station import StationConfig
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.training.env.batch import OneByOne, run_batch
+from toolhand.training.env.environment import Environment
 
 environment = Environment(StationConfig(image_size=(320, 240)), backend="mock")
 task = PickTask("pick up the sponge", recorded_scene(read_dataset(), 0), ("sponge_1",))

@@ -14,9 +14,9 @@ You will see:
 
 import mujoco
 
-from sim.objects.primitives import BOX, PrimitiveAsset, ShapePart
-from sim.objects.shapes import shaped
-from tool_nodes.results import ToolError
+from toolhand.sim.objects.primitives import BOX, PrimitiveAsset, ShapePart
+from toolhand.sim.objects.shapes import shaped
+from toolhand.tool_nodes.results import ToolError
 
 OBJECTS = {
     "mango": shaped("mango", "lemon", (0.095, 0.062, 0.062), 0.22, (245, 120, 40), kind="fruit", synonyms=("aam",)),

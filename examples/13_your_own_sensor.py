@@ -11,21 +11,21 @@ You will see:
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.camera.sensor import Measured
-from sim.scene.generator import generate_scene
-from sim.station import Station, StationConfig
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.planner_wrapper import PlannerWrapper
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.port_names import PortNames
-from tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, Trajectory
+from toolhand.sim.camera.sensor import Measured
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.planner_wrapper import PlannerWrapper
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, Trajectory
 
 
 class ShortRange:
     """A depth sensor that measures from 0.6 to 1.2 m, with an error of 2 mm at any distance."""
 
     def measure(self, rgb: NDArray[np.uint8], depth: NDArray[np.float32], rng: np.random.Generator) -> Measured:
-        """See sim.camera.sensor.SensorModel."""
+        """See toolhand.sim.camera.sensor.SensorModel."""
         depth = depth + np.float32(0.002) * rng.standard_normal(depth.shape, dtype=np.float32)
         return rgb, np.where((depth > 0.6) & (depth < 1.2), depth, np.float32(np.nan))
 

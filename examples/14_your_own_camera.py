@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.geometry import intrinsics, look_at
-from tool_nodes.results import unavailable
-from tool_nodes.stop_latch import StopLatch, StopWatch
-from tool_nodes.types import ArmState, Frame, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
+from toolhand.tool_nodes.geometry import intrinsics, look_at
+from toolhand.tool_nodes.results import unavailable
+from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
+from toolhand.tool_nodes.types import ArmState, Frame, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 
 
 class WallCamera:

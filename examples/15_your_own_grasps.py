@@ -11,13 +11,13 @@ You will see:
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.scene.generator import generate_scene
-from sim.station import Station
-from sim.tasks.predicates import THRESHOLDS, judge_pick
-from tool_nodes import geometry
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, FloatArray, GraspSet
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station
+from toolhand.sim.tasks.predicates import THRESHOLDS, judge_pick
+from toolhand.tool_nodes import geometry
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, FloatArray, GraspSet
 
 
 class Uppermost:

@@ -29,7 +29,7 @@ from rclpy.task import Future
 from std_msgs.msg import String
 from toolhand_interfaces.action import RunCommand
 
-from agent_node.command_node import CommandNode
+from toolhand.agent_node.command_node import CommandNode
 
 
 class SpokenWords(Node):

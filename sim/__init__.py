@@ -1,15 +1,15 @@
 """The simulated station: physics, arm, cameras, perception and the tools over them.
 
-from sim import Station, generate_scene
+from toolhand.sim import Station, generate_scene
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sim.scene.generator import generate_scene as generate_scene
-    from sim.station import Station as Station
-    from sim.station import StationConfig as StationConfig
+    from toolhand.sim.scene.generator import generate_scene as generate_scene
+    from toolhand.sim.station import Station as Station
+    from toolhand.sim.station import StationConfig as StationConfig
 
 _HOMES = {"Station": ".station", "StationConfig": ".station", "generate_scene": ".scene.generator"}
 

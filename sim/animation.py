@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import mujoco
 import numpy as np
 
-from sim.camera.ray import CameraModel, overview_camera
-from sim.tasks.judge import JudgedStation
-from sim.world import LOG_PERIOD_S
-from tool_nodes.types import FloatArray
+from toolhand.sim.camera.ray import CameraModel, overview_camera
+from toolhand.sim.tasks.judge import JudgedStation
+from toolhand.sim.world import LOG_PERIOD_S
+from toolhand.tool_nodes.types import FloatArray
 
 ANIMATION_FRAMES = 60
 """Pictures in a film at most."""

@@ -16,12 +16,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from sim.camera.sensors.readings import EXACT
-from sim.world import World
-from tool_nodes.motion.trajectory_checks import beside, unfit
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.stop_latch import StopLatch, StopWatch
-from tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
+from toolhand.sim.camera.sensors.readings import EXACT
+from toolhand.sim.world import World
+from toolhand.tool_nodes.motion.trajectory_checks import beside, unfit
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
+from toolhand.tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 
 GOAL_TOLERANCE = 0.01
 """Largest joint error at the goal [rad]."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sim.perception import SimPerception, Truth
-from tool_nodes.perception.frame_perception import FramePerception
-from tool_nodes.port_names import PortNames
-from tool_nodes.registry import Shared
+from toolhand.sim.perception import SimPerception, Truth
+from toolhand.tool_nodes.perception.frame_perception import FramePerception
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.registry import Shared
 
 SIM = PortNames(
     pointer="sim", detector="sim+drawings", segmenter="sim+drawings", depth="sim", reader="sim", grasps="analytic"
@@ -20,7 +20,7 @@ def perception(seed: int, truth: Truth | None, node: Any, shared: Shared) -> Fra
 
     def make() -> FramePerception:
         if node is not None:
-            from sim.ros.perception import RosSimPerception, topics_of
+            from toolhand.sim.ros.perception import RosSimPerception, topics_of
 
             return RosSimPerception(topics_of(node), seed)
         given = truth or Truth()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from sim.camera.painted_board import BoardCamera, PaintedBoard
-from sim.camera.ray import camera_pose, wrist_camera
-from sim.station import Station
-from sim.world import World
-from tool_nodes.calibration.viewpoints import Arrangement
-from tool_nodes.geometry import pose
-from tool_nodes.types import FloatArray
+from toolhand.sim.camera.painted_board import BoardCamera, PaintedBoard
+from toolhand.sim.camera.ray import camera_pose, wrist_camera
+from toolhand.sim.station import Station
+from toolhand.sim.world import World
+from toolhand.tool_nodes.calibration.viewpoints import Arrangement
+from toolhand.tool_nodes.geometry import pose
+from toolhand.tool_nodes.types import FloatArray
 
 BLUR_PX, NOISE = 0.6, 2.0
 """Blur [px] and noise [grey levels] of the pictures, standard deviations: a rectified picture of a small sensor."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import mujoco
 
-from sim.objects.asset import ABOVE_PADS
-from sim.scene.scenes import Scene
-from sim.scene.table import add_table
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
+from toolhand.sim.objects.asset import ABOVE_PADS
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.scene.table import add_table
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
 
 FLOOR_Z = -0.75
 """Height of the floor in the base frame [m]."""

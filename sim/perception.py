@@ -14,22 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from sim.objects.sets import find_asset
-from sim.scene.scenes import Scene
-from tool_nodes import workspace
-from tool_nodes.catalogue import Description, load_catalogue
-from tool_nodes.language.referring import table_points
-from tool_nodes.language.words import DETERMINERS, singular, tokenize, words_only
-from tool_nodes.perception.certainty import Candidate, ReadScene, ReadView, candidates_by_words
-from tool_nodes.perception.colours import main_colours
-from tool_nodes.perception.extents import Extents, distance_to_outline, measure
-from tool_nodes.perception.frame_perception import FramePerception
-from tool_nodes.perception.frames import FrameCache, fill_holes
-from tool_nodes.perception.masks import expected_iou, inner_point, masks_at, window_of
-from tool_nodes.perception.surface import Surface, find_surface, solid_pixels
-from tool_nodes.perception.word_pointer import point_by_words
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.types import BoolArray, Frame, ObjectView, Segmentation
+from toolhand.sim.objects.sets import find_asset
+from toolhand.sim.scene.scenes import Scene
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.catalogue import Description, load_catalogue
+from toolhand.tool_nodes.language.referring import table_points
+from toolhand.tool_nodes.language.words import DETERMINERS, singular, tokenize, words_only
+from toolhand.tool_nodes.perception.certainty import Candidate, ReadScene, ReadView, candidates_by_words
+from toolhand.tool_nodes.perception.colours import main_colours
+from toolhand.tool_nodes.perception.extents import Extents, distance_to_outline, measure
+from toolhand.tool_nodes.perception.frame_perception import FramePerception
+from toolhand.tool_nodes.perception.frames import FrameCache, fill_holes
+from toolhand.tool_nodes.perception.masks import expected_iou, inner_point, masks_at, window_of
+from toolhand.tool_nodes.perception.surface import Surface, find_surface, solid_pixels
+from toolhand.tool_nodes.perception.word_pointer import point_by_words
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.types import BoolArray, Frame, ObjectView, Segmentation
 
 MIN_VISIBLE_PX = 80
 """Objects with fewer visible pixels than this are not seen; at 640x480, less in smaller pictures."""

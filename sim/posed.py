@@ -8,11 +8,11 @@ from collections.abc import Mapping
 import mujoco
 import numpy as np
 
-from sim.contacts import Contacts
-from sim.scene.scenes import Scene
-from sim.world import World
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.types import FloatArray
+from toolhand.sim.contacts import Contacts
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.world import World
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.types import FloatArray
 
 TOUCH_M = 5e-4
 """Things, and a thing and the table, touch where less than this is between them [m]: other simulators leave a gap, and

@@ -1,7 +1,7 @@
 """The simulator as a ROS 2 node: from outside like ros2_kortex, two cameras and `simulation_interfaces`.
 
-Run it with `ros2 run toolhand_bringup sim_node`, or `python -m rclpy_zenoh.run sim.sim_node` without ROS 2. Its
-parameters are those of `sim.ros.settings.Settings`.
+Run it with `ros2 run toolhand_bringup sim_node`, or `python -m rclpy_zenoh.run toolhand.sim.sim_node` without ROS 2.
+Its parameters are those of `toolhand.sim.ros.settings.Settings`.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from sim.camera.sensor import device
-from sim.ros.cameras import CameraServer
-from sim.ros.controllers import GripperController, TrajectoryController
-from sim.ros.driver import Driver, InjectedFault
-from sim.ros.driver_services import DriverServices
-from sim.ros.entities import Entities
-from sim.ros.physics import Physics
-from sim.ros.services import Services
-from sim.ros.settings import changed, declare
-from sim.ros.simulation import Simulation
-from sim.ros.state import StatePublisher
-from sim.ros.truth import TruthServer
-from sim.simulators import SIMULATORS
-from sim.world import World
-from tool_nodes.camera_names import ZED
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.ros.spinning import run_node
+from toolhand.sim.camera.sensor import device
+from toolhand.sim.ros.cameras import CameraServer
+from toolhand.sim.ros.controllers import GripperController, TrajectoryController
+from toolhand.sim.ros.driver import Driver, InjectedFault
+from toolhand.sim.ros.driver_services import DriverServices
+from toolhand.sim.ros.entities import Entities
+from toolhand.sim.ros.physics import Physics
+from toolhand.sim.ros.services import Services
+from toolhand.sim.ros.settings import changed, declare
+from toolhand.sim.ros.simulation import Simulation
+from toolhand.sim.ros.state import StatePublisher
+from toolhand.sim.ros.truth import TruthServer
+from toolhand.sim.simulators import SIMULATORS
+from toolhand.sim.world import World
+from toolhand.tool_nodes.camera_names import ZED
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.ros.spinning import run_node
 
 CLOCK_JUMP_S = 10.0
 """Jump of the clock when a world is reset [s]: no stamp of the old world can be taken for one of the new."""

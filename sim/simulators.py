@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from sim.usd.prims import OBJECTS
+from toolhand.sim.usd.prims import OBJECTS
 
 SimulatorName = Literal["toolhand", "isaac", "gazebo"]
 """Which simulator a graph has."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.types import FloatArray
 
 
 @dataclass(frozen=True)

@@ -8,34 +8,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from sim.arm import SimArm
-from sim.camera.following import FollowingCamera
-from sim.camera.ray import CameraModel, CameraState, jittered, scene_camera, wrist_camera
-from sim.camera.sensor import device, make_sensor, readings_of
-from sim.camera.sensors.readings import Readings
-from sim.objects.chosen import choose_sets
-from sim.perception import PerceptionNoise, Truth
-from sim.scene.scenes import Scene
-from sim.world import World, WorldState
-from tool_nodes import registry, workspace
-from tool_nodes.backends import Ports, make_ports
-from tool_nodes.motion.checked_planner import checked
-from tool_nodes.motion.guard import MotionGuard
-from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.plans import ManipulatorState
-from tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
-from tool_nodes.motion.self_filter import RobotPose, SelfFilteredCamera, shape_of
-from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
-from tool_nodes.ports import Camera, Planner
-from tool_nodes.registry import Setting
-from tool_nodes.results import ToolResult, invalid
-from tool_nodes.sandbox.executor import CodeExecutor
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
-from tool_nodes.tools.spacetools.grasping import GraspTools
-from tool_nodes.tools.spacetools.robot import robot_tools
-from tool_nodes.tools.suites import Backends, make_toolbox
-from tool_nodes.types import Frame
+from toolhand.sim.arm import SimArm
+from toolhand.sim.camera.following import FollowingCamera
+from toolhand.sim.camera.ray import CameraModel, CameraState, jittered, scene_camera, wrist_camera
+from toolhand.sim.camera.sensor import device, make_sensor, readings_of
+from toolhand.sim.camera.sensors.readings import Readings
+from toolhand.sim.objects.chosen import choose_sets
+from toolhand.sim.perception import PerceptionNoise, Truth
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.world import World, WorldState
+from toolhand.tool_nodes import registry, workspace
+from toolhand.tool_nodes.backends import Ports, make_ports
+from toolhand.tool_nodes.motion.checked_planner import checked
+from toolhand.tool_nodes.motion.guard import MotionGuard
+from toolhand.tool_nodes.motion.manipulation import Manipulator
+from toolhand.tool_nodes.motion.plans import ManipulatorState
+from toolhand.tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
+from toolhand.tool_nodes.motion.self_filter import RobotPose, SelfFilteredCamera, shape_of
+from toolhand.tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
+from toolhand.tool_nodes.ports import Camera, Planner
+from toolhand.tool_nodes.registry import Setting
+from toolhand.tool_nodes.results import ToolResult, invalid
+from toolhand.tool_nodes.sandbox.executor import CodeExecutor
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
+from toolhand.tool_nodes.tools.spacetools.grasping import GraspTools
+from toolhand.tool_nodes.tools.spacetools.robot import robot_tools
+from toolhand.tool_nodes.tools.suites import Backends, make_toolbox
+from toolhand.tool_nodes.types import Frame
 
 PICTURES_KEPT = 16
 """Latest pictures of a camera without ids that can still be judged; more than an episode takes."""
@@ -52,17 +52,17 @@ class StationConfig:
         perception: Preset of the perception ports, e.g. "sim" (simulator truth with noise).
         ports: Backends that stand behind single ports instead, by name; the planner and the sensor of the cameras.
         renderer: "ray" (no GL), "gl", "auto" (GL where a GPU draws it), or another name of the registry.
-        arm: "sim", or another name of the registry that makes a subclass of `sim.arm.SimArm`.
+        arm: "sim", or another name of the registry that makes a subclass of `toolhand.sim.arm.SimArm`.
         seed: Seeds sensors, perception noise, grasp sampling and planning.
         noise: Noise and failures of the simulator's truth.
         suites: Names of the suites of tools that are offered.
         role: "operator" has all tools, "observer" none that moves the robot.
-        robot: Which robot: a name or a folder, see `tool_nodes.motion.robot_model.find_robot`.
+        robot: Which robot: a name or a folder, see `toolhand.tool_nodes.motion.robot_model.find_robot`.
         image_size: (width, height) of the pictures of both cameras, each in SIDES_PX [px]; 4:3 keeps the field of view.
-        timestep: One of `sim.world.TIMESTEPS_S`; the robot's own, 2 ms, where None [s].
-        sleep: Bodies at rest are not computed, see `sim.world.World`: episodes take half as long.
-        objects: Folders that are object sets beside the installed ones, see `sim.objects.chosen.choose_sets`; those
-            in use where empty.
+        timestep: One of `toolhand.sim.world.TIMESTEPS_S`; the robot's own, 2 ms, where None [s].
+        sleep: Bodies at rest are not computed, see `toolhand.sim.world.World`: episodes take half as long.
+        objects: Folders that are object sets beside the installed ones, see `toolhand.sim.objects.chosen.choose_sets`;
+            those in use where empty.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a seed below 0 and for pictures of another size.
@@ -192,7 +192,9 @@ class Station:
     def _make_arm(self) -> SimArm:
         arm = registry.make("arm", self.config.arm, Setting(self.config.seed, robot=self.robot), world=self.world)
         if not isinstance(arm, SimArm):
-            raise invalid(f"The arm {self.config.arm!r} moves nothing in the simulation: it is no sim.arm.SimArm.")
+            raise invalid(
+                f"The arm {self.config.arm!r} moves nothing in the simulation: it is no toolhand.sim.arm.SimArm."
+            )
         arm.readings = self._readings()
         return arm
 
@@ -276,8 +278,8 @@ class Station:
     def restore(self, state: StationState) -> None:
         """Go to a saved moment of this station or of one like it: the same calls give the same replies, bit for bit.
 
-        What a conversation has collected is its own (`training.env.session.EpisodeSession.save` keeps both). A stop
-        that is latched stays.
+        What a conversation has collected is its own (`toolhand.training.env.session.EpisodeSession.save` keeps both). A
+        stop that is latched stays.
 
         Raises:
             ToolError: INVALID_ARGUMENT for a state of another scene, robot or configuration; nothing has changed.

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 
-from sim.drawings import samples
-from tool_nodes.ports import Camera
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox, ToolSpec
-from tool_nodes.types import Frame
+from toolhand.sim.drawings import samples
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox, ToolSpec
+from toolhand.tool_nodes.types import Frame
 
 TABLE = "table"
 """The picture of the example scene."""

@@ -16,15 +16,15 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.contacts import ContactReader, Contacts, touching
-from sim.malloc import give_back_large_blocks
-from sim.model import build_model
-from sim.scene.scenes import Scene
-from sim.snapshot import ObjectState, Snapshot
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.robot_spec import gripper_links, load_robot_spec
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.types import FloatArray
+from toolhand.sim.contacts import ContactReader, Contacts, touching
+from toolhand.sim.malloc import give_back_large_blocks
+from toolhand.sim.model import build_model
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.snapshot import ObjectState, Snapshot
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.motion.robot_spec import gripper_links, load_robot_spec
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.types import FloatArray
 
 SETTLE_S = 0.4
 """Time in which things that were put down come to rest before an episode begins [s]."""

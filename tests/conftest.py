@@ -4,6 +4,7 @@ import ctypes
 import gc
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -11,6 +12,20 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings
+
+
+class FoldersAreNoPackages:
+    """The repository lies on sys.path for `tests`; its other folders are packages of toolhand and of that alone."""
+
+    folders = frozenset(("agent_node", "bench", "console", "sim", "tool_nodes", "training", "urdf"))
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Raises ModuleNotFoundError for such a folder."""
+        if name in self.folders:
+            raise ModuleNotFoundError(f"import toolhand.{name}", name=name)
+
+
+sys.meta_path.insert(0, FoldersAreNoPackages())
 
 pytest_plugins = ("tests.tiers",)
 

@@ -1,6 +1,6 @@
 """Programs in processes of their own whose common imports are made once: each is forked from one that has made them.
 
-    forked = Forks("sim.station")
+    forked = Forks("toolhand.sim.station")
     ended = forked.run(["examples/02_a_pick_in_python.py"], cwd=ROOT)
     forked.close()
 

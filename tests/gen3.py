@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import mujoco
 
-from tool_nodes.motion import robot_spec, timing
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.types import FloatArray, Trajectory
+from toolhand.tool_nodes.motion import robot_spec, timing
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.types import FloatArray, Trajectory
 
 GEN3 = load_robot("gen3")
 ARM_JOINTS = GEN3.arm_joints

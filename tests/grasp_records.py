@@ -1,6 +1,6 @@
 """Records of grasps that were made up."""
 
-from bench.grasp.records import GraspRecord
+from toolhand.bench.grasp.records import GraspRecord
 
 HELD = GraspRecord(
     "main",

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from tests.gen3 import GEN3, MAX_OPENING, NAMED_STATES, time_path, time_waypoints
-from tool_nodes.geometry import pose
-from tool_nodes.motion.approval import PlannedMotion
-from tool_nodes.motion.guard import GuardedArm, MotionGuard
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.limits import MotionLimits
-from tool_nodes.ports import Arm
-from tool_nodes.results import ToolError
-from tool_nodes.stop_latch import StopLatch, StopWatch
-from tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
+from toolhand.tool_nodes.geometry import pose
+from toolhand.tool_nodes.motion.approval import PlannedMotion
+from toolhand.tool_nodes.motion.guard import GuardedArm, MotionGuard
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.limits import MotionLimits
+from toolhand.tool_nodes.ports import Arm
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
+from toolhand.tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 
 PARK = NAMED_STATES["Park"]
 KINEMATICS = Kinematics()

@@ -32,8 +32,26 @@ VERDICTS = {
 """Of mutmut's exit codes. A mutant that runs into its time limit (36, -24) is killed: without it, the tests end."""
 
 
+_MUTMUT = """
+import mutmut.__main__ as program
+from mutmut.mutation import file_mutation
+from mutmut.utils import format_utils
+
+def named(path, function, named=format_utils.get_mutant_name):
+    name = named(path, function)
+    return name if name.startswith("toolhand.") else f"toolhand.{name}"
+
+program.get_mutant_name = file_mutation.get_mutant_name = format_utils.get_mutant_name = named
+program.cli()
+"""
+"""mutmut's command line, which names modules after their files: `sim/world.py` is toolhand.sim.world."""
+
+
 def pytest_sessionstart() -> None:
     """After the profile of `tests/conftest.py`."""
+    import toolhand
+
+    toolhand.__path__.append(str(Path.cwd()))  # the mutants' folders, before those of the editable installation
     settings.register_profile("mutants", settings(phases=[Phase.explicit, Phase.generate], max_examples=30))
     settings.load_profile("mutants")
 
@@ -94,7 +112,7 @@ def main() -> int:
         (RESULTS / "mutmut-stats.json").unlink(missing_ok=True)
         chosen = names if options.again else []
         status = subprocess.run(
-            [sys.executable, "-m", "mutmut", "run", "--max-children", options.jobs, *chosen]
+            [sys.executable, "-c", _MUTMUT, "run", "--max-children", options.jobs, *chosen]
         ).returncode
     print(table())
     return status

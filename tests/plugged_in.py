@@ -11,8 +11,8 @@ MODULE = '''
 
 import numpy as np
 
-from tool_nodes.ports import Answer
-from tool_nodes.types import PointPrompt, Segmentation
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.types import PointPrompt, Segmentation
 
 
 class OfOneColour:

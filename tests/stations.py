@@ -2,9 +2,9 @@
 
 from functools import lru_cache
 
-from sim.scene.files import parse_scene
-from sim.scene.scenes import Scene
-from sim.station import Station, StationConfig, StationState
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.station import Station, StationConfig, StationState
 
 FAST = StationConfig(image_size=(320, 240), timestep=0.004, sleep=True)
 """A quarter of the pixels, half as many time steps, and physics only of what moves: an episode takes a third of the

@@ -55,46 +55,52 @@ HEAVY = {
     "pydantic_core",
 }
 ADAPTERS = {
-    "bench.serving.on_ray": {"ray"},
-    "console.scene_view": {"viser", "yourdfpy"},
-    "console.serve": {"nicegui"},
-    "sim.objects.reading.coacd_child": {"coacd"},
-    "tool_nodes.drivers.curobo": {"curobo", "torch"},
-    "tool_nodes.drivers.moveit_py": {"moveit"},
-    "tool_nodes.drivers.open3d": {"open3d"},
-    "tool_nodes.drivers.zed": {"pyzed"},
-    "tool_nodes.perception.text.rapid": {"rapidocr"},
-    "tool_nodes.serve.calling": {"ray"},
-    "tool_nodes.serve.cluster": {"ray"},
-    "tool_nodes.serve.replicas": {"ray"},
-    "tool_nodes.serve.trust": {"ray"},
-    "tool_nodes.serve.transport": {"ray"},
-    "tool_nodes.record_schemas": {"pydantic", "pydantic_core"},
-    "tool_nodes.records": {"pydantic_core"},
-    "training.adapters.on_openenv": {"openenv", "pydantic"},
-    "training.adapters.on_trl": {"torch", "trl"},
-    "training.adapters.sft_on_trl": {"torch", "transformers", "trl"},
-    "training.adapters.grpo_on_trl": {"torch", "transformers", "trl"},
-    "training.adapters.own_episodes": {"safetensors", "torch", "transformers"},
-    "training.adapters.chat_rows": {"transformers"},
-    "training.adapters.on_verifiers": {"pydantic", "verifiers"},
-    "training.adapters.on_verl": {"pydantic", "verl"},
-    "training.adapters.on_verl_trainer": {"torch", "verl"},
-    "training.data.arrow": {"pyarrow"},
-    "training.env.gymnasium_view": {"gymnasium"},
-    "training.pool.ray_workers": {"ray"},
+    "toolhand.bench.serving.on_ray": {"ray"},
+    "toolhand.console.scene_view": {"viser", "yourdfpy"},
+    "toolhand.console.serve": {"nicegui"},
+    "toolhand.sim.objects.reading.coacd_child": {"coacd"},
+    "toolhand.tool_nodes.drivers.curobo": {"curobo", "torch"},
+    "toolhand.tool_nodes.drivers.moveit_py": {"moveit"},
+    "toolhand.tool_nodes.drivers.open3d": {"open3d"},
+    "toolhand.tool_nodes.drivers.zed": {"pyzed"},
+    "toolhand.tool_nodes.perception.text.rapid": {"rapidocr"},
+    "toolhand.tool_nodes.serve.calling": {"ray"},
+    "toolhand.tool_nodes.serve.cluster": {"ray"},
+    "toolhand.tool_nodes.serve.replicas": {"ray"},
+    "toolhand.tool_nodes.serve.trust": {"ray"},
+    "toolhand.tool_nodes.serve.transport": {"ray"},
+    "toolhand.tool_nodes.record_schemas": {"pydantic", "pydantic_core"},
+    "toolhand.tool_nodes.records": {"pydantic_core"},
+    "toolhand.training.adapters.on_openenv": {"openenv", "pydantic"},
+    "toolhand.training.adapters.on_trl": {"torch", "trl"},
+    "toolhand.training.adapters.sft_on_trl": {"torch", "transformers", "trl"},
+    "toolhand.training.adapters.grpo_on_trl": {"torch", "transformers", "trl"},
+    "toolhand.training.adapters.own_episodes": {"safetensors", "torch", "transformers"},
+    "toolhand.training.adapters.chat_rows": {"transformers"},
+    "toolhand.training.adapters.on_verifiers": {"pydantic", "verifiers"},
+    "toolhand.training.adapters.on_verl": {"pydantic", "verl"},
+    "toolhand.training.adapters.on_verl_trainer": {"torch", "verl"},
+    "toolhand.training.data.arrow": {"pyarrow"},
+    "toolhand.training.env.gymnasium_view": {"gymnasium"},
+    "toolhand.training.pool.ray_workers": {"ray"},
 }
 """The one file that imports such a package: only when it is asked to read, or what Gymnasium itself imports."""
 ROS_MODULE = re.compile(
     r".*_node|(tool_nodes|sim|agent_node|bench)\.ros(\..*)?|console\.ros(_\w+)?|bench\.redteam\.ros_sequences"
 )
 """The nodes and the transport: only these know ROS 2, and nothing that runs in process imports them at its top."""
-LAZY = {"tool_nodes.ros.client", "sim.ros.graph"}
+LAZY = {"toolhand.tool_nodes.ros.client", "toolhand.sim.ros.graph"}
 """Modules among them that load ROS 2 only when they are called."""
 
 
 def knows_ros(module: str) -> bool:
-    return module not in LAZY and ROS_MODULE.fullmatch(module) is not None
+    return module not in LAZY and ROS_MODULE.fullmatch(module.removeprefix("toolhand.")) is not None
+
+
+def room_of(module: str) -> str:
+    """Folder at the top of the repository: "sim" of toolhand.sim.world, "toolhand" of toolhand.cli.run."""
+    below = module.split(".")[1:2]
+    return below[0] if below and below[0] in ROOMS else "toolhand"
 
 
 def modules() -> dict[str, Path]:
@@ -102,6 +108,7 @@ def modules() -> dict[str, Path]:
     for room in ROOMS:
         for path in (ROOT / room).rglob("*.py"):
             parts = path.relative_to(ROOT).with_suffix("").parts
+            parts = parts if room == "toolhand" else ("toolhand", *parts)
             found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 
@@ -154,15 +161,15 @@ def packages(names: Iterable[str]) -> set[str]:
 
 def test_a_room_imports_only_the_rooms_below_it() -> None:
     for module, path in MODULES.items():
-        room = module.split(".")[0]
-        foreign = packages(imports(path) | named(path)) & set(ROOMS)
+        room = room_of(module)
+        foreign = {room_of(name) for name in imports(path) | named(path) if name.startswith("toolhand.")}
         assert foreign - {room} <= ALLOWED[room], module
 
 
 def test_the_core_never_imports_heavy_packages() -> None:
     for module, path in MODULES.items():
         heavy = packages(imports(path)) & HEAVY
-        allowed = {"nicegui"} if module.startswith("console.pages.") else ADAPTERS.get(module, set())
+        allowed = {"nicegui"} if module.startswith("toolhand.console.pages.") else ADAPTERS.get(module, set())
         assert heavy <= allowed, module
 
 
@@ -214,15 +221,16 @@ LEVEL_ROOMS = ("tool_nodes", "sim", "agent_node", "training", "bench", "console"
 
 def part_of(module: str) -> str:
     """The folder of a module inside its room, or the module itself where it lies in no folder."""
-    return ".".join(module.split(".")[:2])
+    return ".".join(module.split(".")[:3])
 
 
 def arrows(room: str) -> dict[str, set[str]]:
     """For each part of a room those that it imports, also inside functions."""
     found: dict[str, set[str]] = {}
-    for module in (name for name in MODULES if name.startswith(f"{room}.")):
+    package = "toolhand.cli" if room == "toolhand" else f"toolhand.{room}"
+    for module in (name for name in MODULES if name.startswith(f"{package}.")):
         needed = {part_of(name) for name in imports(MODULES[module], at_run_time=True) if name in MODULES}
-        others = {name for name in needed if name.startswith(f"{room}.")} - {part_of(module)}
+        others = {name for name in needed if name.startswith(f"{package}.")} - {part_of(module)}
         found.setdefault(part_of(module), set()).update(others)
     return found
 
@@ -240,7 +248,26 @@ def test_inside_a_room_imports_run_one_way(room: str) -> None:
 
 def test_parameters_of_nodes_are_declared_where_those_that_cannot_change_are_refused() -> None:
     declaring = {name for name, path in MODULES.items() if ".declare_parameter(" in path.read_text(encoding="utf-8")}
-    assert declaring == {"tool_nodes.ros.parameters"}
+    assert declaring == {"toolhand.tool_nodes.ros.parameters"}
+
+
+def test_the_folders_at_the_top_are_packages_of_toolhand_alone() -> None:
+    assert {path.parent.name for path in ROOT.glob("*/__init__.py")} == set(ROOMS)
+    (folders,) = re.findall(r"^FOLDERS = (\(.+?\))$", (ROOT / "setup.py").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {*ast.literal_eval(folders)} == {*ROOMS, "urdf"} - {"toolhand"}
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["package-data"]
+    assert {name.split(".")[0] for name in data} <= {
+        "rclpy_zenoh",
+        "toolhand",
+        "toolhand_bringup",
+        "toolhand_interfaces",
+    }
+
+
+def test_nobody_imports_them_by_their_folders() -> None:
+    files = [path for folder in (*ROOMS, "docs", "examples", "tests") for path in (ROOT / folder).rglob("*.py")]
+    for path in files:
+        assert not packages(imports(path)) & (set(ROOMS) - {"toolhand"}), path
 
 
 def test_folders_that_would_shadow_other_packages_are_no_packages() -> None:

@@ -13,20 +13,20 @@ from typing import Any
 
 import pytest
 
-from bench.stats import rate_row, timing_row
 from docs.site import command_docs
 from docs.site.tool_docs import own_suites
-from sim.scene import files as scene_files
-from sim.scene.files import EXAMPLE_SCENE, load_scene, named_scene, parse_scene
-from sim.scene.scenes import Scene
-from sim.station import Station, StationConfig
-from sim.tasks.pick import PickTask
-from sim.tasks.place import PlaceTask
-from tool_nodes import workspace
-from tool_nodes.results import ErrorCode
-from toolhand.cli import _parse
-from toolhand.commands import COMMANDS, CliCommand, Group, Program
-from training.env.goal_from_text import task_from_text
+from toolhand.bench.stats import rate_row, timing_row
+from toolhand.cli.commands import COMMANDS, CliCommand, Group, Program
+from toolhand.cli.main import _parse
+from toolhand.sim.scene import files as scene_files
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene, named_scene, parse_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.sim.tasks.place import PlaceTask
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.training.env.goal_from_text import task_from_text
 
 ROOT = Path(__file__).parents[1]
 PAGES = [

@@ -38,7 +38,7 @@ def as_pattern(promised: str) -> str:
 @pytest.fixture(scope="module")
 def forks() -> Iterator[Forks]:
     """Programs that find the simulator, the tools and the agent imported."""
-    forks = Forks("toolhand.run_in_process", "training.env.environment", "scipy.interpolate")
+    forks = Forks("toolhand.cli.run_in_process", "toolhand.training.env.environment", "scipy.interpolate")
     yield forks
     forks.close()
 

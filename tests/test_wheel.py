@@ -109,11 +109,19 @@ def test_the_wheel_has_every_module_and_all_data(built: tuple[Path, list[str], s
         files = [path for path in (base / name).rglob("*.*") if path.is_file() and path.suffix not in (".md", ".pyc")]
         assert files
         below = "toolhand_bringup/launch/" if base.name == "launch" else ""
+        below = "toolhand/" if base == ROOT and name != "toolhand" else below
         assert {
             f"{below}{path.relative_to(base).as_posix()}" for path in files if path.name != "CMakeLists.txt"
         } <= there
     assert {"toolhand_bringup/package.xml", "toolhand_bringup/setup.cfg"} <= there
     assert not [name for name in there if "test" in name.split("/")[0] or name.endswith(("/setup.py", "README.md"))]
+
+
+def test_the_wheel_takes_no_plain_name_in_site_packages(built: tuple[Path, list[str], str]) -> None:
+    with zipfile.ZipFile(built[0]) as opened:
+        top = {name.split("/")[0] for name in opened.namelist()}
+    ours = {"toolhand", "rclpy_zenoh", "toolhand_bringup", "toolhand_interfaces"}
+    assert {name for name in top if not name.endswith(".dist-info")} == ours
 
 
 def test_the_sdist_has_no_tests_and_a_build_complains_of_nothing(built: tuple[Path, list[str], str]) -> None:
@@ -143,7 +151,11 @@ def test_the_metadata_say_what_it_is_without_links_into_a_repository(built: tupl
 @pytest.mark.essential
 def test_away_from_the_checkout_it_runs_in_process(installed: Path, elsewhere: Path, red_box: str) -> None:
     where = subprocess.run(
-        [installed / "python", "-c", "import sim, rclpy_zenoh; print(sim.__path__[0], rclpy_zenoh.__path__[0])"],
+        [
+            installed / "python",
+            "-c",
+            "import toolhand.sim as sim, rclpy_zenoh; print(sim.__path__[0], rclpy_zenoh.__path__[0])",
+        ],
         capture_output=True,
         text=True,
         check=True,
@@ -157,7 +169,7 @@ def test_away_from_the_checkout_it_runs_in_process(installed: Path, elsewhere: P
 def test_away_from_the_checkout_a_hint_names_the_package_and_pip_leaves_it_alone(
     installed: Path, elsewhere: Path
 ) -> None:
-    code = "from tool_nodes.extras import install_extra; print(install_extra('mcp'))"
+    code = "from toolhand.tool_nodes.extras import install_extra; print(install_extra('mcp'))"
     hint = subprocess.run([installed / "python", "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert hint.endswith("-m pip install 'toolhand[mcp]'")
     words = ["-m", "pip", "install", "--dry-run", "--no-index", "--no-deps", "toolhand[mcp]"]

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tool_nodes import registry
-from tool_nodes.perception.prompts import BY_PICTURE, WordsToBoxes
-from tool_nodes.port_names import PERCEPTION_PORTS, PortNames
-from tool_nodes.ports import (
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.perception.prompts import BY_PICTURE, WordsToBoxes
+from toolhand.tool_nodes.port_names import PERCEPTION_PORTS, PortNames
+from toolhand.tool_nodes.ports import (
     BoxFitter,
     DepthEstimator,
     Detector,
@@ -19,8 +19,8 @@ from tool_nodes.ports import (
     Segmenter,
     TextReader,
 )
-from tool_nodes.registry import Setting
-from tool_nodes.types import TextPrompt
+from toolhand.tool_nodes.registry import Setting
+from toolhand.tool_nodes.types import TextPrompt
 
 
 @dataclass(frozen=True)

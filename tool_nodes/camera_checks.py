@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.results import ErrorCode, ToolError, unavailable
-from tool_nodes.types import FloatArray, Frame
+from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 SHORTEST, LONGEST = 0.1, 100.0
 """Focal lengths in shares of the picture's longer side: 157 degrees of view, which is a fisheye's, and half a degree, a

@@ -16,9 +16,9 @@ from typing import Annotated
 
 from annotated_types import Interval, Len
 
-from tool_nodes.records import Rule, read_yaml
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray, ObjectView
+from toolhand.tool_nodes.records import Rule, read_yaml
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray, ObjectView
 
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.yaml")
 

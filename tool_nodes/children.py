@@ -21,8 +21,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from tool_nodes.files import GIB
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.files import GIB
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 Arrays = Mapping[str, Any]
 """Arrays by name, or what numpy makes arrays of; no objects."""
@@ -31,7 +31,9 @@ _IDLE_S = 20.0
 """Time without a request after which a child ends by itself [s]: its packages take 60 MB."""
 _LOADED = 4.0
 """Wall time over processor time that a child is given [-]: machines are shared, and a reader may wait for a disk."""
-_PROGRAM = "import sys; sys.path[:] = sys.argv[5:]; from tool_nodes.children import serve; serve(*sys.argv[1:5])"
+_PROGRAM = (
+    "import sys; sys.path[:] = sys.argv[5:]; from toolhand.tool_nodes.children import serve; serve(*sys.argv[1:5])"
+)
 _PROBLEM = "problem"
 """Name under which a child's answer holds an error, which no function may use for an array."""
 

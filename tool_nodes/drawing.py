@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from tool_nodes.perception.masks import dilated, window_of
-from tool_nodes.types import BoolArray
+from toolhand.tool_nodes.perception.masks import dilated, window_of
+from toolhand.tool_nodes.types import BoolArray
 
 RGB = NDArray[np.uint8]
 RED, GREEN, BLUE, WHITE = (230, 30, 30), (30, 200, 60), (40, 90, 240), (255, 255, 255)

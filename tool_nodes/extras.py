@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.results import unavailable
+from toolhand.tool_nodes.results import unavailable
 
 PROJECT = "toolhand"
 """The distribution, as pip knows it."""

@@ -11,8 +11,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray
 
 _Float = TypeVar("_Float", np.float32, np.float64)
 

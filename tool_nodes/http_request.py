@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.results import ErrorCode
 
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 """zlib's `wbits` that reads both, by their headers [-]."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from tool_nodes import registry
-from tool_nodes.results import invalid
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.results import invalid
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ SHARED = ("pointer", "detector", "segmenter", "depth", "second_pointer")
 """Ports whose pictures with depth may be one backend's, and all others another's: NAME+OTHER."""
 
 SERVED_PRESET = "served"
-"""What stands behind the ports where all is asked of a service, see `tool_nodes.serve.ports`."""
+"""What stands behind the ports where all is asked of a service, see `toolhand.tool_nodes.serve.ports`."""
 
 DEFAULT_PRESET = "sim"
 """What stands behind the ports where nothing is said: this project works without a robot."""
@@ -115,7 +115,7 @@ OF_THE_ROBOT = ("planner", "sensor")
 """Ports that only a robot which moves, or its simulation, has: recorded pictures have neither."""
 
 PERCEPTION_PORTS = tuple(port for port in PORTS if port not in OF_THE_ROBOT)
-"""Ports that every station has, see `tool_nodes.backends.make_ports`."""
+"""Ports that every station has, see `toolhand.tool_nodes.backends.make_ports`."""
 
 AS_PRESET = PortNames()
 """Every port has what the preset names."""

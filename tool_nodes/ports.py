@@ -2,7 +2,8 @@
 
 A perception port has one job and takes a picture: exactly the pixels that are shown, a crop's too. The camera frame
 behind them, with depth, calibration and the window of it that the picture shows, is `SessionImage.frame` where there is
-one; a backend that needs it asks with `require_frame`. How a backend is found by its name: `tool_nodes.registry`.
+one; a backend that needs it asks with `require_frame`. How a backend is found by its name:
+`toolhand.tool_nodes.registry`.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.stop_latch import StopWatch
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import (
+from toolhand.tool_nodes.stop_latch import StopWatch
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import (
     ArmState,
     BoolArray,
     CollisionScene,
@@ -168,7 +169,7 @@ class BoxFitter(Protocol):
             pixel: Side of a pixel at a distance of one [-]; 0 for points that are no pixels.
 
         Returns:
-            Corners (8, 3) [m] in the order of `tool_nodes.clouds.boxes.SIGNS`, and extent (3,) [m].
+            Corners (8, 3) [m] in the order of `toolhand.tool_nodes.clouds.boxes.SIGNS`, and extent (3,) [m].
         """
 
 
@@ -246,7 +247,8 @@ class Arm(Protocol):
 
 
 class GraspAndPlace(Protocol):
-    """What the robot's hand can do as a whole: `tool_nodes.motion.manipulation.Manipulator`, or one elsewhere."""
+    """What the robot's hand can do as a whole: `toolhand.tool_nodes.motion.manipulation.Manipulator`, or one
+    elsewhere."""
 
     def grasp(
         self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None, speed: float = 1.0

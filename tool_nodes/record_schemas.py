@@ -1,4 +1,5 @@
-"""What `tool_nodes.records` makes of a type by pydantic: a strict validator, and one sentence for each mistake.
+"""What `toolhand.tool_nodes.records` makes of a type by pydantic: a strict validator, and one sentence for each
+mistake.
 
 The sentence is made of the schema: what stands at the place of a mistake says what is allowed there.
 """
@@ -14,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from tool_nodes import plain_json
+from toolhand.tool_nodes import plain_json
 
 if TYPE_CHECKING:
     from pydantic_core import SchemaValidator

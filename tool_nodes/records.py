@@ -26,12 +26,12 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from tool_nodes import plain_json
-from tool_nodes.files import read_file, why
-from tool_nodes.plain_json import PlainJsonError
-from tool_nodes.plain_yaml import PlainYamlError, YamlLimits, load
-from tool_nodes.record_schemas import HASH, LINE, line_of, reader_of, sentence_of, shown, without_lines
-from tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import read_file, why
+from toolhand.tool_nodes.plain_json import PlainJsonError
+from toolhand.tool_nodes.plain_yaml import PlainYamlError, YamlLimits, load
+from toolhand.tool_nodes.record_schemas import HASH, LINE, line_of, reader_of, sentence_of, shown, without_lines
+from toolhand.tool_nodes.results import ToolError, invalid
 
 T = TypeVar("T")
 
@@ -126,7 +126,7 @@ def read_yaml(kind: type[T], path: Path, limits: YamlLimits = USUAL, within: Pat
         kind: See `record_of`.
         path: The file.
         limits: How much it may hold.
-        within: See `tool_nodes.files.read_file`.
+        within: See `toolhand.tool_nodes.files.read_file`.
         name: Of the file in errors; that of the path by default.
 
     Raises:

@@ -19,9 +19,9 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tool_nodes.extras import PROJECT, install_again, install_extra, pip_install
-from tool_nodes.names import did_you_mean
-from tool_nodes.results import ToolError, invalid, unavailable
+from toolhand.tool_nodes.extras import PROJECT, install_again, install_extra, pip_install
+from toolhand.tool_nodes.names import did_you_mean
+from toolhand.tool_nodes.results import ToolError, invalid, unavailable
 
 GROUPS: Mapping[str, str] = {
     "perception": "toolhand.perception",
@@ -82,8 +82,8 @@ class Setting:
     Attributes:
         seed: For all that is random in it, 0 or more.
         model: Text after the backend's name and a colon, e.g. "large" of `sam2:large`; empty where there is none.
-        truth: The simulator's state, for backends of the simulator (`sim.perception.Truth`); None elsewhere.
-        robot: The `tool_nodes.motion.robot_model.RobotModel` that grasps; None for the default one.
+        truth: The simulator's state, for backends of the simulator (`toolhand.sim.perception.Truth`); None elsewhere.
+        robot: The `toolhand.tool_nodes.motion.robot_model.RobotModel` that grasps; None for the default one.
         node: The rclpy Node that it serves; None in process.
         planning_s: Wall time that a search for a path may take, besides any count of its own [s]; None where time
             stands still meanwhile, so that the same seed gives the same path.

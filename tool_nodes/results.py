@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tool_nodes.toolbox.images import CameraView, SessionImage
-    from tool_nodes.types import GraspTarget
+    from toolhand.tool_nodes.toolbox.images import CameraView, SessionImage
+    from toolhand.tool_nodes.types import GraspTarget
 
 
 class ErrorCode(StrEnum):

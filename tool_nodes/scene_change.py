@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 
-from tool_nodes import workspace
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 CHANGED_DEPTH = 0.015
 """Difference in depth of a block that has changed [m]; a round figure."""

@@ -11,7 +11,7 @@ import itertools
 import threading
 from collections.abc import Iterator
 
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 HOW_TO_RESET = "Type `toolhand stop --reset`, or call /reset_stop."
 """What a graph says of a stop that is latched; a page that has a button for it names the button instead."""

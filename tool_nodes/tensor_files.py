@@ -12,9 +12,9 @@ import math
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from tool_nodes import plain_json
-from tool_nodes.files import MIB
-from tool_nodes.results import unavailable
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import MIB
+from toolhand.tool_nodes.results import unavailable
 
 _LONGEST_HEADER = 32 * MIB
 """Longest header that is read [bytes]: ten times what the largest published shards have; the format allows 100 MB."""

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.content import content_key
+from toolhand.tool_nodes.content import content_key
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -72,7 +72,8 @@ class Frame:
 
     @property
     def robot(self) -> BoolArray:
-        """bool (H, W), where the picture shows the robot or what it holds, see `tool_nodes.motion.self_filter`."""
+        """bool (H, W), where the picture shows the robot or what it holds, see
+        `toolhand.tool_nodes.motion.self_filter`."""
         return np.asarray(np.ascontiguousarray(self.depth).view(np.uint32) == SHOWS_ROBOT_BITS)
 
     @cached_property

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 TABLE_Z = 0.0
 """Height of the table top in the base frame [m]."""

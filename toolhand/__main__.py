@@ -1,5 +1,5 @@
 """`python -m toolhand`: as the installed command."""
 
-from toolhand.entry import main
+from toolhand.cli.entry import main
 
 main()

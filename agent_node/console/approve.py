@@ -12,16 +12,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from agent_node.console.keyboard import forget_typed, is_terminal, printable, read_line
-from agent_node.console.terminal import save_png
-from tool_nodes.motion.approval import Decision, MotionRequest
+from toolhand.agent_node.console.keyboard import forget_typed, is_terminal, printable, read_line
+from toolhand.agent_node.console.terminal import save_png
+from toolhand.tool_nodes.motion.approval import Decision, MotionRequest
 
 DEADLINE_S = 120.0
 """How long the question waits [s]."""
 
 
 class TerminalApprover:
-    """Asks at the terminal; where there is none, nothing is approved. See `tool_nodes.motion.approval.Approver`.
+    """Asks at the terminal; where there is none, nothing is approved. See
+    `toolhand.tool_nodes.motion.approval.Approver`.
 
     Args:
         folder: Where the pictures are written; None for a new temporary one.

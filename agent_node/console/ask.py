@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from agent_node.console.keyboard import forget_typed, is_terminal, printable, read_line
-from agent_node.console.terminal import save_png
-from agent_node.events import ANSWER_DEADLINE_S, TYPED_POINT, Ask, OperatorAnswer, OperatorQuestion, nobody
-from agent_node.policy import Policy, takes_answers
+from toolhand.agent_node.console.keyboard import forget_typed, is_terminal, printable, read_line
+from toolhand.agent_node.console.terminal import save_png
+from toolhand.agent_node.events import ANSWER_DEADLINE_S, TYPED_POINT, Ask, OperatorAnswer, OperatorQuestion, nobody
+from toolhand.agent_node.policy import Policy, takes_answers
 
 
 def operator_at_terminal(policy: Policy | None = None, interrupted: Callable[[], bool] = lambda: False) -> Ask:
@@ -48,7 +48,7 @@ class TerminalOperator:
         self._interrupted, self._deadline_s = interrupted, deadline_s
 
     def __call__(self, question: OperatorQuestion) -> OperatorAnswer | None:
-        """See `agent_node.events.Ask`. Raises ToolError STOPPED when interrupted."""
+        """See `toolhand.agent_node.events.Ask`. Raises ToolError STOPPED when interrupted."""
         pointed = ""
         if question.picture is not None:
             path = Path(tempfile.mkdtemp(prefix="toolhand-")) / f"image-{question.image_index}.png"

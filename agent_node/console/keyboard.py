@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 _LOOK_S = 0.1
 """How often a wait looks for an interruption [s]."""

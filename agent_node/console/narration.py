@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_node.console.terminal import only_planned, plain, say, tell
-from agent_node.events import CommandEnded, Event, OperatorTold, ToolAnswered
+from toolhand.agent_node.console.terminal import only_planned, plain, say, tell
+from toolhand.agent_node.events import CommandEnded, Event, OperatorTold, ToolAnswered
 
 
 class Narrator:
@@ -30,7 +30,7 @@ class Narrator:
         self.line(f"{head[0].upper()}{head[1:]}: {task[:200]!r}")
 
     def hear(self, event: Event) -> None:
-        """One event of a run; see `agent_node.events.Listener`. The summary tells the end."""
+        """One event of a run; see `toolhand.agent_node.events.Listener`. The summary tells the end."""
         if isinstance(event, OperatorTold):
             self.line(event.text)
         elif not isinstance(event, CommandEnded):
@@ -39,7 +39,7 @@ class Narrator:
 
     def summary(self, result: Mapping[str, Any]) -> None:
         """How a run ended, from its result.json."""
-        from agent_node.episode import not_judged  # the help of a command need not load what it knows
+        from toolhand.agent_node.episode import not_judged  # the help of a command need not load what it knows
 
         code = result.get("error_code")
         verdict = "done" if result.get("success") else f"not done ({code})" if code else "answered; nothing was moved"

@@ -9,11 +9,11 @@ from typing import Annotated, Any, TypeVar
 
 import tyro
 
-from agent_node.protocol import protocol_names
-from tool_nodes import registry
-from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
-from tool_nodes.results import invalid
-from tool_nodes.robot_names import DEFAULT_ROBOT
+from toolhand.agent_node.protocol import protocol_names
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.robot_names import DEFAULT_ROBOT
 
 T = TypeVar("T")
 Unprefixed = Annotated[T, tyro.conf.arg(name="")]
@@ -181,8 +181,8 @@ class RobotOptions:
 
     def require_known(self) -> None:
         """Find the robot and its meshes. Raises ToolError INVALID_ARGUMENT where they are not there."""
-        from tool_nodes.motion.packages import use_packages
-        from tool_nodes.motion.robot_model import load_robot
+        from toolhand.tool_nodes.motion.packages import use_packages
+        from toolhand.tool_nodes.motion.robot_model import load_robot
 
         use_packages(self.package_path)
         load_robot(self.robot)

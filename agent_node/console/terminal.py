@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import tyro
 
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
 if TYPE_CHECKING:
     import numpy as np
@@ -120,7 +120,7 @@ def save_png(path: Path, rgb: NDArray[np.uint8]) -> None:
     """Write a picture (H, W, 3). Raises ToolError INVALID_ARGUMENT when the file cannot be written."""
     from PIL import Image
 
-    from agent_node.runs.folder import write_atomically
+    from toolhand.agent_node.runs.folder import write_atomically
 
     if path.is_dir():
         raise invalid(f"Cannot write {path}: it is a folder.", "Name a PNG file.")

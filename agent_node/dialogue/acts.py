@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.results import ErrorCode
 
 
 @dataclass(frozen=True)

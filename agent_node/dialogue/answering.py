@@ -7,18 +7,18 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from agent_node.dialogue.acts import Act, Deed, FollowUp, GroupAct, QuestionAct, Refused, SmallTalk
-from agent_node.dialogue.clauses import parses, with_place, with_reference, with_thing
-from agent_node.dialogue.memory import Choice, OpenQuestion, at_point
-from agent_node.dialogue.wordings import is_place, is_thing, number_of, without_hesitation
-from agent_node.episode import Episode
-from agent_node.policies.scripted.answers import another_command, choose
-from agent_node.policies.scripted.commands import parse_command
-from agent_node.policies.scripted.verbs import strip_politeness
-from tool_nodes.language.phrases import parse_noun_phrase
-from tool_nodes.language.traced import Traced
-from tool_nodes.language.words import tokenize, words_only
-from tool_nodes.results import ToolError
+from toolhand.agent_node.dialogue.acts import Act, Deed, FollowUp, GroupAct, QuestionAct, Refused, SmallTalk
+from toolhand.agent_node.dialogue.clauses import parses, with_place, with_reference, with_thing
+from toolhand.agent_node.dialogue.memory import Choice, OpenQuestion, at_point
+from toolhand.agent_node.dialogue.wordings import is_place, is_thing, number_of, without_hesitation
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policies.scripted.answers import another_command, choose
+from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.agent_node.policies.scripted.verbs import strip_politeness
+from toolhand.tool_nodes.language.phrases import parse_noun_phrase
+from toolhand.tool_nodes.language.traced import Traced
+from toolhand.tool_nodes.language.words import tokenize, words_only
+from toolhand.tool_nodes.results import ToolError
 
 _POINT = r"\(([01]?\.\d+|[01](?:\.0*)?), ([01]?\.\d+|[01](?:\.0*)?)\)"
 _CANDIDATE = re.compile(rf"\b((?:the )?(?:[\w-]+ )*?one(?: [a-z ]+?)?) at {_POINT}")

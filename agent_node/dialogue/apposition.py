@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 
-from agent_node.dialogue.clauses import parses, with_reference, with_thing
-from agent_node.dialogue.wordings import is_place, is_thing
-from agent_node.policies.scripted.commands import parse_command
-from agent_node.policies.scripted.points import the
-from agent_node.policies.scripted.verbs import VERBS
-from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, SIDES, tokenize
+from toolhand.agent_node.dialogue.clauses import parses, with_reference, with_thing
+from toolhand.agent_node.dialogue.wordings import is_place, is_thing
+from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.agent_node.policies.scripted.points import the
+from toolhand.agent_node.policies.scripted.verbs import VERBS
+from toolhand.tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, SIDES, tokenize
 
 _ARTICLE = r"(?:the|a|an|my|that|this)"
 _SIGN = r"\s*(?:[,.;:(–—]|\s-+\s)\s*"

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agent_node.dialogue.clauses import clause_of
-from agent_node.policies.scripted.points import the
-from agent_node.policies.scripted.verbs import VERBS
-from tool_nodes.language.traced import Token
-from tool_nodes.language.words import DETERMINERS, word_set
+from toolhand.agent_node.dialogue.clauses import clause_of
+from toolhand.agent_node.policies.scripted.points import the
+from toolhand.agent_node.policies.scripted.verbs import VERBS
+from toolhand.tool_nodes.language.traced import Token
+from toolhand.tool_nodes.language.words import DETERMINERS, word_set
 
 _SIGNS = ",.!?"
 _ASKS = word_set("what where which how who whose why when")

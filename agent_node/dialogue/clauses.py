@@ -7,13 +7,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent_node.dialogue.wordings import is_place, is_thing, joints
-from agent_node.policies.scripted.commands import Command, parse_command
-from agent_node.policies.scripted.reading import OBJECT, PLACE, REFERENCE
-from agent_node.policies.scripted.verbs import PRONOUNS, VERBS
-from tool_nodes.language.traced import Token, origin, spoken_words
-from tool_nodes.language.words import DETERMINERS, tokenize
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.dialogue.wordings import is_place, is_thing, joints
+from toolhand.agent_node.policies.scripted.commands import Command, parse_command
+from toolhand.agent_node.policies.scripted.reading import OBJECT, PLACE, REFERENCE
+from toolhand.agent_node.policies.scripted.verbs import PRONOUNS, VERBS
+from toolhand.tool_nodes.language.traced import Token, origin, spoken_words
+from toolhand.tool_nodes.language.words import DETERMINERS, tokenize
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from agent_node.dialogue.measured import SeenBox
-from agent_node.dialogue.seeing import SeeingAnswers
-from agent_node.dialogue.telling import bare, counted, joined, side_words
-from agent_node.policies.scripted.points import near, the
-from agent_node.policies.scripted.steps import Done, Script, ScriptPart
-from agent_node.policies.scripted.transcript import PicturePoint
-from tool_nodes.language.words import tokenize, word_set
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.dialogue.measured import SeenBox
+from toolhand.agent_node.dialogue.seeing import SeeingAnswers
+from toolhand.agent_node.dialogue.telling import bare, counted, joined, side_words
+from toolhand.agent_node.policies.scripted.points import near, the
+from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint
+from toolhand.tool_nodes.language.words import tokenize, word_set
+from toolhand.tool_nodes.results import ErrorCode
 
 _ALIKE_SIZE_M = 0.01
 """Heights and sides that differ by less are called the same [m]: a measured height errs by up to about 0.8 cm."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from agent_node.conversation import MOST_QUESTIONS
-from agent_node.dialogue.dialogue import Dialogue, DialogueTurn
-from agent_node.dialogue.memory import OpenQuestion
-from agent_node.pointed import PointedPoint
+from toolhand.agent_node.conversation import MOST_QUESTIONS
+from toolhand.agent_node.dialogue.dialogue import Dialogue, DialogueTurn
+from toolhand.agent_node.dialogue.memory import OpenQuestion
+from toolhand.agent_node.pointed import PointedPoint
 
 AskOperator = Callable[[OpenQuestion], str | None]
 """Puts a question to the operator and waits; their words, None where none came and the question is closed."""

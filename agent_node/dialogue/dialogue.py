@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from agent_node.dialogue.acts import (
+from toolhand.agent_node.dialogue.acts import (
     Act,
     Deed,
     FollowUp,
@@ -23,25 +23,25 @@ from agent_node.dialogue.acts import (
     Refused,
     SmallTalk,
 )
-from agent_node.dialogue.answering import answered
-from agent_node.dialogue.clauses import parse_problem, parses
-from agent_node.dialogue.doing import CarryOut, Check, Doer, TurnSoFar, no_plan
-from agent_node.dialogue.follow_ups import WHERE_IT_WAS
-from agent_node.dialogue.hearing import heard
-from agent_node.dialogue.learning import without_point
-from agent_node.dialogue.memory import ANSWER_WITHIN_S, OpenQuestion, OperatorMemory, RobotMemory
-from agent_node.dialogue.memory_file import MemoryFile
-from agent_node.dialogue.naming import OTHER, resolved
-from agent_node.dialogue.nearly import NearReading, nearly
-from agent_node.dialogue.pointing import answer_at, bound
-from agent_node.dialogue.reading import read
-from agent_node.dialogue.telling import without_points
-from agent_node.dialogue.undoing import sequence_of
-from agent_node.episode import Episode
-from agent_node.pointed import PointedPoint
-from agent_node.policies.scripted.commands import parse_command
-from agent_node.protocol import Protocol, load_protocol
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.agent_node.dialogue.answering import answered
+from toolhand.agent_node.dialogue.clauses import parse_problem, parses
+from toolhand.agent_node.dialogue.doing import CarryOut, Check, Doer, TurnSoFar, no_plan
+from toolhand.agent_node.dialogue.follow_ups import WHERE_IT_WAS
+from toolhand.agent_node.dialogue.hearing import heard
+from toolhand.agent_node.dialogue.learning import without_point
+from toolhand.agent_node.dialogue.memory import ANSWER_WITHIN_S, OpenQuestion, OperatorMemory, RobotMemory
+from toolhand.agent_node.dialogue.memory_file import MemoryFile
+from toolhand.agent_node.dialogue.naming import OTHER, resolved
+from toolhand.agent_node.dialogue.nearly import NearReading, nearly
+from toolhand.agent_node.dialogue.pointing import answer_at, bound
+from toolhand.agent_node.dialogue.reading import read
+from toolhand.agent_node.dialogue.telling import without_points
+from toolhand.agent_node.dialogue.undoing import sequence_of
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.pointed import PointedPoint
+from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.agent_node.protocol import Protocol, load_protocol
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
 __all__ = ["CarryOut", "Check", "Dialogue", "DialogueTurn"]
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent_node.dialogue.acts import (
+from toolhand.agent_node.dialogue.acts import (
     Act,
     Deed,
     FollowUp,
@@ -19,31 +19,31 @@ from agent_node.dialogue.acts import (
     SmallTalk,
     Unsure,
 )
-from agent_node.dialogue.answering import question_of, which_command
-from agent_node.dialogue.clauses import parses
-from agent_node.dialogue.follow_ups import WHERE_IT_WAS, FollowUps
-from agent_node.dialogue.learning import learn, named_thing, note_failure, without_point
-from agent_node.dialogue.looking import LookPolicy, MeasurePolicy, measured
-from agent_node.dialogue.looking import found as looked
-from agent_node.dialogue.measured import SeenBox
-from agent_node.dialogue.memory import POINTED, OpenQuestion, OperatorMemory, RobotMemory, Spot, at_point
-from agent_node.dialogue.naming import OTHER, named_again, others, resolved
-from agent_node.dialogue.questions import NOTHING_REAL, question_policy
-from agent_node.dialogue.sequences import steps_of
-from agent_node.dialogue.skills import skill_policy
-from agent_node.dialogue.sorting import CHECK
-from agent_node.dialogue.telling import names_seen
-from agent_node.dialogue.wordings import is_place, joints, table
-from agent_node.episode import Episode
-from agent_node.policies.scripted.commands import parse_command
-from agent_node.policies.scripted.points import the
-from agent_node.policy import Policy
-from agent_node.protocol import Protocol
-from tool_nodes.language.phrases import parse_noun_phrase
-from tool_nodes.language.speeds import at_that_speed, spoken_speed
-from tool_nodes.language.viewpoint import in_the_picture
-from tool_nodes.language.words import tokenize
-from tool_nodes.results import NOT_THERE, ErrorCode, ToolError
+from toolhand.agent_node.dialogue.answering import question_of, which_command
+from toolhand.agent_node.dialogue.clauses import parses
+from toolhand.agent_node.dialogue.follow_ups import WHERE_IT_WAS, FollowUps
+from toolhand.agent_node.dialogue.learning import learn, named_thing, note_failure, without_point
+from toolhand.agent_node.dialogue.looking import LookPolicy, MeasurePolicy, measured
+from toolhand.agent_node.dialogue.looking import found as looked
+from toolhand.agent_node.dialogue.measured import SeenBox
+from toolhand.agent_node.dialogue.memory import POINTED, OpenQuestion, OperatorMemory, RobotMemory, Spot, at_point
+from toolhand.agent_node.dialogue.naming import OTHER, named_again, others, resolved
+from toolhand.agent_node.dialogue.questions import NOTHING_REAL, question_policy
+from toolhand.agent_node.dialogue.sequences import steps_of
+from toolhand.agent_node.dialogue.skills import skill_policy
+from toolhand.agent_node.dialogue.sorting import CHECK
+from toolhand.agent_node.dialogue.telling import names_seen
+from toolhand.agent_node.dialogue.wordings import is_place, joints, table
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.agent_node.policies.scripted.points import the
+from toolhand.agent_node.policy import Policy
+from toolhand.agent_node.protocol import Protocol
+from toolhand.tool_nodes.language.phrases import parse_noun_phrase
+from toolhand.tool_nodes.language.speeds import at_that_speed, spoken_speed
+from toolhand.tool_nodes.language.viewpoint import in_the_picture
+from toolhand.tool_nodes.language.words import tokenize
+from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError
 
 CarryOut = Callable[[str, Policy | None, str], Episode]
 """Carries out one command: its sentence, the policy that does it (None: the session's own), and what is remembered, as

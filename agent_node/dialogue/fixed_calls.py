@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from agent_node.policies.scripted.steps import Done, Script, next_calls
-from agent_node.policies.scripted.transcript import read_episode
-from agent_node.policies.scripted.wording import untagged
-from agent_node.policy import Message, Policy, Reply
-from agent_node.protocol import Protocol
+from toolhand.agent_node.policies.scripted.steps import Done, Script, next_calls
+from toolhand.agent_node.policies.scripted.transcript import read_episode
+from toolhand.agent_node.policies.scripted.wording import untagged
+from toolhand.agent_node.policy import Message, Policy, Reply
+from toolhand.agent_node.protocol import Protocol
 
 
 def is_on_the_way(policy: Policy | None) -> bool:
@@ -37,7 +37,7 @@ class FixedCalls(ABC):
         """The script from its beginning; it ends with `Done`."""
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
-        """See `agent_node.policy.Policy`."""
+        """See `toolhand.agent_node.policy.Policy`."""
         _, turns = read_episode(conversation)
         try:
             thought, calls = next_calls(self.script(), turns, self._protocol.calls_in_a_turn != "all")

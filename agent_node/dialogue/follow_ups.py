@@ -6,13 +6,13 @@ import math
 import re
 from collections.abc import Callable, Sequence
 
-from agent_node.dialogue.acts import FollowUp
-from agent_node.dialogue.answering import about
-from agent_node.dialogue.clauses import parses, with_thing
-from agent_node.dialogue.learning import named_thing, without_point
-from agent_node.dialogue.memory import POINTED, DoneDeed, OperatorMemory, RobotMemory, at_point
-from agent_node.dialogue.naming import OTHER
-from agent_node.dialogue.undoing import (
+from toolhand.agent_node.dialogue.acts import FollowUp
+from toolhand.agent_node.dialogue.answering import about
+from toolhand.agent_node.dialogue.clauses import parses, with_thing
+from toolhand.agent_node.dialogue.learning import named_thing, without_point
+from toolhand.agent_node.dialogue.memory import POINTED, DoneDeed, OperatorMemory, RobotMemory, at_point
+from toolhand.agent_node.dialogue.naming import OTHER
+from toolhand.agent_node.dialogue.undoing import (
     last_deed,
     mark_undone,
     put_back,
@@ -20,11 +20,11 @@ from agent_node.dialogue.undoing import (
     sequence_of,
     taken_back,
 )
-from agent_node.policies.scripted.commands import Command, parse_command
-from agent_node.policies.scripted.points import SAME_POINT, the
-from tool_nodes.language.phrases import parse_noun_phrase
-from tool_nodes.language.speeds import meant_pace
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.policies.scripted.commands import Command, parse_command
+from toolhand.agent_node.policies.scripted.points import SAME_POINT, the
+from toolhand.tool_nodes.language.phrases import parse_noun_phrase
+from toolhand.tool_nodes.language.speeds import meant_pace
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 WHERE_IT_WAS = re.compile(
     r"\bwhere (?:the |my )?(?P<thing>(?!it\b|that\b|this\b|they\b)[a-z][a-z ]{0,80}?) (?:was|stood)"

@@ -9,10 +9,10 @@ import functools
 import re
 from typing import Any
 
-from agent_node.dialogue.memory import POINTED
-from agent_node.dialogue.wordings import FOLDER
-from agent_node.policies.scripted.verbs import VERBS
-from tool_nodes.plain_yaml import load
+from toolhand.agent_node.dialogue.memory import POINTED
+from toolhand.agent_node.dialogue.wordings import FOLDER
+from toolhand.agent_node.policies.scripted.verbs import VERBS
+from toolhand.tool_nodes.plain_yaml import load
 
 _GERUND = re.compile(r"\bplease (\w+ing)\b", re.IGNORECASE)
 _WORDS = re.compile(r"\w")

@@ -6,9 +6,9 @@ import functools
 import unicodedata
 from collections.abc import Sequence
 
-from agent_node.dialogue.wordings import FOLDER, known_words
-from agent_node.policies.scripted.foreign import is_english
-from tool_nodes.plain_yaml import load
+from toolhand.agent_node.dialogue.wordings import FOLDER, known_words
+from toolhand.agent_node.policies.scripted.foreign import is_english
+from toolhand.tool_nodes.plain_yaml import load
 
 _SCRIPTS = {
     "CJK": "mandarin",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agent_node.dialogue.clauses import parses
-from agent_node.dialogue.memory import POINTED, DoneDeed, RobotMemory, SeenThing, Spot
-from agent_node.episode import Episode
-from agent_node.policies.scripted.commands import parse_command
-from tool_nodes.results import ErrorCode
-from tool_nodes.toolbox.toolbox import CallRecord
+from toolhand.agent_node.dialogue.clauses import parses
+from toolhand.agent_node.dialogue.memory import POINTED, DoneDeed, RobotMemory, SeenThing, Spot
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord
 
 LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.GRIPPER_EMPTY, ErrorCode.NOT_HOLDING})
 """Errors after which the gripper is known to hold nothing."""

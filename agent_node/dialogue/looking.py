@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent_node.calls import ToolCall
-from agent_node.dialogue.fixed_calls import FixedCalls
-from agent_node.dialogue.measured import SeenBox, read_box
-from agent_node.episode import Episode
-from agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
-from agent_node.policies.scripted.transcript import PicturePoint
-from agent_node.protocol import Protocol
-from tool_nodes.results import NOT_THERE, ErrorCode, ToolError
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.dialogue.fixed_calls import FixedCalls
+from toolhand.agent_node.dialogue.measured import SeenBox, read_box
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint
+from toolhand.agent_node.protocol import Protocol
+from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError
 
 _AT_ONCE = 12
 """Most phrases of one turn [-]: a turn may have 16 calls."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tool_nodes import workspace
-from tool_nodes.geometry import look_at
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import look_at
+from toolhand.tool_nodes.types import FloatArray
 
 _EXTENT = re.compile(r"Extent: \[([-\d., e]+)\]")
 _CORNERS = re.compile(r"Corners 3D: (\[\[.*?\]\])")

@@ -9,12 +9,12 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from agent_node.dialogue.memory import OperatorMemory, RobotMemory
-from agent_node.runs.folder import encode, write_atomically
-from tool_nodes import plain_json
-from tool_nodes.files import read_file
-from tool_nodes.plain_json import PlainJsonError
-from tool_nodes.results import ToolError, invalid, unavailable
+from toolhand.agent_node.dialogue.memory import OperatorMemory, RobotMemory
+from toolhand.agent_node.runs.folder import encode, write_atomically
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import read_file
+from toolhand.tool_nodes.plain_json import PlainJsonError
+from toolhand.tool_nodes.results import ToolError, invalid, unavailable
 
 FOLDER = "dialogue"
 """Folder of a folder of runs in which memories lie, one file each."""

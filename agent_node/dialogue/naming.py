@@ -6,14 +6,14 @@ import math
 import re
 from collections.abc import Sequence
 
-from agent_node.dialogue.clauses import parses
-from agent_node.dialogue.memory import RobotMemory
-from agent_node.policies.scripted.commands import parse_command
-from agent_node.policies.scripted.points import the
-from agent_node.policies.scripted.transcript import PicturePoint
-from agent_node.policies.scripted.verbs import VERBS
-from tool_nodes.language.traced import origin, spoken_words
-from tool_nodes.language.words import stem, tokenize, word_set
+from toolhand.agent_node.dialogue.clauses import parses
+from toolhand.agent_node.dialogue.memory import RobotMemory
+from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.agent_node.policies.scripted.points import the
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint
+from toolhand.agent_node.policies.scripted.verbs import VERBS
+from toolhand.tool_nodes.language.traced import origin, spoken_words
+from toolhand.tool_nodes.language.words import stem, tokenize, word_set
 
 _PRONOUNS = ("it", "that", "this", "them")
 """Words that may mean the thing that was spoken of last."""

@@ -11,16 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from agent_node.dialogue.acts import Act, Deed, FollowUp, Refused, SmallTalk, Unsure
-from agent_node.dialogue.clauses import clause_of, parses
-from agent_node.dialogue.hearing import heard
-from agent_node.dialogue.languages import answer_in_its_language
-from agent_node.dialogue.reading import Read, read
-from agent_node.dialogue.wordings import PLACE_WORDS, joints, names_products
-from agent_node.policies.scripted.unable import is_unable
-from agent_node.policies.scripted.verbs import VERBS
-from tool_nodes.language.traced import Token
-from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, NUMBERS, tokenize, words_only
+from toolhand.agent_node.dialogue.acts import Act, Deed, FollowUp, Refused, SmallTalk, Unsure
+from toolhand.agent_node.dialogue.clauses import clause_of, parses
+from toolhand.agent_node.dialogue.hearing import heard
+from toolhand.agent_node.dialogue.languages import answer_in_its_language
+from toolhand.agent_node.dialogue.reading import Read, read
+from toolhand.agent_node.dialogue.wordings import PLACE_WORDS, joints, names_products
+from toolhand.agent_node.policies.scripted.unable import is_unable
+from toolhand.agent_node.policies.scripted.verbs import VERBS
+from toolhand.tool_nodes.language.traced import Token
+from toolhand.tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, NUMBERS, tokenize, words_only
 
 MOST_TRIES = 24
 """Most shorter sentences that are tried [-]: each takes some 10 ms of a processor, and a refusal may take 0.3 s."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from agent_node.dialogue.memory import at_point
-from agent_node.pointed import PointedPoint
-from tool_nodes.drawing import draw_numbers, draw_points
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import Frame
+from toolhand.agent_node.dialogue.memory import at_point
+from toolhand.agent_node.pointed import PointedPoint
+from toolhand.tool_nodes.drawing import draw_numbers, draw_points
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import Frame
 
 
 def pointed_picture(

@@ -10,12 +10,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent_node.dialogue.clauses import parses, with_thing
-from agent_node.dialogue.memory import at_point
-from agent_node.pointed import MOST_POINTS, PointedPoint
-from agent_node.policies.scripted.commands import parse_command
-from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, word_set
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.agent_node.dialogue.clauses import parses, with_thing
+from toolhand.agent_node.dialogue.memory import at_point
+from toolhand.agent_node.pointed import MOST_POINTS, PointedPoint
+from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, word_set
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|[^\s\w]")
 _THIS = word_set("this that")

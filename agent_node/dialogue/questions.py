@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from agent_node.calls import ToolCall
-from agent_node.dialogue.acts import QuestionAct
-from agent_node.dialogue.comparing import Comparing
-from agent_node.dialogue.fixed_calls import FixedCalls
-from agent_node.dialogue.measured import SeenBox, read_box
-from agent_node.dialogue.memory import DoneDeed, RobotMemory
-from agent_node.dialogue.relating import APART_CM, Relating, cm
-from agent_node.dialogue.telling import bare, counted, joined, names_seen, side_words, sides
-from agent_node.policies.scripted.points import near, nearest, side_of, the
-from agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
-from agent_node.policies.scripted.transcript import PicturePoint, Response
-from agent_node.policy import Policy
-from agent_node.protocol import Protocol
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.dialogue.acts import QuestionAct
+from toolhand.agent_node.dialogue.comparing import Comparing
+from toolhand.agent_node.dialogue.fixed_calls import FixedCalls
+from toolhand.agent_node.dialogue.measured import SeenBox, read_box
+from toolhand.agent_node.dialogue.memory import DoneDeed, RobotMemory
+from toolhand.agent_node.dialogue.relating import APART_CM, Relating, cm
+from toolhand.agent_node.dialogue.telling import bare, counted, joined, names_seen, side_words, sides
+from toolhand.agent_node.policies.scripted.points import near, nearest, side_of, the
+from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Response
+from toolhand.agent_node.policy import Policy
+from toolhand.agent_node.protocol import Protocol
+from toolhand.tool_nodes.results import ErrorCode
 
 NOTHING_REAL = "unicorn"
 """What is asked for to hear what else is seen: nothing on a table is called so."""

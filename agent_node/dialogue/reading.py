@@ -10,10 +10,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agent_node.dialogue.acts import Act, Deed, FollowUp, GroupAct, QuestionAct, Refused, SkillAct, SmallTalk, Unsure
-from agent_node.dialogue.apposition import apposed
-from agent_node.dialogue.asked import topic_of
-from agent_node.dialogue.clauses import (
+from toolhand.agent_node.dialogue.acts import (
+    Act,
+    Deed,
+    FollowUp,
+    GroupAct,
+    QuestionAct,
+    Refused,
+    SkillAct,
+    SmallTalk,
+    Unsure,
+)
+from toolhand.agent_node.dialogue.apposition import apposed
+from toolhand.agent_node.dialogue.asked import topic_of
+from toolhand.agent_node.dialogue.clauses import (
     SpokenClause,
     carry_verb_on,
     clause_of,
@@ -22,22 +32,22 @@ from agent_node.dialogue.clauses import (
     join_deeds,
     parses,
 )
-from agent_node.dialogue.hearing import heard
-from agent_node.dialogue.languages import answer_in_its_language
-from agent_node.dialogue.memory import POINTED
-from agent_node.dialogue.remarks import fronted, remarked
-from agent_node.dialogue.wordings import WordingMatch, is_thing, joints, matches, names_products, table
-from agent_node.policies.scripted.commands import MAX_COMMAND, parse_command
-from agent_node.policies.scripted.frames import in_plain_words
-from agent_node.policies.scripted.points import the
-from agent_node.policies.scripted.verbs import VERBS, strip_politeness
-from tool_nodes.language.measures import as_said
-from tool_nodes.language.speeds import WORDS as SPEED_WORDS
-from tool_nodes.language.speeds import spoken_speed
-from tool_nodes.language.stopping import is_stop
-from tool_nodes.language.traced import Token, Traced
-from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, tokenize, word_set, words_only
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.dialogue.hearing import heard
+from toolhand.agent_node.dialogue.languages import answer_in_its_language
+from toolhand.agent_node.dialogue.memory import POINTED
+from toolhand.agent_node.dialogue.remarks import fronted, remarked
+from toolhand.agent_node.dialogue.wordings import WordingMatch, is_thing, joints, matches, names_products, table
+from toolhand.agent_node.policies.scripted.commands import MAX_COMMAND, parse_command
+from toolhand.agent_node.policies.scripted.frames import in_plain_words
+from toolhand.agent_node.policies.scripted.points import the
+from toolhand.agent_node.policies.scripted.verbs import VERBS, strip_politeness
+from toolhand.tool_nodes.language.measures import as_said
+from toolhand.tool_nodes.language.speeds import WORDS as SPEED_WORDS
+from toolhand.tool_nodes.language.speeds import spoken_speed
+from toolhand.tool_nodes.language.stopping import is_stop
+from toolhand.tool_nodes.language.traced import Token, Traced
+from toolhand.tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, tokenize, word_set, words_only
+from toolhand.tool_nodes.results import ErrorCode
 
 _MANNER = re.compile(rf"\b(?:(?:very|really|quite) )?(?:{SPEED_WORDS})(?: (?:and|but|,))?(?!\w)")
 """What is said of the speed, and no table knows."""

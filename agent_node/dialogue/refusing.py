@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from agent_node.dialogue.acts import Refused
-from agent_node.dialogue.fixed_calls import FixedCalls
-from agent_node.policies.scripted.steps import Done, Script
-from agent_node.protocol import Protocol
+from toolhand.agent_node.dialogue.acts import Refused
+from toolhand.agent_node.dialogue.fixed_calls import FixedCalls
+from toolhand.agent_node.policies.scripted.steps import Done, Script
+from toolhand.agent_node.protocol import Protocol
 
 
 class RefusingPolicy(FixedCalls):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from agent_node.dialogue.seeing import SeeingAnswers
-from agent_node.dialogue.telling import bare, counted, joined, side_words
-from agent_node.policies.scripted.points import near, the
-from agent_node.policies.scripted.steps import Done, Script, ScriptPart
-from agent_node.policies.scripted.transcript import PicturePoint
-from tool_nodes.language.referring import table_points
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.dialogue.seeing import SeeingAnswers
+from toolhand.agent_node.dialogue.telling import bare, counted, joined, side_words
+from toolhand.agent_node.policies.scripted.points import near, the
+from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint
+from toolhand.tool_nodes.language.referring import table_points
+from toolhand.tool_nodes.results import ErrorCode
 
 APART_CM = 1.0
 """What a distance errs by, mostly [cm]: of 212 distances between two catalogue products 95 % were within 0.6."""

@@ -12,14 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from agent_node.dialogue.clauses import clause_of, parses
-from agent_node.dialogue.wordings import ends_with_product, is_thing, joints, names_products
-from agent_node.policies.scripted.points import the
-from agent_node.policies.scripted.verbs import VERBS
-from tool_nodes.language.place_phrases import begins_place
-from tool_nodes.language.relations import find_relations
-from tool_nodes.language.traced import Token
-from tool_nodes.language.words import DETERMINERS, GENERIC, tokenize, word_set
+from toolhand.agent_node.dialogue.clauses import clause_of, parses
+from toolhand.agent_node.dialogue.wordings import ends_with_product, is_thing, joints, names_products
+from toolhand.agent_node.policies.scripted.points import the
+from toolhand.agent_node.policies.scripted.verbs import VERBS
+from toolhand.tool_nodes.language.place_phrases import begins_place
+from toolhand.tool_nodes.language.relations import find_relations
+from toolhand.tool_nodes.language.traced import Token
+from toolhand.tool_nodes.language.words import DETERMINERS, GENERIC, tokenize, word_set
 
 _SIGNS = ",.!?"
 _PRONOUN = re.compile(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from agent_node.dialogue.acts import QuestionAct
-from agent_node.dialogue.measured import SeenBox
-from agent_node.policies.scripted.steps import Script, ScriptPart
-from agent_node.policies.scripted.transcript import PicturePoint, Response
+from toolhand.agent_node.dialogue.acts import QuestionAct
+from toolhand.agent_node.dialogue.measured import SeenBox
+from toolhand.agent_node.policies.scripted.steps import Script, ScriptPart
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Response
 
 
 class SeeingAnswers:

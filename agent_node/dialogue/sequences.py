@@ -7,17 +7,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from agent_node.dialogue.acts import GroupAct
-from agent_node.dialogue.looking import FREE_TABLE
-from agent_node.dialogue.memory import POINTED, at_point
-from agent_node.dialogue.sorting import FindThings, MeasureThings, check_sorted, sorting
-from agent_node.dialogue.wordings import listed_things, number_of
-from agent_node.policies.scripted.commands import parse_command
-from agent_node.policies.scripted.points import SAME_POINT
-from agent_node.policies.scripted.transcript import PicturePoint
-from tool_nodes.language.phrases import parse_noun_phrase
-from tool_nodes.language.words import COLOURS, NUMBERS, singular
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.dialogue.acts import GroupAct
+from toolhand.agent_node.dialogue.looking import FREE_TABLE
+from toolhand.agent_node.dialogue.memory import POINTED, at_point
+from toolhand.agent_node.dialogue.sorting import FindThings, MeasureThings, check_sorted, sorting
+from toolhand.agent_node.dialogue.wordings import listed_things, number_of
+from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.agent_node.policies.scripted.points import SAME_POINT
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint
+from toolhand.tool_nodes.language.phrases import parse_noun_phrase
+from toolhand.tool_nodes.language.words import COLOURS, NUMBERS, singular
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 _ALL = "object"
 """Words that everything on the table fits."""

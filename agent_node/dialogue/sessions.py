@@ -11,10 +11,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
-from agent_node.dialogue.dialogue import Dialogue
-from agent_node.dialogue.memory import OperatorMemory, RobotMemory
-from agent_node.dialogue.memory_file import FOLDER, MemoryFile
-from tool_nodes.results import invalid
+from toolhand.agent_node.dialogue.dialogue import Dialogue
+from toolhand.agent_node.dialogue.memory import OperatorMemory, RobotMemory
+from toolhand.agent_node.dialogue.memory_file import FOLDER, MemoryFile
+from toolhand.tool_nodes.results import invalid
 
 MOST_SESSIONS = 32
 """Dialogues that are kept at a time [-]: more than people who speak to one arm; each holds a few kB."""

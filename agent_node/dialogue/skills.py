@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from agent_node.calls import ToolCall
-from agent_node.dialogue.acts import SkillAct
-from agent_node.dialogue.fixed_calls import FixedCalls
-from agent_node.dialogue.looking import FREE_TABLE
-from agent_node.dialogue.memory import RobotMemory
-from agent_node.dialogue.telling import bare
-from agent_node.policies.scripted.points import describe
-from agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
-from agent_node.policies.scripted.transcript import PicturePoint, Response
-from agent_node.policy import Policy
-from agent_node.protocol import Protocol
-from tool_nodes.language.phrases import parse_noun_phrase
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.dialogue.acts import SkillAct
+from toolhand.agent_node.dialogue.fixed_calls import FixedCalls
+from toolhand.agent_node.dialogue.looking import FREE_TABLE
+from toolhand.agent_node.dialogue.memory import RobotMemory
+from toolhand.agent_node.dialogue.telling import bare
+from toolhand.agent_node.policies.scripted.points import describe
+from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Response
+from toolhand.agent_node.policy import Policy
+from toolhand.agent_node.protocol import Protocol
+from toolhand.tool_nodes.language.phrases import parse_noun_phrase
+from toolhand.tool_nodes.results import ErrorCode
 
 SUITES = ("spacetools", "wrist", "skills")
 """Suites of tools that the policy calls; a session that offers a model fewer keeps a toolbox of these beside it."""

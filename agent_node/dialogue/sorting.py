@@ -10,15 +10,15 @@ from itertools import product
 
 import numpy as np
 
-from agent_node.dialogue.measured import SeenBox
-from agent_node.dialogue.memory import at_point
-from agent_node.policies.scripted.points import SAME_POINT
-from agent_node.policies.scripted.transcript import PicturePoint
-from tool_nodes import workspace
-from tool_nodes.language.referring import table_points
-from tool_nodes.language.words import COLOUR_FAMILIES, COLOURS
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import FloatArray
+from toolhand.agent_node.dialogue.measured import SeenBox
+from toolhand.agent_node.dialogue.memory import at_point
+from toolhand.agent_node.policies.scripted.points import SAME_POINT
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.language.referring import table_points
+from toolhand.tool_nodes.language.words import COLOUR_FAMILIES, COLOURS
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import FloatArray
 
 FindThings = Callable[[Sequence[str]], Mapping[str, list[PicturePoint]]]
 """Looks for all that some phrases name: points of each, from left to right. Raises ToolError as `looking.found`."""

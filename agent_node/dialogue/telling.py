@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agent_node.policies.scripted.transcript import PicturePoint
-from tool_nodes.language.words import plural, singular
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint
+from toolhand.tool_nodes.language.words import plural, singular
 
 _LEFT, _RIGHT = 0.4, 0.6
 """Normalized limits of what is called the middle of a picture from left to right [-]; round figures."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agent_node.dialogue.memory import DoneDeed, RobotMemory, at_point
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.dialogue.memory import DoneDeed, RobotMemory, at_point
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 def last_deed(robot: RobotMemory) -> DoneDeed | None:

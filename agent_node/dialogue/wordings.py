@@ -27,13 +27,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_node.policies.scripted.verbs import VERBS
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.language.measures import LENGTH
-from tool_nodes.language.phrases import parse_noun_phrase
-from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, NUMBERS, ORDINALS, is_slip, singular, word_set
-from tool_nodes.plain_yaml import load
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.policies.scripted.verbs import VERBS
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.language.measures import LENGTH
+from toolhand.tool_nodes.language.phrases import parse_noun_phrase
+from toolhand.tool_nodes.language.words import (
+    DETERMINERS,
+    FUNCTION_WORDS,
+    NUMBERS,
+    ORDINALS,
+    is_slip,
+    singular,
+    word_set,
+)
+from toolhand.tool_nodes.plain_yaml import load
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 FOLDER = Path(__file__).with_name("tables")
 TABLES = ("followups", "groups", "questions", "skills", "smalltalk", "limits", "deeds")
@@ -196,7 +204,7 @@ def matches(words: Sequence[str], tables: Sequence[str] = TABLES) -> list[Wordin
     """Every entry that a whole clause matches, the most specific first, an entry once.
 
     Args:
-        words: The clause as `tool_nodes.language.words.tokenize` gives it, with commas as the only signs.
+        words: The clause as `toolhand.tool_nodes.language.words.tokenize` gives it, with commas as the only signs.
         tables: Names of the tables to look in.
     """
     best: dict[tuple[str, str], WordingMatch] = {}

@@ -11,8 +11,8 @@ from typing import Any
 
 import anyio
 
-from agent_node.mcp.sessions import QueuedCall, SharedRobot, ToolResponse
-from tool_nodes.motion.stages import SHARES
+from toolhand.agent_node.mcp.sessions import QueuedCall, SharedRobot, ToolResponse
+from toolhand.tool_nodes.motion.stages import SHARES
 
 STOPPING_S = 10.0
 """So long is waited for a braked arm to come to rest before a cancelled call is left [s]."""

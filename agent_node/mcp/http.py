@@ -26,12 +26,12 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agent_node.mcp.connections import Sessions
-from agent_node.mcp.server import ENDING_S, GONE, LINE_BYTES, make_server
-from agent_node.mcp.sessions import SharedRobot
-from agent_node.mcp.settings import HttpOptions
-from agent_node.web_gate import Door, foreign, listening, protocol_of
-from tool_nodes.results import invalid
+from toolhand.agent_node.mcp.connections import Sessions
+from toolhand.agent_node.mcp.server import ENDING_S, GONE, LINE_BYTES, make_server
+from toolhand.agent_node.mcp.sessions import SharedRobot
+from toolhand.agent_node.mcp.settings import HttpOptions
+from toolhand.agent_node.web_gate import Door, foreign, listening, protocol_of
+from toolhand.tool_nodes.results import invalid
 
 logger = logging.getLogger("toolhand.mcp")
 

@@ -11,13 +11,13 @@ from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_node.agent import Agent
-from agent_node.conversation_settings import AS_SPACETOOLS
-from agent_node.dialogue.conversing import say_and_ask
-from agent_node.dialogue.dialogue import Dialogue, DialogueTurn
-from agent_node.dialogue.memory import OpenQuestion
-from agent_node.episode import Episode
-from agent_node.events import (
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.conversation_settings import AS_SPACETOOLS
+from toolhand.agent_node.dialogue.conversing import say_and_ask
+from toolhand.agent_node.dialogue.dialogue import Dialogue, DialogueTurn
+from toolhand.agent_node.dialogue.memory import OpenQuestion
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.events import (
     ANSWER_DEADLINE_S,
     Ask,
     CommandBegan,
@@ -27,10 +27,10 @@ from agent_node.events import (
     OperatorQuestion,
     nobody,
 )
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policy import Policy
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.policy import Policy
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox
 
 NAME = "say"
 DESCRIPTION = (
@@ -103,7 +103,7 @@ class ElicitedAnswers:
         self.closed = ""
 
     def __call__(self, question: OperatorQuestion) -> OperatorAnswer | None:
-        """See `agent_node.events.Ask`. Raises ToolError STOPPED where the call was given up."""
+        """See `toolhand.agent_node.events.Ask`. Raises ToolError STOPPED where the call was given up."""
         asked: Future[str | None] = asyncio.run_coroutine_threadsafe(_once(self._ask(question.text)), self._loop)
         until_s = time.monotonic() + ANSWER_DEADLINE_S
         while time.monotonic() < until_s:
@@ -164,7 +164,7 @@ class Saying:
     def carry_out(
         self, toolbox: Toolbox, stopped: Callable[[], bool], sentence: str, policy: Policy | None, memory: str
     ) -> Episode:
-        """One command of it; arguments as of `agent_node.agent.Agent`."""
+        """One command of it; arguments as of `toolhand.agent_node.agent.Agent`."""
         if sentence != self.words or self.episodes:
             self.hear(CommandBegan(sentence))
         settings = AS_SPACETOOLS

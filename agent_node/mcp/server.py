@@ -27,13 +27,13 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from agent_node.events import Event
-from agent_node.mcp import saying
-from agent_node.mcp.calls import plain_numbers, run_call
-from agent_node.mcp.sessions import QueuedCall, SharedRobot, ToolResponse, ToolSession, refused
-from tool_nodes.language.stopping import is_stop
-from tool_nodes.results import ToolError
-from tool_nodes.toolbox.toolbox import ToolSpec
+from toolhand.agent_node.events import Event
+from toolhand.agent_node.mcp import saying
+from toolhand.agent_node.mcp.calls import plain_numbers, run_call
+from toolhand.agent_node.mcp.sessions import QueuedCall, SharedRobot, ToolResponse, ToolSession, refused
+from toolhand.tool_nodes.language.stopping import is_stop
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.toolbox.toolbox import ToolSpec
 
 LINE_BYTES = 4 << 20
 """Longest message that is read [bytes]."""

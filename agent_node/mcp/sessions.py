@@ -19,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from agent_node.context_window import Memory
-from agent_node.dialogue.dialogue import Dialogue
-from agent_node.dialogue.memory import RobotMemory
-from agent_node.episode import Episode
-from agent_node.events import OperatorTold
-from agent_node.mcp.saying import Saying
-from agent_node.policy import Policy
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import PackedPicture, SessionImage
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from toolhand.agent_node.context_window import Memory
+from toolhand.agent_node.dialogue.dialogue import Dialogue
+from toolhand.agent_node.dialogue.memory import RobotMemory
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.events import OperatorTold
+from toolhand.agent_node.mcp.saying import Saying
+from toolhand.agent_node.policy import Policy
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import PackedPicture, SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
 
 logger = logging.getLogger("toolhand.mcp")
 
@@ -54,7 +54,7 @@ _TO_ANSWER = "Ask the operator, and say their answer."
 
 
 class Brake(Protocol):
-    """What stops the arm, from any thread: `sim.arm.SimArm`, `tool_nodes.ros.controllers.RosArm`."""
+    """What stops the arm, from any thread: `toolhand.sim.arm.SimArm`, `toolhand.tool_nodes.ros.controllers.RosArm`."""
 
     def stop(self) -> None:
         """Latch a stop; the running motion brakes at once, later ones are refused."""
@@ -162,8 +162,8 @@ class SharedRobot:
     Args:
         toolbox: The tools of every conversation.
         brake: Stops the arm.
-        spoken_to: Tools of the questions and skills that clients may say to it, see `agent_node.mcp.saying`; None where
-            they may not speak. What they say else is done with `toolbox`.
+        spoken_to: Tools of the questions and skills that clients may say to it, see `toolhand.agent_node.mcp.saying`;
+            None where they may not speak. What they say else is done with `toolbox`.
     """
 
     def __init__(self, toolbox: Toolbox, brake: Brake | None = None, spoken_to: Toolbox | None = None) -> None:
@@ -336,7 +336,8 @@ class SharedRobot:
         return refused(ToolError(turn.error_code, turn.answer, _TO_ANSWER if open_question else saying.closed))
 
     def carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
-        """See `agent_node.dialogue.dialogue.CarryOut`: in the robot's thread, for the words that are being said."""
+        """See `toolhand.agent_node.dialogue.dialogue.CarryOut`: in the robot's thread, for the words that are being
+        said."""
         toolbox = self.toolbox if policy is None or self.spoken_to is None else self.spoken_to
         return self._said.carry_out(toolbox, lambda: self.interrupted, sentence, policy, memory)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import tyro
 
-from tool_nodes.results import invalid
+from toolhand.tool_nodes.results import invalid
 
 
 @dataclass(frozen=True)

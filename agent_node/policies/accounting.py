@@ -13,12 +13,21 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent_node.policies.scripted.verbs import VERBS
-from agent_node.policy import Message
-from agent_node.protocol import REMEMBERED
-from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, GENERIC, NUMBERS, ORDINALS, SIDES, stem, word_set
-from tool_nodes.plain_yaml import load
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.policies.scripted.verbs import VERBS
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import REMEMBERED
+from toolhand.tool_nodes.language.words import (
+    DETERMINERS,
+    FUNCTION_WORDS,
+    GENERIC,
+    NUMBERS,
+    ORDINALS,
+    SIDES,
+    stem,
+    word_set,
+)
+from toolhand.tool_nodes.plain_yaml import load
+from toolhand.tool_nodes.results import ErrorCode
 
 THING = "{}"
 """Stands in a phrase for the words of a thing."""

@@ -11,11 +11,11 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from tool_nodes import plain_json
-from tool_nodes.extras import package
-from tool_nodes.files import NOTES_BYTES, read_file
-from tool_nodes.http_request import plain_line
-from tool_nodes.results import invalid
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.extras import package
+from toolhand.tool_nodes.files import NOTES_BYTES, read_file
+from toolhand.tool_nodes.http_request import plain_line
+from toolhand.tool_nodes.results import invalid
 
 BASE = "base.json"
 """Says which base model a folder holds, or is an adapter of: {"base": name, "sha256": of the file it was made from}."""

@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agent_node.policies.call_pieces import same_call
-from agent_node.policies.chat import Completion, ContentPart, NativeTurn, picture_words
-from agent_node.policies.chat_server import ChatServer, failure, require_length
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.transport import Endpoint, Fault
-from agent_node.policy import Message
-from agent_node.protocol import Protocol
+from toolhand.agent_node.policies.call_pieces import same_call
+from toolhand.agent_node.policies.chat import Completion, ContentPart, NativeTurn, picture_words
+from toolhand.agent_node.policies.chat_server import ChatServer, failure, require_length
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.transport import Endpoint, Fault
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import Protocol
 
 VERSION = "2023-06-01"
 """Of the API."""

@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_node.policies.transport import Fault
+from toolhand.agent_node.policies.transport import Fault
 
 
 @dataclass

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from agent_node.calls import blocks, json_call
-from agent_node.policy import Message
-from agent_node.protocol import Protocol, as_data
-from tool_nodes.http_request import plain_line
-from tool_nodes.results import invalid
+from toolhand.agent_node.calls import blocks, json_call
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import Protocol, as_data
+from toolhand.tool_nodes.http_request import plain_line
+from toolhand.tool_nodes.results import invalid
 
 ContentPart = str | NDArray[np.uint8]
 """Words, or a uint8 RGB (H, W, 3) picture."""
@@ -253,7 +253,7 @@ class Completion:
         stopped_at: The stop string that ended it; "" where it ended by itself; None where the server does not say.
         prompt_tokens, completion_tokens: Tokens counted by the server; 0 where it did not count.
         ending: The server's own word for why it ended.
-        token_ids, logprobs: Sampled tokens, see `agent_node.policy.Reply`.
+        token_ids, logprobs: Sampled tokens, see `toolhand.agent_node.policy.Reply`.
     """
 
     words: str = ""

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agent_node.policies.chat import (
+from toolhand.agent_node.policies.chat import (
     MAX_CHARACTERS,
     Completion,
     ContentPart,
@@ -20,10 +20,10 @@ from agent_node.policies.chat import (
     text_of,
     text_turns,
 )
-from agent_node.policies.options import PolicyOptions, UsageMeter
-from agent_node.policies.transport import Client, Endpoint, Fault
-from agent_node.policy import Message, Reply
-from agent_node.protocol import Protocol
+from toolhand.agent_node.policies.options import PolicyOptions, UsageMeter
+from toolhand.agent_node.policies.transport import Client, Endpoint, Fault
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import Protocol
 
 CHARACTERS_A_TOKEN = 4
 """Of a server that does not count, so that a budget means something there too: a rule of thumb for English text."""

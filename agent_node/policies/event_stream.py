@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from tool_nodes.http_request import Fault
+from toolhand.tool_nodes.http_request import Fault
 
 LONGEST_FIELD = 6
 """So much of an answer says whether it is a stream [bytes]: "event:" and "retry:" are the longest fields."""

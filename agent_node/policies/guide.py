@@ -16,12 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agent_node.call_lines import NUMBERS, SAY, WORDS
-from agent_node.calls import ToolCall
-from agent_node.policies.chat import ToolNames
-from agent_node.policy import Message, Policy
-from agent_node.protocol import BOXED, Protocol
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.call_lines import NUMBERS, SAY, WORDS
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.policies.chat import ToolNames
+from toolhand.agent_node.policy import Message, Policy
+from toolhand.agent_node.protocol import BOXED, Protocol
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 _MOST_CALLS = 8
 """Most calls of one turn, where a protocol allows several [-]."""

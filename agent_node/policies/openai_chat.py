@@ -8,15 +8,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agent_node.policies.call_pieces import CallPieces
-from agent_node.policies.chat import MAX_CHARACTERS, Completion, ContentPart, NativeTurn, picture_words
-from agent_node.policies.chat_server import ChatServer, failure, require_length
-from agent_node.policies.guide import Guide
-from agent_node.policies.options import GuidedServer, PolicyOptions
-from agent_node.policies.transport import Endpoint, Fault
-from agent_node.policy import Message, Policy
-from agent_node.protocol import Protocol
-from tool_nodes.results import invalid
+from toolhand.agent_node.policies.call_pieces import CallPieces
+from toolhand.agent_node.policies.chat import MAX_CHARACTERS, Completion, ContentPart, NativeTurn, picture_words
+from toolhand.agent_node.policies.chat_server import ChatServer, failure, require_length
+from toolhand.agent_node.policies.guide import Guide
+from toolhand.agent_node.policies.options import GuidedServer, PolicyOptions
+from toolhand.agent_node.policies.transport import Endpoint, Fault
+from toolhand.agent_node.policy import Message, Policy
+from toolhand.agent_node.protocol import Protocol
+from toolhand.tool_nodes.results import invalid
 
 _FAILED = frozenset({"error", "abort", "aborted", "cancelled", "failed", "malformed_function_call"})
 """Endings (`finish_reason`) of turns that failed on their way: nothing of one is run, however whole a call in it looks.

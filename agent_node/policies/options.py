@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
 GuidedServer = Literal["vllm", "sglang", "llama.cpp"]
 """Servers that take a grammar with a request, each by a name of its own."""

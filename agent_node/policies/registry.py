@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.transport import check_url
-from agent_node.policy import Policy
-from agent_node.protocol import OWN, Protocol, load_protocol
-from tool_nodes import registry
-from tool_nodes.http_request import is_private, plain_line
-from tool_nodes.results import invalid
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.transport import check_url
+from toolhand.agent_node.policy import Policy
+from toolhand.agent_node.protocol import OWN, Protocol, load_protocol
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.http_request import is_private, plain_line
+from toolhand.tool_nodes.results import invalid
 
 FORMS = (
     "scripted",
@@ -80,35 +80,35 @@ def require_form(spec: str) -> None:
 
 def scripted(protocol: Protocol, options: PolicyOptions) -> Policy:
     """The entry `scripted`: rules without a model."""
-    from agent_node.policies.scripted.policy import ScriptedPolicy
+    from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
 
     return ScriptedPolicy(max_turns=options.turns or protocol.turn_budget, protocol=protocol)
 
 
 def replay(model: str) -> Policy:
     """The entry `replay`: what was said in a run's folder."""
-    from agent_node.policies.replay import Replay
+    from toolhand.agent_node.policies.replay import Replay
 
     return Replay(Path(model))
 
 
 def transformers(model: str, protocol: Protocol, options: PolicyOptions) -> Policy:
     """The entry `transformers`: a model in this process."""
-    from agent_node.policies.transformers_chat import TransformersChat
+    from toolhand.agent_node.policies.transformers_chat import TransformersChat
 
     return TransformersChat(model, protocol, options)
 
 
 def smollm2(protocol: Protocol, options: PolicyOptions) -> Policy:
     """The entry `smollm2`: a small language model in this process, of the weights that a package has."""
-    from agent_node.policies.smollm2 import smollm2 as make
+    from toolhand.agent_node.policies.smollm2 import smollm2 as make
 
     return make(protocol, options)
 
 
 def openai(model: str, protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: PolicyOptions) -> Policy:
     """The entry `openai`: a server of that interface."""
-    from agent_node.policies.openai_chat import OpenAIChat
+    from toolhand.agent_node.policies.openai_chat import OpenAIChat
 
     name, url = _served(model)
     base_url = check_url(url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1")
@@ -119,7 +119,7 @@ def openai(model: str, protocol: Protocol, schemas: Sequence[Mapping[str, Any]],
 
 def anthropic(model: str, protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: PolicyOptions) -> Policy:
     """The entry `anthropic`: Anthropic's Messages API."""
-    from agent_node.policies.anthropic_messages import AnthropicMessages
+    from toolhand.agent_node.policies.anthropic_messages import AnthropicMessages
 
     name, url = _served(model)
     base_url = check_url(url or os.environ.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com")

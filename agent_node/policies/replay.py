@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_node.policy import Message, Reply
-from tool_nodes import plain_json
-from tool_nodes.files import read_file
-from tool_nodes.http_request import plain_line
-from tool_nodes.plain_json import PlainJsonError
-from tool_nodes.results import invalid, unavailable
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import read_file
+from toolhand.tool_nodes.http_request import plain_line
+from toolhand.tool_nodes.plain_json import PlainJsonError
+from toolhand.tool_nodes.results import invalid, unavailable
 
 MAX_BYTES = 16 * 2**20
 """Longest record [bytes]."""

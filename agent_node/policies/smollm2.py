@@ -20,18 +20,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agent_node.policies.accounting import is_command, refusal
-from agent_node.policies.adapters import BASE, base_of, write_base
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.registry import OWN_PROTOCOLS
-from agent_node.policies.transformers_chat import TransformersChat
-from agent_node.policy import Message, Reply
-from agent_node.protocol import REMEMBERED, Protocol
-from tool_nodes.extras import package, pip_install
-from tool_nodes.files import why
-from tool_nodes.http_request import plain_line
-from tool_nodes.results import ErrorCode, invalid, unavailable
-from tool_nodes.tensor_files import require_shipped
+from toolhand.agent_node.policies.accounting import is_command, refusal
+from toolhand.agent_node.policies.adapters import BASE, base_of, write_base
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.registry import OWN_PROTOCOLS
+from toolhand.agent_node.policies.transformers_chat import TransformersChat
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import REMEMBERED, Protocol
+from toolhand.tool_nodes.extras import package, pip_install
+from toolhand.tool_nodes.files import why
+from toolhand.tool_nodes.http_request import plain_line
+from toolhand.tool_nodes.results import ErrorCode, invalid, unavailable
+from toolhand.tool_nodes.tensor_files import require_shipped
 
 NAME = "smollm2"
 """Of the policy."""
@@ -169,7 +169,7 @@ def shipped_adapter() -> Path:
 
 class Smollm2Chat(TransformersChat):
     """The model with its adapter. What it reads into a command without being sure of it, it does not carry out, nor a
-    plan that leaves out a word that binds, see `agent_node.policies.accounting`.
+    plan that leaves out a word that binds, see `toolhand.agent_node.policies.accounting`.
 
     A command is read in the first turn, which begins with the plan; a language model says the likeliest plan also of
     words that it has never met. It has learned from commands alone, each with an empty gripper: what is known from

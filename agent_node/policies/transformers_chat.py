@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent_node.policies.adapters import with_adapter
-from agent_node.policies.chat import ChatTurn, Completion, text_of, text_turns
-from agent_node.policies.options import PolicyOptions, UsageMeter
-from agent_node.policies.transport import raise_if_stopped
-from agent_node.policy import Message, Reply
-from agent_node.protocol import Protocol
-from tool_nodes.extras import package
-from tool_nodes.http_request import plain_line
-from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
+from toolhand.agent_node.policies.adapters import with_adapter
+from toolhand.agent_node.policies.chat import ChatTurn, Completion, text_of, text_turns
+from toolhand.agent_node.policies.options import PolicyOptions, UsageMeter
+from toolhand.agent_node.policies.transport import raise_if_stopped
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import Protocol
+from toolhand.tool_nodes.extras import package
+from toolhand.tool_nodes.http_request import plain_line
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 
 Picture = NDArray[np.uint8]
 

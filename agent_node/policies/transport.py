@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
-from agent_node.policies.event_stream import LONGEST_FIELD, is_stream, stream_data
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.redaction import RUN, PieceRedactor, Redactor
-from tool_nodes.http_request import Fault as Fault
-from tool_nodes.http_request import HttpRequest, plain_line
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.agent_node.policies.event_stream import LONGEST_FIELD, is_stream, stream_data
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.redaction import RUN, PieceRedactor, Redactor
+from toolhand.tool_nodes.http_request import Fault as Fault
+from toolhand.tool_nodes.http_request import HttpRequest, plain_line
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
 MAX_BYTES = 32 * 2**20
 """Longest answer, with the protocol overhead of every streamed token [bytes]."""

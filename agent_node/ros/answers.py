@@ -12,9 +12,9 @@ from rclpy.node import Node
 from toolhand_interfaces.msg import ToolStatus
 from toolhand_interfaces.srv import AnswerQuestion
 
-from agent_node.events import OperatorAnswer
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.ros.status import failure
+from toolhand.agent_node.events import OperatorAnswer
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.ros.status import failure
 
 SERVICE = "run_command/answer"
 _LOOK_S = 0.1

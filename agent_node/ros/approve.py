@@ -14,12 +14,12 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from toolhand_interfaces.msg import MotionRequest as MotionRequestMessage
 from toolhand_interfaces.srv import ApproveMotion
 
-from tool_nodes.camera_checks import BadMessage
-from tool_nodes.motion.approval import Approver, Decision, MotionRequest
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.link import RosLink
-from tool_nodes.ros.motion_requests import request_of
-from tool_nodes.ros.proofs import Proofs, same
+from toolhand.tool_nodes.camera_checks import BadMessage
+from toolhand.tool_nodes.motion.approval import Approver, Decision, MotionRequest
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.ros.motion_requests import request_of
+from toolhand.tool_nodes.ros.proofs import Proofs, same
 
 TOPIC = "motion_request"
 SERVICE = "approve_motion"

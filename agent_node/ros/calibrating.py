@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import TransformStamped
 
-from agent_node.console.terminal import say
-from tool_nodes.calibration.charuco import CharucoBoard
-from tool_nodes.calibration.detection import find_corners
-from tool_nodes.calibration.files import USUAL_FRAMES, FrameNames
-from tool_nodes.calibration.guiding import STILL_RAD, BoardSighting
-from tool_nodes.calibration.viewpoints import Arrangement, CameraPlace, usual_arrangement
-from tool_nodes.camera_names import DRIVERS, names_of
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.ports import Camera
-from tool_nodes.results import ToolError, invalid, unavailable
-from tool_nodes.ros.joint_states import JointStates
-from tool_nodes.ros.link import RosLink
-from tool_nodes.ros.messages import RosFrame
-from tool_nodes.ros.topic_camera import TopicCamera
-from tool_nodes.types import FloatArray, PoseGoal
+from toolhand.agent_node.console.terminal import say
+from toolhand.tool_nodes.calibration.charuco import CharucoBoard
+from toolhand.tool_nodes.calibration.detection import find_corners
+from toolhand.tool_nodes.calibration.files import USUAL_FRAMES, FrameNames
+from toolhand.tool_nodes.calibration.guiding import STILL_RAD, BoardSighting
+from toolhand.tool_nodes.calibration.viewpoints import Arrangement, CameraPlace, usual_arrangement
+from toolhand.tool_nodes.camera_names import DRIVERS, names_of
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.results import ToolError, invalid, unavailable
+from toolhand.tool_nodes.ros.joint_states import JointStates
+from toolhand.tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.ros.messages import RosFrame
+from toolhand.tool_nodes.ros.topic_camera import TopicCamera
+from toolhand.tool_nodes.types import FloatArray, PoseGoal
 
 _SETTLES_S = 3.0
 """How long an arm may take to come to rest once a person says that it has [s]; a round figure."""

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 from rclpy.node import Node
 
-from agent_node.runs.mcap.recorder import MotionLog
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.ros.joint_states import JointReading, JointStates
-from tool_nodes.types import FloatArray
+from toolhand.agent_node.runs.mcap.recorder import MotionLog
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.ros.joint_states import JointReading, JointStates
+from toolhand.tool_nodes.types import FloatArray
 
 PERIOD_S = 0.04
 """A driver's 1 kHz is thinned to this [s]."""

@@ -15,9 +15,9 @@ from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.srv import AnswerQuestion
 from vision_msgs.msg import Point2D
 
-from agent_node.calls import ToolCall
-from agent_node.episode import Episode
-from agent_node.events import (
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.events import (
     Ask,
     CallRefused,
     CommandBegan,
@@ -31,15 +31,15 @@ from agent_node.events import (
     ToolCalled,
     nobody,
 )
-from agent_node.pointed import PointedPoint
-from agent_node.ros.pointing import candidates_of, point_message
-from agent_node.runs.index import MAX_RESULT_BYTES
-from tool_nodes import plain_json
-from tool_nodes.files import read_file
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.ros.calling import call, run_goal
-from tool_nodes.ros.link import RosLink
-from tool_nodes.toolbox.toolbox import CallRecord, Session
+from toolhand.agent_node.pointed import PointedPoint
+from toolhand.agent_node.ros.pointing import candidates_of, point_message
+from toolhand.agent_node.runs.index import MAX_RESULT_BYTES
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import read_file
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.ros.calling import call, run_goal
+from toolhand.tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session
 
 ACTION = "run_command"
 

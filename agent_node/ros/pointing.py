@@ -13,16 +13,16 @@ import numpy as np
 from toolhand_interfaces.msg import PointedAt
 from vision_msgs.msg import Point2D
 
-from agent_node.dialogue.memory import Choice, at_point
-from agent_node.events import Ask, OperatorQuestion
-from agent_node.pointed import LONGEST_LABEL, MOST_POINTS, PointedPoint
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.ros.link import RosLink
-from tool_nodes.ros.messages import nanoseconds, time_message
-from tool_nodes.ros.remote import RemoteCamera
-from tool_nodes.scene_change import changed_around, looks_otherwise_around
-from tool_nodes.toolbox.picture_files import PictureFileError, opened
-from tool_nodes.types import Frame
+from toolhand.agent_node.dialogue.memory import Choice, at_point
+from toolhand.agent_node.events import Ask, OperatorQuestion
+from toolhand.agent_node.pointed import LONGEST_LABEL, MOST_POINTS, PointedPoint
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.ros.messages import nanoseconds, time_message
+from toolhand.tool_nodes.ros.remote import RemoteCamera
+from toolhand.tool_nodes.scene_change import changed_around, looks_otherwise_around
+from toolhand.tool_nodes.toolbox.picture_files import PictureFileError, opened
+from toolhand.tool_nodes.types import Frame
 
 _MOST_NOTED = 2 * MOST_POINTS
 """Points whose picture is kept [-]: those of a sentence that waits, and of the next; 2 MB each."""

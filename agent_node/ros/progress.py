@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from toolhand_interfaces.msg import CommandStep
 
-from agent_node.calls import ToolCall
-from agent_node.events import Event, OperatorAnswer, ToolAnswered
-from agent_node.policy import Message, Policy, Reply, only_answers, sees_pictures, takes_answers
-from agent_node.runs.folder import image_path
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.events import Event, OperatorAnswer, ToolAnswered
+from toolhand.agent_node.policy import Message, Policy, Reply, only_answers, sees_pictures, takes_answers
+from toolhand.agent_node.runs.folder import image_path
 
 Publish = Callable[[Any, NDArray[np.uint8] | None], None]
 """Gets each CommandStep and the picture (H, W, 3) that it names, if it names one."""
@@ -41,7 +41,7 @@ class TurnProgress:
 
     Attributes:
         name: Name of the policy.
-        takes_answers, only_answers, sees_pictures: See the functions of `agent_node.policy`.
+        takes_answers, only_answers, sees_pictures: See the functions of `toolhand.agent_node.policy`.
         turn: Turn of the conversation, from 1; 0 before the first.
         published: Number of the last step that was published.
     """
@@ -66,7 +66,7 @@ class TurnProgress:
         self._send(CommandStep(sentence=sentence), None)
 
     def hear(self, event: Event) -> None:
-        """Publish an event, see `agent_node.events.Listener`; the end comes with the result of the action."""
+        """Publish an event, see `toolhand.agent_node.events.Listener`; the end comes with the result of the action."""
         if event.kind not in _FIELDS:
             return
         step = CommandStep(error_code=event.code)

@@ -16,11 +16,11 @@ from rclpy.parameter import parameter_value_to_python
 from simulation_interfaces.srv import GetCurrentWorld
 from std_srvs.srv import Trigger
 
-from agent_node.policies.registry import protocol_of
-from agent_node.protocol import OWN
-from tool_nodes.results import ToolError
-from tool_nodes.ros.attempts import SERVICE, Attempts, read_attempts
-from tool_nodes.ros.calling import call
+from toolhand.agent_node.policies.registry import protocol_of
+from toolhand.agent_node.protocol import OWN
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.ros.attempts import SERVICE, Attempts, read_attempts
+from toolhand.tool_nodes.ros.calling import call
 
 _PARAMETERS = {"pointing": ("perception", "seed"), "motion": ("approval", "lockstep")}
 """Node to its parameters that shape a run; launch files give all nodes the same seed and perception."""

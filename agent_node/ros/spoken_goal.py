@@ -22,24 +22,24 @@ from std_msgs.msg import Header
 from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.msg import CommandStep
 
-from agent_node.agent import Agent
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.dialogue.answering import choices_in
-from agent_node.dialogue.dialogue import DialogueTurn
-from agent_node.dialogue.fixed_calls import is_on_the_way
-from agent_node.dialogue.memory import OpenQuestion
-from agent_node.dialogue.pointed_picture import pointed_picture
-from agent_node.episode import Episode
-from agent_node.events import Ask, OperatorAnswer, nobody
-from agent_node.policies.options import PolicyOptions
-from agent_node.policy import Policy, sees_pictures, takes_answers
-from agent_node.protocol import Protocol
-from agent_node.ros.answers import AnswerDesk
-from agent_node.ros.joint_log import JointLog
-from agent_node.ros.pointing import candidate_messages, points_of
-from agent_node.ros.progress import TurnProgress
-from agent_node.ros.record import GraphRecord, again_command, as_text, safety_lines
-from agent_node.runs.folder import (
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.dialogue.answering import choices_in
+from toolhand.agent_node.dialogue.dialogue import DialogueTurn
+from toolhand.agent_node.dialogue.fixed_calls import is_on_the_way
+from toolhand.agent_node.dialogue.memory import OpenQuestion
+from toolhand.agent_node.dialogue.pointed_picture import pointed_picture
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.events import Ask, OperatorAnswer, nobody
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policy import Policy, sees_pictures, takes_answers
+from toolhand.agent_node.protocol import Protocol
+from toolhand.agent_node.ros.answers import AnswerDesk
+from toolhand.agent_node.ros.joint_log import JointLog
+from toolhand.agent_node.ros.pointing import candidate_messages, points_of
+from toolhand.agent_node.ros.progress import TurnProgress
+from toolhand.agent_node.ros.record import GraphRecord, again_command, as_text, safety_lines
+from toolhand.agent_node.runs.folder import (
     SAFETY_FILE,
     Unwritten,
     clear_empty,
@@ -48,16 +48,16 @@ from agent_node.runs.folder import (
     time_now,
     write_atomically,
 )
-from agent_node.runs.mcap.recorder import Recorder
-from agent_node.runs.sentence import SentenceFolder, with_words
-from agent_node.runs.write import write_run
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.calling import Deadlines
-from tool_nodes.ros.remote import RemoteCamera
-from tool_nodes.stop_latch import StopWatch
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.agent_node.runs.mcap.recorder import Recorder
+from toolhand.agent_node.runs.sentence import SentenceFolder, with_words
+from toolhand.agent_node.runs.write import write_run
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.calling import Deadlines
+from toolhand.tool_nodes.ros.remote import RemoteCamera
+from toolhand.tool_nodes.stop_latch import StopWatch
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
 
 OPERATOR_GONE_S = 1.0
 """A command whose operator has not been seen for so long is stopped [s]."""
@@ -173,7 +173,7 @@ class SpokenGoal:
         self._about: dict[str, Any] = {}
 
     def carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
-        """One command, reported; see `agent_node.dialogue.dialogue.CarryOut`.
+        """One command, reported; see `toolhand.agent_node.dialogue.dialogue.CarryOut`.
 
         Raises:
             ToolError: What keeps it from beginning, and UNAVAILABLE where no folder can be made for its report.

@@ -1,4 +1,5 @@
-"""The file that every benchmark leaves: what was run, on what, and what came of it; written by `bench.results`.
+"""The file that every benchmark leaves: what was run, on what, and what came of it; written by
+`toolhand.bench.results`.
 
 runs/bench/20261120-150203-0-grasp.json
 {"format": 1, "bench": "grasp", "arguments": ["--n", "20"], "began": ..., "wall_s": ..., "exit_status": 0,
@@ -14,11 +15,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-from tool_nodes import plain_json
-from tool_nodes.files import MIB, read_file
-from tool_nodes.plain_json import PlainJsonError
-from tool_nodes.records import Rule, record_of, without_version
-from tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import MIB, read_file
+from toolhand.tool_nodes.plain_json import PlainJsonError
+from toolhand.tool_nodes.records import Rule, record_of, without_version
+from toolhand.tool_nodes.results import ToolError, invalid
 
 FOLDER = Path("runs/bench")
 """Where the files lie, from the folder that a benchmark is started in."""

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from agent_node.episode import Episode
-from agent_node.policy import Message, Reply
-from tool_nodes.files import write_whole
-from tool_nodes.results import ErrorCode, ToolError, unavailable
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.tool_nodes.files import write_whole
+from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
 
 JPEG_QUALITY = 85
 """Quality of the pictures of a run, of 100: that of `run.mcap`. A PNG of a camera's noise is ten times as long."""
@@ -115,7 +115,7 @@ def _holds_only_a_run(folder: Path) -> bool:
 
 
 def write_atomically(path: Path, content: bytes, durable: bool = False) -> None:
-    """Write a file as `tool_nodes.files.write_whole` does.
+    """Write a file as `toolhand.tool_nodes.files.write_whole` does.
 
     Raises:
         ToolError: UNAVAILABLE when the file cannot be written.
@@ -210,7 +210,7 @@ def write_trajectory(run_dir: Path, episode: Episode, schemas: Sequence[Mapping[
     The line is {"messages": [{"role", "content": [part, ...]}], "tools": schemas, "images": [path, ...]}. A
     part is {"type": "text", "text"} or {"type": "image", "image": path}; paths are relative to the folder
     and listed in the order of their parts. Pictures are written first, so no line names a missing one. An assistant's
-    message has "token_ids" and "logprobs" besides where the policy gave them; see `agent_node.policy.Reply`.
+    message has "token_ids" and "logprobs" besides where the policy gave them; see `toolhand.agent_node.policy.Reply`.
 
     Args:
         run_dir: Folder of the run.

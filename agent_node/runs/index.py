@@ -10,12 +10,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from agent_node.runs.folder import RUN_NAME
-from agent_node.runs.mcap import RUN_FILE
-from tool_nodes import plain_json
-from tool_nodes.files import read_file
-from tool_nodes.plain_json import PlainJsonError
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.agent_node.runs.folder import RUN_NAME
+from toolhand.agent_node.runs.mcap import RUN_FILE
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import read_file
+from toolhand.tool_nodes.plain_json import PlainJsonError
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
 RUNS = Path("runs")
 """Where runs are written and looked for by default, below the folder that a command is typed in."""

@@ -23,10 +23,10 @@ import numpy as np
 from markupsafe import Markup
 from PIL import Image
 
-from agent_node.policy import Reply
-from agent_node.runs.folder import encode, image_path
-from tool_nodes.drawing import RGB
-from tool_nodes.results import ToolError
+from toolhand.agent_node.policy import Reply
+from toolhand.agent_node.runs.folder import encode, image_path
+from toolhand.tool_nodes.drawing import RGB
+from toolhand.tool_nodes.results import ToolError
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from agent_node.episode import Episode
-from agent_node.runs.folder import image_path
-from tool_nodes.language.phrases import parse_noun_phrase
-from tool_nodes.language.place_phrases import parse_free_space
-from tool_nodes.perception.place_areas import ImagePoint, Outline, place_area
-from tool_nodes.results import ToolError
-from tool_nodes.toolbox.toolbox import CallRecord
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.runs.folder import image_path
+from toolhand.tool_nodes.language.phrases import parse_noun_phrase
+from toolhand.tool_nodes.language.place_phrases import parse_free_space
+from toolhand.tool_nodes.perception.place_areas import ImagePoint, Outline, place_area
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord
 
 _MOST = 8
 """Most places of a command that are kept, the newest [-]."""

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from agent_node.episode import Episode
-from agent_node.runs.again import FROM_THE_BEGINNING
-from agent_node.runs.folder import encode, write_atomically
-from agent_node.runs.pages import TEMPLATES, Room, clip, digest_of, macro, render
-from agent_node.runs.places import asked_places
-from agent_node.runs.report_parts import (
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.runs.again import FROM_THE_BEGINNING
+from toolhand.agent_node.runs.folder import encode, write_atomically
+from toolhand.agent_node.runs.pages import TEMPLATES, Room, clip, digest_of, macro, render
+from toolhand.agent_node.runs.places import asked_places
+from toolhand.agent_node.runs.report_parts import (
     MOST_FOUND,
     MOST_POINTS,
     about,
@@ -33,9 +33,9 @@ from agent_node.runs.report_parts import (
     times,
     understood,
 )
-from tool_nodes.drawing import RGB
-from tool_nodes.files import MIB, read_file
-from tool_nodes.results import invalid, unavailable
+from toolhand.tool_nodes.drawing import RGB
+from toolhand.tool_nodes.files import MIB, read_file
+from toolhand.tool_nodes.results import invalid, unavailable
 
 _PICTURE = re.compile(rb'src="(images/\d{3,9}\.jpg)"')
 _LONGEST_PAGE = 64 * MIB

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from agent_node.episode import Episode, not_judged
-from agent_node.policies.scripted.commands import RELATION_WORDS, parse_command
-from agent_node.policies.scripted.points import the
-from agent_node.runs.pages import Room, clip, data_url, jpegs_of, label_of, text_of
-from tool_nodes.drawing import RGB
-from tool_nodes.language.phrases import NounPhrase
-from tool_nodes.language.places import place_words
-from tool_nodes.language.speeds import spoken_speed
-from tool_nodes.results import ToolError
-from tool_nodes.toolbox.toolbox import CallRecord
+from toolhand.agent_node.episode import Episode, not_judged
+from toolhand.agent_node.policies.scripted.commands import RELATION_WORDS, parse_command
+from toolhand.agent_node.policies.scripted.points import the
+from toolhand.agent_node.runs.pages import Room, clip, data_url, jpegs_of, label_of, text_of
+from toolhand.tool_nodes.drawing import RGB
+from toolhand.tool_nodes.language.phrases import NounPhrase
+from toolhand.tool_nodes.language.places import place_words
+from toolhand.tool_nodes.language.speeds import spoken_speed
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord
 
 MAX_FRAMES = 60
 """Frames of the film; longer recordings are thinned evenly."""

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_node.runs.folder import clear_empty, keep_newest, new_run_dir, write_json
-from agent_node.runs.index import RESULT_FILE, read_result
-from agent_node.runs.report import refresh_head
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.runs.folder import clear_empty, keep_newest, new_run_dir, write_json
+from toolhand.agent_node.runs.index import RESULT_FILE, read_result
+from toolhand.agent_node.runs.report import refresh_head
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 STEPS = "steps"
 """Entry of `result.json`: the folders inside that hold the rest of a sentence, in order."""

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_node.episode import Episode, summarize
-from agent_node.runs.folder import Unwritten, write_json, write_trajectory
-from agent_node.runs.mcap.recorder import MotionLog, Recorder
-from agent_node.runs.mcap.scene_markers import TruthLog
-from agent_node.runs.places import asked_places
-from agent_node.runs.report import write_report
-from tool_nodes.drawing import RGB
-from tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.agent_node.episode import Episode, summarize
+from toolhand.agent_node.runs.folder import Unwritten, write_json, write_trajectory
+from toolhand.agent_node.runs.mcap.recorder import MotionLog, Recorder
+from toolhand.agent_node.runs.mcap.scene_markers import TruthLog
+from toolhand.agent_node.runs.places import asked_places
+from toolhand.agent_node.runs.report import write_report
+from toolhand.tool_nodes.drawing import RGB
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox
 
 
 def write_run(

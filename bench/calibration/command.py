@@ -11,20 +11,20 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 from scipy.stats import chi2
 
-from bench.calibration.picks import PickJob, PickRecord, pick
-from bench.calibration.rig import DEGENERATE, Rig, Taken
-from bench.commands.calibration import Options
-from bench.frame import Benchmark, Document
-from bench.stats import format_rows, machine, rate_row
-from tool_nodes import workspace
-from tool_nodes.calibration.charuco import CharucoBoard
-from tool_nodes.calibration.solving import FEWEST_POSES, HandEye, solve
-from tool_nodes.calibration.table_check import check_table
-from tool_nodes.calibration.viewpoints import CameraPlace
-from tool_nodes.geometry import invert
-from tool_nodes.results import ToolError
-from tool_nodes.types import FloatArray
-from training.pool.parallel import run_jobs
+from toolhand.bench.calibration.picks import PickJob, PickRecord, pick
+from toolhand.bench.calibration.rig import DEGENERATE, Rig, Taken
+from toolhand.bench.commands.calibration import Options
+from toolhand.bench.frame import Benchmark, Document
+from toolhand.bench.stats import format_rows, machine, rate_row
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.calibration.charuco import CharucoBoard
+from toolhand.tool_nodes.calibration.solving import FEWEST_POSES, HandEye, solve
+from toolhand.tool_nodes.calibration.table_check import check_table
+from toolhand.tool_nodes.calibration.viewpoints import CameraPlace
+from toolhand.tool_nodes.geometry import invert
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.types import FloatArray
+from toolhand.training.pool.parallel import run_jobs
 
 TARGETS = {"mm": (0.2, 0.6), "deg": (0.05, 0.08)}
 """Largest median and 95th percentile of the error."""
@@ -178,7 +178,7 @@ def _said_of(work: Callable[[], object]) -> str:
 
 
 class CalibrationBench(Benchmark[Options, CalibrationJob, CalibrationRecord]):
-    """See `bench.commands.calibration`."""
+    """See `toolhand.bench.commands.calibration`."""
 
     name = "calibration"
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench.grasp.calls import grasp_by_tools
-from sim.camera.ray import CameraModel
-from sim.scene.generator import generate_scene
-from sim.station import Station, StationConfig
-from tool_nodes.geometry import carried
-from tool_nodes.ports import Camera
-from tool_nodes.types import FloatArray, Frame
+from toolhand.bench.grasp.calls import grasp_by_tools
+from toolhand.sim.camera.ray import CameraModel
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.geometry import carried
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 _LIFTED_M = 0.03
 """A thing whose origin has risen by this is lifted [m]; a round figure above what a nudge does."""

@@ -13,21 +13,21 @@ import mujoco
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sim.camera.painted_board import BoardCamera, PaintedBoard
-from sim.camera.ray import LAMP_POSITION, CameraModel, RayCamera, camera_pose, scene_camera, wrist_camera
-from sim.camera.sensor import ideal
-from sim.scene.scenes import TABLE_RGB, Scene
-from sim.world import World
-from tool_nodes.calibration.charuco import MODULES, USUAL, CharucoBoard
-from tool_nodes.calibration.detection import BoardCorners, find_corners, pattern
-from tool_nodes.calibration.viewpoints import CameraPlace, usual_arrangement
-from tool_nodes.geometry import invert, pose, project, rotation_z, transform
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.ports import Camera
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import FloatArray, Frame, PoseGoal
+from toolhand.sim.camera.painted_board import BoardCamera, PaintedBoard
+from toolhand.sim.camera.ray import LAMP_POSITION, CameraModel, RayCamera, camera_pose, scene_camera, wrist_camera
+from toolhand.sim.camera.sensor import ideal
+from toolhand.sim.scene.scenes import TABLE_RGB, Scene
+from toolhand.sim.world import World
+from toolhand.tool_nodes.calibration.charuco import MODULES, USUAL, CharucoBoard
+from toolhand.tool_nodes.calibration.detection import BoardCorners, find_corners, pattern
+from toolhand.tool_nodes.calibration.viewpoints import CameraPlace, usual_arrangement
+from toolhand.tool_nodes.geometry import invert, pose, project, rotation_z, transform
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import FloatArray, Frame, PoseGoal
 
 BLUR_PX, NOISE = 0.6, 2.0
 """Blur [px] and noise [grey levels] of the pictures, standard deviations."""

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import tyro
 
-from agent_node.console.terminal import AsJson
-from bench.options import BenchOptions
+from toolhand.agent_node.console.terminal import AsJson
+from toolhand.bench.options import BenchOptions
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Options(BenchOptions):
         jobs: Processes.
     """
 
-    WORK = "bench.calibration.command:BENCH"
+    WORK = "toolhand.bench.calibration.command:BENCH"
 
     camera: Annotated[tuple[Literal["wrist", "scene"], ...], tyro.conf.arg(metavar="wrist|scene")] = ("wrist", "scene")
     seeds: int = 50

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions, Unprefixed
-from agent_node.console.terminal import AsJson
-from bench.options import BenchOptions
+from toolhand.agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions, Unprefixed
+from toolhand.agent_node.console.terminal import AsJson
+from toolhand.bench.options import BenchOptions
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Options(BenchOptions):
         jobs: Processes.
     """
 
-    WORK = "bench.crowded:BENCH"
+    WORK = "toolhand.bench.crowded:BENCH"
 
     n: int = 60
     first_seed: int = 0

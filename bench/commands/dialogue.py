@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agent_node.console.options import DEFAULT_BACKENDS, BackendOptions, Unprefixed
-from agent_node.console.terminal import AsJson
-from bench.options import BenchOptions
+from toolhand.agent_node.console.options import DEFAULT_BACKENDS, BackendOptions, Unprefixed
+from toolhand.agent_node.console.terminal import AsJson
+from toolhand.bench.options import BenchOptions
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Options(BenchOptions):
         jobs: Processes.
     """
 
-    WORK = "bench.dialogue.command:BENCH"
+    WORK = "toolhand.bench.dialogue.command:BENCH"
 
     n: int | None = None
     first_seed: int = 0

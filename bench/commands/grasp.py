@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agent_node.console.options import (
+from toolhand.agent_node.console.options import (
     DEFAULT_ROBOT_OPTIONS,
     BackendOptions,
     RobotOptions,
     Unprefixed,
 )
-from agent_node.console.terminal import AsJson
-from bench.options import BenchOptions
-from tool_nodes.port_names import PortNames
+from toolhand.agent_node.console.terminal import AsJson
+from toolhand.bench.options import BenchOptions
+from toolhand.tool_nodes.port_names import PortNames
 
 GraspProtocol = Literal["attempt", "any", "clear"]
 """One thing of a scene once, whatever is seen best, or that until the scene is empty."""
@@ -44,7 +44,7 @@ class Options(BenchOptions):
         jobs: Processes.
     """
 
-    WORK = "bench.grasp.comparison:BENCH"
+    WORK = "toolhand.bench.grasp.comparison:BENCH"
 
     objects: str = "generated"
     scene: str = ""

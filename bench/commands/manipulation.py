@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agent_node.console.options import (
+from toolhand.agent_node.console.options import (
     DEFAULT_BACKENDS,
     DEFAULT_ROBOT_OPTIONS,
     BackendOptions,
@@ -16,17 +16,17 @@ from agent_node.console.options import (
     Unprefixed,
     require_at_least,
 )
-from agent_node.console.terminal import AsJson
-from agent_node.policies.options import ModelSettings
-from agent_node.protocol import OWN, Protocol
-from bench.options import TURNS, BenchOptions
-from sim.ros.graph import Transport
-from tool_nodes import registry
-from tool_nodes.results import invalid
+from toolhand.agent_node.console.terminal import AsJson
+from toolhand.agent_node.policies.options import ModelSettings
+from toolhand.agent_node.protocol import OWN, Protocol
+from toolhand.bench.options import TURNS, BenchOptions
+from toolhand.sim.ros.graph import Transport
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.results import invalid
 
 _DEFAULT_MODEL = ModelSettings()
 DriverName = Literal["ideal", "kortex"]
-"""`sim.ros.driver.DRIVERS`, which imports what only a graph needs."""
+"""`toolhand.sim.ros.driver.DRIVERS`, which imports what only a graph needs."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class EpisodeOptions:
         policy: Who decides; each episode has a new one, seeded by its scene.
         turns: Assistant turns of a command; a protocol with one call a turn needs more of them.
         difficulty: From 0 to 1: noise of the perception sim, calls that fail on purpose, things that slip; see
-            training.env.difficulty. Only with the transport process.
+            toolhand.training.env.difficulty. Only with the transport process.
         fast: Pictures of 320x240, and what rests is not computed, as in rollouts: half the processor time.
     """
 
@@ -58,14 +58,14 @@ class EpisodeOptions:
     @property
     def written(self) -> Protocol:
         """How the policy writes. Raises ToolError INVALID_ARGUMENT."""
-        from agent_node.policies.registry import protocol_of
+        from toolhand.agent_node.policies.registry import protocol_of
 
         return protocol_of(self.policy, self.protocol)
 
     def check(self) -> None:
         """Raises ToolError INVALID_ARGUMENT for what cannot be run."""
-        from agent_node.policies.registry import require_form
-        from training.env.difficulty import Difficulty
+        from toolhand.agent_node.policies.registry import require_form
+        from toolhand.training.env.difficulty import Difficulty
 
         require_at_least(1, turns=self.turns)
         Difficulty(self.difficulty)
@@ -110,7 +110,7 @@ class Options(BenchOptions):
         jobs: Processes. Timings are most meaningful with 1.
     """
 
-    WORK = "bench.manipulation:BENCH"
+    WORK = "toolhand.bench.manipulation:BENCH"
 
     options: Unprefixed[EpisodeOptions] = _AS_DEFAULT
     scene: str = ""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_node.console.options import PictureSize, SensorName
-from agent_node.console.terminal import AsJson
-from bench.options import BenchOptions
-from tool_nodes import registry
-from tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
+from toolhand.agent_node.console.options import PictureSize, SensorName
+from toolhand.agent_node.console.terminal import AsJson
+from toolhand.bench.options import BenchOptions
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Options(BenchOptions):
         known: With --masks, products of the catalogue are known as such.
     """
 
-    WORK = "bench.perception.report:BENCH"
+    WORK = "toolhand.bench.perception.report:BENCH"
 
     scenes: int = 200
     first_seed: int = 0

@@ -8,19 +8,19 @@ from typing import Annotated
 
 import tyro
 
-from agent_node.console.options import (
+from toolhand.agent_node.console.options import (
     Perception,
     ProtocolName,
     SensorName,
     Suite,
     installed,
 )
-from agent_node.console.terminal import AsJson
-from agent_node.policies.options import ModelSettings
-from agent_node.protocol import OWN
-from bench.options import TURNS, BenchOptions
-from tool_nodes.port_names import DEFAULT_PRESET, DEFAULT_SENSOR, require_sensor
-from tool_nodes.results import invalid
+from toolhand.agent_node.console.terminal import AsJson
+from toolhand.agent_node.policies.options import ModelSettings
+from toolhand.agent_node.protocol import OWN
+from toolhand.bench.options import TURNS, BenchOptions
+from toolhand.tool_nodes.port_names import DEFAULT_PRESET, DEFAULT_SENSOR, require_sensor
+from toolhand.tool_nodes.results import invalid
 
 _DEFAULT_MODEL = ModelSettings()
 
@@ -52,11 +52,11 @@ class Options(BenchOptions):
         workers: Conversations at once, in threads of this process: for servers, which wait for one another.
         turns: Assistant turns of a conversation.
         difficulty: From 0 to 1: noise of the perception sim, calls that fail on purpose, things that slip; see
-            training.env.difficulty.
+            toolhand.training.env.difficulty.
         bootstrap_seed: Seed of the intervals of paired differences.
     """
 
-    WORK = "bench.policies.command:BENCH"
+    WORK = "toolhand.bench.policies.command:BENCH"
 
     policies: Policies = ("scripted", "careful", "blind")
     kinds: Kinds = "all"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent_node.console.terminal import AsJson
-from bench.options import BenchOptions
+from toolhand.agent_node.console.terminal import AsJson
+from toolhand.bench.options import BenchOptions
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Options(BenchOptions):
         graph_sequences: The same over a ROS 2 graph that is started for it, with strangers on it.
     """
 
-    WORK = "bench.redteam.command:BENCH"
+    WORK = "toolhand.bench.redteam.command:BENCH"
     LEAST = dict.fromkeys(("n", "turns", "seed", "sequences", "graph_sequences"), 0)
 
     n: int = 10_000

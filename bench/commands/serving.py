@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent_node.console.terminal import AsJson
-from bench.options import BenchOptions
-from tool_nodes.results import invalid
+from toolhand.agent_node.console.terminal import AsJson
+from toolhand.bench.options import BenchOptions
+from toolhand.tool_nodes.results import invalid
 
 IN_PROCESS, ACTORS, BATCHES = "in process", "actors", "serve"
 WAYS: Mapping[str, str] = {
@@ -43,7 +43,7 @@ class Options(BenchOptions):
         batch_wait_ms: How long the first of a batch waits for others.
     """
 
-    WORK = "bench.serving.command:BENCH"
+    WORK = "toolhand.bench.serving.command:BENCH"
 
     payloads: tuple[str, ...] = tuple(ABOUT)
     ways: tuple[str, ...] = tuple(WAYS)

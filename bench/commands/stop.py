@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent_node.console.terminal import AsJson
-from bench.options import BenchOptions
+from toolhand.agent_node.console.terminal import AsJson
+from toolhand.bench.options import BenchOptions
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Options(BenchOptions):
         seed: Seeds those moments.
     """
 
-    WORK = "bench.ros.standing:BENCH"
+    WORK = "toolhand.bench.ros.standing:BENCH"
 
     only: str = ""
     moments: int = 0

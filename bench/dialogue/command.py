@@ -9,24 +9,24 @@ from typing import Any, cast
 
 import numpy as np
 
-from agent_node.runs.folder import write_json
-from bench.commands.dialogue import Options
-from bench.dialogue.conversation import (
+from toolhand.agent_node.runs.folder import write_json
+from toolhand.bench.commands.dialogue import Options
+from toolhand.bench.dialogue.conversation import (
     ConversationJob,
     UtteranceRecord,
     crashed,
     hold_conversation,
     record_from,
 )
-from bench.dialogue.outcomes import OUTCOMES
-from bench.dialogue.over import OtherWay, compare, difference_line
-from bench.dialogue.said import said_file
-from bench.dialogue.saying_job import SaidJob, crashed_lines, said_jobs, say_lines
-from bench.dialogue.undoing import UndoJob, crashed_undo, undo_once
-from bench.frame import Benchmark, Document
-from bench.grasp.records import RunFolder, resumed
-from bench.stats import machine, rate_row, timing_row
-from training.pool.parallel import run_jobs
+from toolhand.bench.dialogue.outcomes import OUTCOMES
+from toolhand.bench.dialogue.over import OtherWay, compare, difference_line
+from toolhand.bench.dialogue.said import said_file
+from toolhand.bench.dialogue.saying_job import SaidJob, crashed_lines, said_jobs, say_lines
+from toolhand.bench.dialogue.undoing import UndoJob, crashed_undo, undo_once
+from toolhand.bench.frame import Benchmark, Document
+from toolhand.bench.grasp.records import RunFolder, resumed
+from toolhand.bench.stats import machine, rate_row, timing_row
+from toolhand.training.pool.parallel import run_jobs
 
 _CONVERSATIONS = 40
 """Conversations where no number is named: of every second kind one, in minutes."""
@@ -38,7 +38,7 @@ DialogueJob = ConversationJob | SaidJob | UndoJob
 
 
 class DialogueBench(Benchmark[Options, DialogueJob, UtteranceRecord]):
-    """See `bench.commands.dialogue`."""
+    """See `toolhand.bench.commands.dialogue`."""
 
     name = "dialogue"
 

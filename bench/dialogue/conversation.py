@@ -9,26 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.agent import Agent
-from agent_node.console.options import BackendOptions
-from agent_node.dialogue.dialogue import Dialogue
-from agent_node.dialogue.memory import OperatorMemory, RobotMemory
-from agent_node.dialogue.skills import SUITES
-from agent_node.episode import Episode
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policy import Policy
-from bench.dialogue.expected import Uttered
-from bench.dialogue.outcomes import DialogueOutcome, Judged, RobotsTurn, judge_said
-from bench.dialogue.saying_asked import QUESTIONS, REFUSED, SKILLS, TALK
-from bench.dialogue.saying_more import FOLLOWING, SEVERAL, put_down
-from bench.dialogue.saying_places import PLACES, UtteranceMaker
-from bench.dialogue.saying_ways import WAYS
-from bench.dialogue.tabletop import Tabletop, conversation_scene
-from sim.scene.scenes import Scene
-from sim.station import Station, StationConfig
-from sim.tasks.judge import Judge
-from sim.tasks.predicates import THRESHOLDS
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.console.options import BackendOptions
+from toolhand.agent_node.dialogue.dialogue import Dialogue
+from toolhand.agent_node.dialogue.memory import OperatorMemory, RobotMemory
+from toolhand.agent_node.dialogue.skills import SUITES
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.policy import Policy
+from toolhand.bench.dialogue.expected import Uttered
+from toolhand.bench.dialogue.outcomes import DialogueOutcome, Judged, RobotsTurn, judge_said
+from toolhand.bench.dialogue.saying_asked import QUESTIONS, REFUSED, SKILLS, TALK
+from toolhand.bench.dialogue.saying_more import FOLLOWING, SEVERAL, put_down
+from toolhand.bench.dialogue.saying_places import PLACES, UtteranceMaker
+from toolhand.bench.dialogue.saying_ways import WAYS
+from toolhand.bench.dialogue.tabletop import Tabletop, conversation_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.judge import Judge
+from toolhand.sim.tasks.predicates import THRESHOLDS
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 KINDS: dict[str, UtteranceMaker] = {**PLACES, **FOLLOWING, **SEVERAL, **QUESTIONS, **SKILLS, **WAYS, **REFUSED, **TALK}
 """Makers of utterances; the first of a conversation is that of its seed, in turn."""
@@ -62,7 +62,7 @@ class UtteranceRecord:
         kind: Kind of utterance.
         words: Utterance of the operator.
         goal: Goal in a line of the scene's ids.
-        outcome: One of `bench.dialogue.outcomes.OUTCOMES`.
+        outcome: One of `toolhand.bench.dialogue.outcomes.OUTCOMES`.
         reasons: Faults, one sentence each.
         unasked: Something moved that nobody asked for.
         answer: Answer of the robot.

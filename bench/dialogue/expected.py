@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from sim.scene.scenes import Scene
-from sim.tasks.gestures import UntouchedTask
-from sim.tasks.task import Task
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.tasks.gestures import UntouchedTask
+from toolhand.sim.tasks.task import Task
 
 WantedEnd = Literal["deed", "asked", "refused", "answered", "quiet"]
 """A deed is done; the robot asks back; it refuses; it answers; or, whatever it says, nothing moves."""

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from bench.dialogue.expected import Expected, Uttered, plain
-from sim.scene.scenes import Scene
-from sim.tasks.gestures import HAND_STILL_M, UntouchedTask, hand_way
-from sim.tasks.task import History, Score
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode
+from toolhand.bench.dialogue.expected import Expected, Uttered, plain
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.tasks.gestures import HAND_STILL_M, UntouchedTask, hand_way
+from toolhand.sim.tasks.task import History, Score
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode
 
 DialogueOutcome = Literal[
     "as meant",
@@ -85,7 +85,7 @@ def judge_said(said: Uttered, turn: RobotsTurn, history: History) -> Judged:
     Args:
         said: Utterance with its meanings.
         turn: Turn that the robot made of it.
-        history: Simulator's record, with the two holds of `sim.tasks.arranged.ArrangedTask`.
+        history: Simulator's record, with the two holds of `toolhand.sim.tasks.arranged.ArrangedTask`.
     """
     if turn.error_code in INFRASTRUCTURE_ERRORS:
         return Judged("unscored", (turn.answer,))

@@ -10,16 +10,16 @@ from uuid import uuid4
 
 import numpy as np
 
-from agent_node.console.options import BackendOptions
-from agent_node.console.terminal import say
-from agent_node.dialogue.memory_file import FOLDER
-from agent_node.events import ignore
-from bench.dialogue.conversation import ConversationJob, utterances
-from bench.dialogue.ways import InProcess, OverMcp, OverRos, SpokenTo, Told, over_mcp
-from bench.stats import rate_row
-from sim.ros.graph import lockstep_graph
-from sim.snapshot import Snapshot
-from sim.station import Station, StationConfig
+from toolhand.agent_node.console.options import BackendOptions
+from toolhand.agent_node.console.terminal import say
+from toolhand.agent_node.dialogue.memory_file import FOLDER
+from toolhand.agent_node.events import ignore
+from toolhand.bench.dialogue.conversation import ConversationJob, utterances
+from toolhand.bench.dialogue.ways import InProcess, OverMcp, OverRos, SpokenTo, Told, over_mcp
+from toolhand.bench.stats import rate_row
+from toolhand.sim.ros.graph import lockstep_graph
+from toolhand.sim.snapshot import Snapshot
+from toolhand.sim.station import Station, StationConfig
 
 OtherWay = Literal["mcp", "ros"]
 """How the words go, beside in process."""
@@ -101,9 +101,9 @@ def met_over_mcp(station: Station) -> Iterator[There]:
 def meeting_over_ros(backends: BackendOptions) -> Iterator[Meet]:
     """Gives the robot of a graph that lasts until the block ends; what it remembers is forgotten each time."""
     with lockstep_graph(StationConfig(**vars(backends))) as graph:
-        from agent_node.ros.operator import Operator
-        from sim.ros.station import RosStation, begin_anew
-        from tool_nodes.ros.link import RosLink
+        from toolhand.agent_node.ros.operator import Operator
+        from toolhand.sim.ros.station import RosStation, begin_anew
+        from toolhand.tool_nodes.ros.link import RosLink
 
         with RosLink(graph.environment) as link:
 

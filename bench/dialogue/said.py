@@ -11,7 +11,7 @@ beside what she would do.
 | `hold a_1` | it is held in the end; `a_1|b_1` is any one of them |
 | `a_1 @ PLACE` | it stands there, see `_place`; several with `;`, one after the other with `then` |
 | `swap a_1 b_1`, `stack a_1 b_1` (from the top), `groups a_1 a_2/b_1 b_2` | the things do |
-| `open`, `closed`, `park`, `look`, `point a_1`, `handover a_1`, `little a_1` | see `sim.tasks.gestures` |
+| `open`, `closed`, `park`, `look`, `point a_1`, `handover a_1`, `little a_1` | see `toolhand.sim.tasks.gestures` |
 | `ask` | the robot asks back |
 | `refuse "these words"` | a refusal that quotes them; `"a"|"b"` is one of them |
 | `cannot "these words"` | the same, and it does not call them needless |
@@ -30,7 +30,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
-from bench.dialogue.expected import (
+from toolhand.bench.dialogue.expected import (
     Expected,
     Uttered,
     answered,
@@ -43,12 +43,12 @@ from bench.dialogue.expected import (
     says_no,
     says_yes,
 )
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import Scene
-from sim.snapshot import Snapshot
-from sim.tasks.arranged import ArrangedTask, Placing, SortedTask, stack_task, swap_task
-from sim.tasks.gestures import HandOverTask, JawsTask, LiftedTask, ParkedTask, PointTask, UntouchedTask
-from sim.tasks.places import (
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.snapshot import Snapshot
+from toolhand.sim.tasks.arranged import ArrangedTask, Placing, SortedTask, stack_task, swap_task
+from toolhand.sim.tasks.gestures import HandOverTask, JawsTask, LiftedTask, ParkedTask, PointTask, UntouchedTask
+from toolhand.sim.tasks.places import (
     AllOf,
     AtDistance,
     AtSpot,
@@ -66,11 +66,11 @@ from sim.tasks.places import (
     Towards,
     Upright,
 )
-from sim.tasks.predicates import RELATIONS, Relation
-from sim.tasks.regions import TABLE_REGIONS, TableRegion
-from sim.tasks.task import Task
-from tool_nodes import plain_yaml
-from tool_nodes.results import ToolError, invalid
+from toolhand.sim.tasks.predicates import RELATIONS, Relation
+from toolhand.sim.tasks.regions import TABLE_REGIONS, TableRegion
+from toolhand.sim.tasks.task import Task
+from toolhand.tool_nodes import plain_yaml
+from toolhand.tool_nodes.results import ToolError, invalid
 
 SAID_HERE = ("tuned", "unseen", "fresh", "independent")
 """Names of the files of this folder."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from bench.dialogue.expected import (
+from toolhand.bench.dialogue.expected import (
     Expected,
     Uttered,
     answered,
@@ -17,13 +17,13 @@ from bench.dialogue.expected import (
     refused,
     says_yes,
 )
-from bench.dialogue.saying_places import UtteranceMaker
-from bench.dialogue.tabletop import Tabletop, apart_m, plural
-from sim.scene.scenes import PlacedObject, gap
-from sim.tasks.arranged import ArrangedTask
-from sim.tasks.gestures import HandOverTask, JawsTask, LiftedTask, ParkedTask, PointTask, UntouchedTask
-from sim.tasks.places import OnTable
-from sim.tasks.predicates import THRESHOLDS, Shapes
+from toolhand.bench.dialogue.saying_places import UtteranceMaker
+from toolhand.bench.dialogue.tabletop import Tabletop, apart_m, plural
+from toolhand.sim.scene.scenes import PlacedObject, gap
+from toolhand.sim.tasks.arranged import ArrangedTask
+from toolhand.sim.tasks.gestures import HandOverTask, JawsTask, LiftedTask, ParkedTask, PointTask, UntouchedTask
+from toolhand.sim.tasks.places import OnTable
+from toolhand.sim.tasks.predicates import THRESHOLDS, Shapes
 
 _CLEARLY_M = 0.12
 """A thing stands clearly on a side of the table when it is so far from its middle [m]."""

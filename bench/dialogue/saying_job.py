@@ -6,10 +6,10 @@ import copy
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from agent_node.console.options import BackendOptions
-from bench.dialogue.conversation import TalkedTo, UtteranceRecord, station_of
-from bench.dialogue.said import HandwrittenLine, load_lines, said_file, said_of
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.console.options import BackendOptions
+from toolhand.bench.dialogue.conversation import TalkedTo, UtteranceRecord, station_of
+from toolhand.bench.dialogue.said import HandwrittenLine, load_lines, said_file, said_of
+from toolhand.tool_nodes.results import ErrorCode
 
 
 @dataclass(frozen=True)

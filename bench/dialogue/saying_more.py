@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench.dialogue.expected import Uttered, asked, quiet
-from bench.dialogue.saying_places import UtteranceMaker, stackable
-from bench.dialogue.tabletop import Tabletop, plural
-from sim.scene.scenes import PlacedObject
-from sim.tasks.arranged import ArrangedTask, Placing, SortedTask, stack_task, swap_task
-from sim.tasks.places import AtSpot, InRegion, OnTable, Related
+from toolhand.bench.dialogue.expected import Uttered, asked, quiet
+from toolhand.bench.dialogue.saying_places import UtteranceMaker, stackable
+from toolhand.bench.dialogue.tabletop import Tabletop, plural
+from toolhand.sim.scene.scenes import PlacedObject
+from toolhand.sim.tasks.arranged import ArrangedTask, Placing, SortedTask, stack_task, swap_task
+from toolhand.sim.tasks.places import AtSpot, InRegion, OnTable, Related
 
 
 def twin(table: Tabletop) -> Iterator[Uttered]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from bench.dialogue.expected import Uttered
-from bench.dialogue.tabletop import SEEN, Tabletop, apart_m
-from sim.scene.scenes import PlacedObject
-from sim.tasks.places import (
+from toolhand.bench.dialogue.expected import Uttered
+from toolhand.bench.dialogue.tabletop import SEEN, Tabletop, apart_m
+from toolhand.sim.scene.scenes import PlacedObject
+from toolhand.sim.tasks.places import (
     AllOf,
     AtDistance,
     Closer,
@@ -24,9 +24,9 @@ from sim.tasks.places import (
     Related,
     Towards,
 )
-from sim.tasks.predicates import Relation
-from sim.tasks.regions import TABLE_REGIONS, TableRegion
-from sim.tasks.sentences import WHERE
+from toolhand.sim.tasks.predicates import Relation
+from toolhand.sim.tasks.regions import TABLE_REGIONS, TableRegion
+from toolhand.sim.tasks.sentences import WHERE
 
 T = TypeVar("T")
 UtteranceMaker = Callable[[Tabletop], Iterator[Uttered]]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench.dialogue.expected import Uttered
-from bench.dialogue.saying_places import UtteranceMaker
-from bench.dialogue.tabletop import Tabletop
-from sim.scene.scenes import PlacedObject
-from sim.tasks.places import GoalPlace, Related
-from sim.tasks.predicates import Relation
+from toolhand.bench.dialogue.expected import Uttered
+from toolhand.bench.dialogue.saying_places import UtteranceMaker
+from toolhand.bench.dialogue.tabletop import Tabletop
+from toolhand.sim.scene.scenes import PlacedObject
+from toolhand.sim.tasks.places import GoalPlace, Related
+from toolhand.sim.tasks.predicates import Relation
 
 _FORMS: dict[str, tuple[str, ...]] = {
     "verbless": ("{0} {1}", "{0} {1} please"),

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench.dialogue.expected import Expected, Uttered
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import PlacedObject, Scene
-from sim.snapshot import ObjectState, Snapshot
-from sim.tasks.arranged import ArrangedTask, Placing
-from sim.tasks.places import Change, Closer, Direction, GoalPlace, Nudged, free_spots
-from sim.tasks.sentences import choose, unique_descriptions
-from sim.tasks.task import Task, held_ids
-from tool_nodes.types import FloatArray
+from toolhand.bench.dialogue.expected import Expected, Uttered
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.sim.snapshot import ObjectState, Snapshot
+from toolhand.sim.tasks.arranged import ArrangedTask, Placing
+from toolhand.sim.tasks.places import Change, Closer, Direction, GoalPlace, Nudged, free_spots
+from toolhand.sim.tasks.sentences import choose, unique_descriptions
+from toolhand.sim.tasks.task import Task, held_ids
+from toolhand.tool_nodes.types import FloatArray
 
 CONTAINERS = ("black bin", "grey bin", "transparent bin", "white bowl")
 TWINS = ("baseball", "toy block", "ketchup", "cola", "apple juice", "sugar box")

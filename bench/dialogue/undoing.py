@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from agent_node.console.options import BackendOptions
-from bench.dialogue.conversation import TalkedTo, UtteranceRecord, station_of, tabletop_of
-from bench.dialogue.expected import Uttered
-from bench.dialogue.saying_places import PLACES
-from bench.dialogue.tabletop import conversation_scene
-from sim.tasks.places import AtSpot
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.console.options import BackendOptions
+from toolhand.bench.dialogue.conversation import TalkedTo, UtteranceRecord, station_of, tabletop_of
+from toolhand.bench.dialogue.expected import Uttered
+from toolhand.bench.dialogue.saying_places import PLACES
+from toolhand.bench.dialogue.tabletop import conversation_scene
+from toolhand.sim.tasks.places import AtSpot
+from toolhand.tool_nodes.results import ErrorCode
 
 UNDONE = ("plain pick", "plain place", "into a container", "part of the table", "on top", "nudge", "somewhere free")
 """Kinds of deeds that are taken back, of seeds in turn."""

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agent_node.dialogue.skills import SUITES
-from agent_node.episode import Episode
-from agent_node.mcp.sessions import SharedRobot
-from agent_node.policy import Policy
-from agent_node.runs.index import MAX_RESULT_BYTES
-from bench.dialogue.conversation import TalkedTo
-from sim.station import Station
-from tool_nodes import plain_json
-from tool_nodes.files import read_file
-from tool_nodes.results import ToolError
+from toolhand.agent_node.dialogue.skills import SUITES
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.mcp.sessions import SharedRobot
+from toolhand.agent_node.policy import Policy
+from toolhand.agent_node.runs.index import MAX_RESULT_BYTES
+from toolhand.bench.dialogue.conversation import TalkedTo
+from toolhand.sim.station import Station
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import read_file
+from toolhand.tool_nodes.results import ToolError
 
 if TYPE_CHECKING:
-    from agent_node.ros.operator import Operator
+    from toolhand.agent_node.ros.operator import Operator
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def over_mcp(robot: SpokenTo) -> Iterator[OverMcp]:
     from anyio.from_thread import start_blocking_portal
     from mcp import Client
 
-    from agent_node.mcp.server import make_server
+    from toolhand.agent_node.mcp.server import make_server
 
     with ExitStack() as ending:
         ending.callback(robot.join, 5.0)

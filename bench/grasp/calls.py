@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.station import CameraWithoutIds, Station
-from sim.world import World
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import CallRecord, Session
-from tool_nodes.types import FloatArray, Frame
+from toolhand.sim.station import CameraWithoutIds, Station
+from toolhand.sim.world import World
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 SEGMENT, COMPUTE, EXECUTE = "sam2.segment_from_point", "grasp_generator.compute_grasp", "robot.execute_grasp"
 """Names of the tools whose calls are measured."""

@@ -5,27 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_node.console.terminal import say
-from agent_node.runs.folder import write_atomically, write_json
-from bench.commands.grasp import GraspProtocol, Options
-from bench.frame import Benchmark, Document
-from bench.grasp.page import write_page
-from bench.grasp.plots import scores_of, success_plot
-from bench.grasp.records import GraspRecord, RunFolder, csv_of, resumed
-from bench.grasp.rows import FIRST, FIRST_CHOSEN, cause_rows, causes_of, format_paired, paired, rows_of, things_of
-from bench.grasp.scenes import GraspJob, contents_of, counts_in, jobs_of, kinds_of, sets_of, titled
-from bench.grasp.sides import GraspSide, sides_of
-from bench.grasp.trial import run_one
-from bench.perception.calibration import format_bins, save_plot, save_png
-from bench.perception.metrics import format_means
-from bench.stats import failure_lines, format_rows, machine
-from sim.objects.census import counts_said
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.console.terminal import say
+from toolhand.agent_node.runs.folder import write_atomically, write_json
+from toolhand.bench.commands.grasp import GraspProtocol, Options
+from toolhand.bench.frame import Benchmark, Document
+from toolhand.bench.grasp.page import write_page
+from toolhand.bench.grasp.plots import scores_of, success_plot
+from toolhand.bench.grasp.records import GraspRecord, RunFolder, csv_of, resumed
+from toolhand.bench.grasp.rows import (
+    FIRST,
+    FIRST_CHOSEN,
+    cause_rows,
+    causes_of,
+    format_paired,
+    paired,
+    rows_of,
+    things_of,
+)
+from toolhand.bench.grasp.scenes import GraspJob, contents_of, counts_in, jobs_of, kinds_of, sets_of, titled
+from toolhand.bench.grasp.sides import GraspSide, sides_of
+from toolhand.bench.grasp.trial import run_one
+from toolhand.bench.perception.calibration import format_bins, save_plot, save_png
+from toolhand.bench.perception.metrics import format_means
+from toolhand.bench.stats import failure_lines, format_rows, machine
+from toolhand.sim.objects.census import counts_said
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.results import ErrorCode
 
 
 class GraspBench(Benchmark[Options, GraspJob, GraspRecord]):
-    """See `bench.commands.grasp`."""
+    """See `toolhand.bench.commands.grasp`."""
 
     name = "grasp"
 

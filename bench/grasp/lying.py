@@ -7,9 +7,9 @@ import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.camera.ray_casting import OPAQUE, RayView, RayWorld
-from sim.objects.asset import least_width
-from sim.station import Station
+from toolhand.sim.camera.ray_casting import OPAQUE, RayView, RayWorld
+from toolhand.sim.objects.asset import least_width
+from toolhand.sim.station import Station
 
 _UNSEEN = 5
 """Group of geoms that no camera shows: of MuJoCo's groups 0 to 5, cameras show 0 to 2."""

@@ -8,11 +8,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from agent_node.runs.folder import encode, write_atomically
-from agent_node.runs.pages import data_url, render
-from bench.grasp.records import GraspRecord
-from bench.grasp.sides import GraspSide
-from tool_nodes.files import MIB, read_file
+from toolhand.agent_node.runs.folder import encode, write_atomically
+from toolhand.agent_node.runs.pages import data_url, render
+from toolhand.bench.grasp.records import GraspRecord
+from toolhand.bench.grasp.sides import GraspSide
+from toolhand.tool_nodes.files import MIB, read_file
 
 PAGE_BYTES = 40 * MIB
 """What the pictures of failures may take in the page [bytes]: browsers open that at once. Later ones are linked."""

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from bench.grasp.records import GraspRecord
-from bench.grasp.watch import Watch
-from sim.animation import logged_pictures
-from sim.camera.ray import overview_camera
-from tool_nodes.drawing import RGB, draw_mask, draw_points
-from tool_nodes.files import write_whole
+from toolhand.bench.grasp.records import GraspRecord
+from toolhand.bench.grasp.watch import Watch
+from toolhand.sim.animation import logged_pictures
+from toolhand.sim.camera.ray import overview_camera
+from toolhand.tool_nodes.drawing import RGB, draw_mask, draw_points
+from toolhand.tool_nodes.files import write_whole
 
 FILM_FRAMES = 24
 """Pictures in a film at most [-]: with FILM_SIZE it has about 60 kB."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
-from bench.grasp.records import GraspRecord
-from bench.perception.calibration import Rating, calibration, overlap_calibration
+from toolhand.bench.grasp.records import GraspRecord
+from toolhand.bench.perception.calibration import Rating, calibration, overlap_calibration
 
 COLOURS = ("#2f5f9e", "#c2571a", "#8a8a8a", "#3c8d4f")
 """One for each side, in the order of the sides; chosen to look at, told apart by the colour-blind too."""
@@ -18,7 +18,7 @@ keep text of 13 px apart."""
 
 
 def scores_of(records: Sequence[GraspRecord]) -> dict[str, dict[str, Any]]:
-    """Reliability of the scores of masks and of grasps of one side; see `bench.perception.calibration`.
+    """Reliability of the scores of masks and of grasps of one side; see `toolhand.bench.perception.calibration`.
 
     The score of a mask is an expected overlap: the mean overlap stands over it. The score of a grasp is a probability
     of success, of those that were executed.

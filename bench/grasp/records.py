@@ -17,11 +17,11 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agent_node.console.terminal import say
-from agent_node.runs.folder import encode, write_atomically, write_json
-from tool_nodes import plain_json
-from tool_nodes.files import MIB, read_file
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
+from toolhand.agent_node.console.terminal import say
+from toolhand.agent_node.runs.folder import encode, write_atomically, write_json
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import MIB, read_file
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
 
 Job = TypeVar("Job")
 Kept = TypeVar("Kept")
@@ -38,7 +38,7 @@ class GraspRecord:
     """One attempt, also one that never moved the arm.
 
     Attributes:
-        side: Role of the side, see `bench.grasp.sides`.
+        side: Role of the side, see `toolhand.bench.grasp.sides`.
         kind: Kind of scene.
         seed: Seed of the scene.
         attempt: Number in the scene, from 0.
@@ -46,7 +46,7 @@ class GraspRecord:
         thing: Name of the thing as scenes have it.
         family: Family or kind of the thing.
         things: Things that were in the scene before.
-        visible: Share of the thing that the picture shows, see `bench.grasp.lying`; None without a thing.
+        visible: Share of the thing that the picture shows, see `toolhand.bench.grasp.lying`; None without a thing.
         under: Another thing rested on it, by the contact forces of the physics; None without a thing.
         fits: The jaws open as wide as the thing is narrow, seen from above as it lay; None without a thing.
         prompt: Normalized point (x, y) that was segmented; empty where the bench chose among masks.
@@ -266,7 +266,7 @@ def resumed(
 
 def _parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
     """Raises ToolError UNAVAILABLE without pyarrow."""
-    from training.data.arrow import arrow, parquet_bytes
+    from toolhand.training.data.arrow import arrow, parquet_bytes
 
     pa = arrow()
     types = {

@@ -9,10 +9,10 @@ from typing import Any
 
 from scipy.stats import binomtest
 
-from bench.commands.grasp import GraspProtocol
-from bench.grasp.records import POOR_IOU, GraspRecord
-from bench.perception.metrics import mean_row
-from bench.stats import rate_row, timing_row, with_unscored
+from toolhand.bench.commands.grasp import GraspProtocol
+from toolhand.bench.grasp.records import POOR_IOU, GraspRecord
+from toolhand.bench.perception.metrics import mean_row
+from toolhand.bench.stats import rate_row, timing_row, with_unscored
 
 Records = Sequence[GraspRecord]
 SceneKey = tuple[str, int]

@@ -8,16 +8,16 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import cast
 
-from bench.commands.grasp import GraspProtocol
-from bench.grasp.sides import GraspSide
-from sim.objects.census import counts_of, thing_row
-from sim.objects.chosen import choose_sets
-from sim.objects.folders import folder_sets
-from sim.objects.products import PRODUCTS
-from sim.scene.clutter import CLUTTER, Clutter, clutter_scene
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import PlacedObject, Scene
-from tool_nodes.results import invalid
+from toolhand.bench.commands.grasp import GraspProtocol
+from toolhand.bench.grasp.sides import GraspSide
+from toolhand.sim.objects.census import counts_of, thing_row
+from toolhand.sim.objects.chosen import choose_sets
+from toolhand.sim.objects.folders import folder_sets
+from toolhand.sim.objects.products import PRODUCTS
+from toolhand.sim.scene.clutter import CLUTTER, Clutter, clutter_scene
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.tool_nodes.results import invalid
 
 CATALOGUE = "catalogue"
 OF_PRODUCTS = ("alone", "clutter")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from agent_node.console.options import BackendOptions
-from sim.perception import PerceptionNoise
-from sim.station import StationConfig
-from tool_nodes import registry
-from tool_nodes.port_names import PORTS
-from tool_nodes.results import invalid
+from toolhand.agent_node.console.options import BackendOptions
+from toolhand.sim.perception import PerceptionNoise
+from toolhand.sim.station import StationConfig
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.port_names import PORTS
+from toolhand.tool_nodes.results import invalid
 
 Role = Literal["main", "vs", "control", "ideal", "second_view"]
 

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.grasp.calls import EXECUTE, SEGMENT, middle_of, true_ids
-from bench.grasp.pictures import keep_pictures
-from bench.grasp.records import GraspRecord, RunFolder
-from bench.grasp.scenes import GraspJob, is_asked_for
-from bench.grasp.watch import Watch
-from bench.perception.metrics import mask_iou
-from sim.scene.scenes import PlacedObject
-from tool_nodes.drawing import RGB
-from tool_nodes.geometry import backproject, transform
-from tool_nodes.perception.prompts import segment_by
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
-from tool_nodes.types import BoolArray, Everything, FloatArray, Frame
+from toolhand.bench.grasp.calls import EXECUTE, SEGMENT, middle_of, true_ids
+from toolhand.bench.grasp.pictures import keep_pictures
+from toolhand.bench.grasp.records import GraspRecord, RunFolder
+from toolhand.bench.grasp.scenes import GraspJob, is_asked_for
+from toolhand.bench.grasp.watch import Watch
+from toolhand.bench.perception.metrics import mask_iou
+from toolhand.sim.scene.scenes import PlacedObject
+from toolhand.tool_nodes.drawing import RGB
+from toolhand.tool_nodes.geometry import backproject, transform
+from toolhand.tool_nodes.perception.prompts import segment_by
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, Everything, FloatArray, Frame
 
 LEAST_PIXELS = 300
 """Fewer visible pixels of a thing are not asked for [px]; a round figure."""

@@ -10,17 +10,17 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.grasp.calls import COMPUTE, EXECUTE, SEGMENT, ToolCalls, in_hand
-from bench.grasp.lying import fits, visible_share
-from bench.grasp.scenes import OF_PRODUCTS, GraspJob, make_scene
-from bench.timing import TimedPlanner
-from sim.snapshot import Snapshot
-from sim.station import Station
-from sim.tasks.predicates import THRESHOLDS, judge_pick, lifted_ids
-from tool_nodes.drawing import RGB
-from tool_nodes.ports import GraspGenerator
-from tool_nodes.toolbox.toolbox import CallRecord, Session
-from tool_nodes.types import BoolArray, FloatArray, GraspSet
+from toolhand.bench.grasp.calls import COMPUTE, EXECUTE, SEGMENT, ToolCalls, in_hand
+from toolhand.bench.grasp.lying import fits, visible_share
+from toolhand.bench.grasp.scenes import OF_PRODUCTS, GraspJob, make_scene
+from toolhand.bench.timing import TimedPlanner
+from toolhand.sim.snapshot import Snapshot
+from toolhand.sim.station import Station
+from toolhand.sim.tasks.predicates import THRESHOLDS, judge_pick, lifted_ids
+from toolhand.tool_nodes.drawing import RGB
+from toolhand.tool_nodes.ports import GraspGenerator
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session
+from toolhand.tool_nodes.types import BoolArray, FloatArray, GraspSet
 
 Result = TypeVar("Result")
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from bench.perception.chance import binned_error, equal_widths, errors_of, format_errors
-from tool_nodes.results import invalid
-from tool_nodes.types import BoolArray, FloatArray
-from training.intervals import Z95, wilson
+from toolhand.bench.perception.chance import binned_error, equal_widths, errors_of, format_errors
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import BoolArray, FloatArray
+from toolhand.training.intervals import Z95, wilson
 
 Rating = tuple[float, bool]
 """The score of one found thing, and whether it is what was asked for."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 Places = NDArray[np.intp]
 

@@ -1,4 +1,4 @@
-"""Fits the small networks of segmentation to generated scenes: `python -m bench.perception.fitting`.
+"""Fits the small networks of segmentation to generated scenes: `python -m toolhand.bench.perception.fitting`.
 
 Things of the set `generated` alone, in clutter, as several sensors see them; no product of the catalogue. Seeds stay
 below 100000: what lies beyond is kept for measuring. It takes an hour of one core, most of it for settling.
@@ -17,20 +17,20 @@ import numpy as np
 import tyro
 from numpy.typing import NDArray
 
-from bench.perception.masks import LEAST_PIXELS, pictures, scene_of
-from bench.perception.metrics import mask_iou
-from tool_nodes.geometry import pixel
-from tool_nodes.perception.clusters import Cluster, find_clusters
-from tool_nodes.perception.division import divisible
-from tool_nodes.perception.fitted import Network, logistic, network, save
-from tool_nodes.perception.joining import JointJudge, RegionSums, join
-from tool_nodes.perception.masks import inner_point, widened
-from tool_nodes.perception.parts import FEATURES, Pairs, find_pairs, find_patches
-from tool_nodes.perception.recognition import Recogniser
-from tool_nodes.perception.relief import MARGIN_PX, Relief, depth_noise, find_relief, shifted
-from tool_nodes.perception.surface import find_surface
-from tool_nodes.perception.things import Things
-from tool_nodes.types import FloatArray, Frame
+from toolhand.bench.perception.masks import LEAST_PIXELS, pictures, scene_of
+from toolhand.bench.perception.metrics import mask_iou
+from toolhand.tool_nodes.geometry import pixel
+from toolhand.tool_nodes.perception.clusters import Cluster, find_clusters
+from toolhand.tool_nodes.perception.division import divisible
+from toolhand.tool_nodes.perception.fitted import Network, logistic, network, save
+from toolhand.tool_nodes.perception.joining import JointJudge, RegionSums, join
+from toolhand.tool_nodes.perception.masks import inner_point, widened
+from toolhand.tool_nodes.perception.parts import FEATURES, Pairs, find_pairs, find_patches
+from toolhand.tool_nodes.perception.recognition import Recogniser
+from toolhand.tool_nodes.perception.relief import MARGIN_PX, Relief, depth_noise, find_relief, shifted
+from toolhand.tool_nodes.perception.surface import find_surface
+from toolhand.tool_nodes.perception.things import Things
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 Array32 = NDArray[np.float32]
 

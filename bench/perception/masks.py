@@ -12,26 +12,26 @@ from typing import Any, cast
 
 import numpy as np
 
-from bench.commands.perception import Options
-from bench.frame import Benchmark, Document
-from bench.perception.calibration import format_bins, overlap_calibration, save_plot
-from bench.perception.metrics import mask_iou, mean_row
-from bench.stats import machine, rate_row
-from sim.camera.ray import jittered, make_camera, scene_camera
-from sim.camera.sensor import ideal
-from sim.scene.clutter import CLUTTER, Clutter, clutter_scene
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import Scene
-from sim.tasks.crowds import crowd_gap, crowded_scene
-from sim.world import World
-from tool_nodes import registry
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.geometry import pixel
-from tool_nodes.perception.masks import inner_point
-from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import Frame, PointPrompt, Segmentation
+from toolhand.bench.commands.perception import Options
+from toolhand.bench.frame import Benchmark, Document
+from toolhand.bench.perception.calibration import format_bins, overlap_calibration, save_plot
+from toolhand.bench.perception.metrics import mask_iou, mean_row
+from toolhand.bench.stats import machine, rate_row
+from toolhand.sim.camera.ray import jittered, make_camera, scene_camera
+from toolhand.sim.camera.sensor import ideal
+from toolhand.sim.scene.clutter import CLUTTER, Clutter, clutter_scene
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.tasks.crowds import crowd_gap, crowded_scene
+from toolhand.sim.world import World
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.geometry import pixel
+from toolhand.tool_nodes.perception.masks import inner_point
+from toolhand.tool_nodes.perception.pixels import PixelPerception
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import Frame, PointPrompt, Segmentation
 
 RIGHT = 0.75
 """Overlap from which on a mask is right [-], and share of a thing or a mask below which it was cut or joined."""

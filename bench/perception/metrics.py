@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
-from tool_nodes.perception.masks import window_of
-from tool_nodes.types import BoolArray, Box, FloatArray
+from toolhand.tool_nodes.perception.masks import window_of
+from toolhand.tool_nodes.types import BoolArray, Box, FloatArray
 
 _RESAMPLES = 2000
 """Bootstrap samples of a 95 % interval [-]."""

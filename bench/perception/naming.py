@@ -1,4 +1,4 @@
-"""Fits what a product's name needs: `python -m bench.perception.naming`.
+"""Fits what a product's name needs: `python -m toolhand.bench.perception.naming`.
 
 Known are the products of random scenes. Unknown are the same things where the list of products lacks theirs, and
 things of the set `generated`. Seeds stay below 100000: what lies beyond is kept for measuring. Minutes of one core.
@@ -14,14 +14,14 @@ import tyro
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from bench.perception.masks import LEAST_PIXELS, pictures, scene_of
-from bench.perception.metrics import mask_iou
-from bench.perception.scores import SHRINKING, shrunk
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.perception.naming import SURE, save
-from tool_nodes.perception.recognition import Look, Recogniser
-from tool_nodes.perception.things import Things
-from tool_nodes.types import FloatArray, Frame
+from toolhand.bench.perception.masks import LEAST_PIXELS, pictures, scene_of
+from toolhand.bench.perception.metrics import mask_iou
+from toolhand.bench.perception.scores import SHRINKING, shrunk
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.perception.naming import SURE, save
+from toolhand.tool_nodes.perception.recognition import Look, Recogniser
+from toolhand.tool_nodes.perception.things import Things
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 KINDS = {"apart": (1000, 16), "packed": (200, 20)}
 """Kinds of scenes, their first seeds and how many of each [-]: products, and unknown things."""

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.commands.perception import Options
-from bench.frame import Benchmark, Document
-from bench.perception.calibration import Rating, calibration, format_calibration, save_plot
-from bench.perception.masks import MASKS
-from bench.perception.metrics import (
+from toolhand.bench.commands.perception import Options
+from toolhand.bench.frame import Benchmark, Document
+from toolhand.bench.perception.calibration import Rating, calibration, format_calibration, save_plot
+from toolhand.bench.perception.masks import MASKS
+from toolhand.bench.perception.metrics import (
     box_iou,
     box_of_corners,
     depth_errors,
@@ -23,28 +23,28 @@ from bench.perception.metrics import (
     mean_row,
     outline_iou,
 )
-from bench.perception.scores import CONFUSION_RATE, ratings
-from bench.perception.text import TEXT
-from bench.perception.truth import PictureTruth, place_fault, side_fault, true_box, truth_of
-from bench.stats import machine, rate_row
-from sim.perception import PerceptionNoise
-from sim.perception import Truth as SimTruth
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import PlacedObject
-from sim.station import Station, StationConfig
-from sim.tasks.predicates import Relation
-from tool_nodes import workspace
-from tool_nodes.backends import Ports, make_ports
-from tool_nodes.geometry import backproject, pixel
-from tool_nodes.language.places import free_space_phrase
-from tool_nodes.perception.masks import inner_point
-from tool_nodes.perception.prompts import segment_by
-from tool_nodes.port_names import DEFAULT_SENSOR, PortNames, presets
-from tool_nodes.registry import Setting, Shared
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
-from tool_nodes.types import BoolArray, Everything, Frame, PointPrompt
+from toolhand.bench.perception.scores import CONFUSION_RATE, ratings
+from toolhand.bench.perception.text import TEXT
+from toolhand.bench.perception.truth import PictureTruth, place_fault, side_fault, true_box, truth_of
+from toolhand.bench.stats import machine, rate_row
+from toolhand.sim.perception import PerceptionNoise
+from toolhand.sim.perception import Truth as SimTruth
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import PlacedObject
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.predicates import Relation
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.backends import Ports, make_ports
+from toolhand.tool_nodes.geometry import backproject, pixel
+from toolhand.tool_nodes.language.places import free_space_phrase
+from toolhand.tool_nodes.perception.masks import inner_point
+from toolhand.tool_nodes.perception.prompts import segment_by
+from toolhand.tool_nodes.port_names import DEFAULT_SENSOR, PortNames, presets
+from toolhand.tool_nodes.registry import Setting, Shared
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
+from toolhand.tool_nodes.types import BoolArray, Everything, Frame, PointPrompt
 
 SHARES = (0.5, 0.75)
 """Overlaps from which on an answer is good, or very good."""
@@ -285,7 +285,7 @@ def scores_of(records: Sequence[SceneRecord]) -> dict[str, dict[str, Any]]:
 
 
 class PerceptionBench(Benchmark[Options, SceneJob, SceneRecord]):
-    """See `bench.commands.perception`."""
+    """See `toolhand.bench.commands.perception`."""
 
     name = "perception"
 

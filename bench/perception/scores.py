@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from bench.perception.calibration import Rating
-from bench.perception.truth import PictureTruth
-from tool_nodes.backends import Ports
-from tool_nodes.catalogue import CatalogueItem, load_catalogue
-from tool_nodes.geometry import pixel
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import Frame
+from toolhand.bench.perception.calibration import Rating
+from toolhand.bench.perception.truth import PictureTruth
+from toolhand.tool_nodes.backends import Ports
+from toolhand.tool_nodes.catalogue import CatalogueItem, load_catalogue
+from toolhand.tool_nodes.geometry import pixel
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import Frame
 
 CONFUSION_RATE = 0.3
 """Of the noise with which the simulator's truth is asked for scores: by default it confuses nothing; a round figure."""

@@ -14,21 +14,21 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 from scipy import ndimage
 
-from bench.commands.perception import Options
-from bench.frame import Benchmark, Document
-from bench.perception.metrics import format_means, mean_row
-from bench.perception.truth import truth_of
-from bench.stats import machine, rate_row, timing_row
-from sim.drawings.samples import PLACES, STREETS, city_map
-from sim.scene.generator import generate_scene
-from sim.station import Station, StationConfig
-from tool_nodes import registry
-from tool_nodes.perception.masks import window_of
-from tool_nodes.ports import TextReader
-from tool_nodes.results import unavailable
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.tools.peria.text_reading import SURE
-from tool_nodes.types import TextSpan
+from toolhand.bench.commands.perception import Options
+from toolhand.bench.frame import Benchmark, Document
+from toolhand.bench.perception.metrics import format_means, mean_row
+from toolhand.bench.perception.truth import truth_of
+from toolhand.bench.stats import machine, rate_row, timing_row
+from toolhand.sim.drawings.samples import PLACES, STREETS, city_map
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.perception.masks import window_of
+from toolhand.tool_nodes.ports import TextReader
+from toolhand.tool_nodes.results import unavailable
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.tools.peria.text_reading import SURE
+from toolhand.tool_nodes.types import TextSpan
 
 MIN_FACES = 8
 """Typefaces without which nothing is measured: what reads one is not yet a reader."""

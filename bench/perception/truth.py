@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.camera.ray import make_camera
-from sim.camera.sensor import ideal
-from sim.perception import MIN_VISIBLE_PX
-from sim.scene.scenes import PlacedObject, Scene, convex_outline, distances
-from sim.snapshot import ObjectState
-from sim.station import Station
-from sim.tasks.predicates import Relation, relation_fault
-from tool_nodes import workspace
-from tool_nodes.geometry import backproject, invert, matrix_from_quat_wxyz, pixel, pose, transform
-from tool_nodes.types import BoolArray, Box, FloatArray, Frame
+from toolhand.sim.camera.ray import make_camera
+from toolhand.sim.camera.sensor import ideal
+from toolhand.sim.perception import MIN_VISIBLE_PX
+from toolhand.sim.scene.scenes import PlacedObject, Scene, convex_outline, distances
+from toolhand.sim.snapshot import ObjectState
+from toolhand.sim.station import Station
+from toolhand.sim.tasks.predicates import Relation, relation_fault
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import backproject, invert, matrix_from_quat_wxyz, pixel, pose, transform
+from toolhand.tool_nodes.types import BoolArray, Box, FloatArray, Frame
 
 CLEARANCE_M = 0.03
 """Free table has nothing within this distance: room for a thing 6 cm wide [m]."""

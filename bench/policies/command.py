@@ -10,16 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from agent_node.console.terminal import say
-from agent_node.policies.registry import protocol_of, require_form
-from agent_node.runs.folder import encode, write_atomically, write_json
-from bench.commands.policy import Options
-from bench.frame import Benchmark
-from bench.policies.outcome import PAGE, TABLE, OutcomeFolder, PolicyOutcome
-from bench.policies.page import policies_page
-from bench.policies.papers import NOT_THE_SAME, PAPER_ROWS
-from bench.policies.playing import Player, PlaySettings, PolicyGone
-from bench.policies.table import (
+from toolhand.agent_node.console.terminal import say
+from toolhand.agent_node.policies.registry import protocol_of, require_form
+from toolhand.agent_node.runs.folder import encode, write_atomically, write_json
+from toolhand.bench.commands.policy import Options
+from toolhand.bench.frame import Benchmark
+from toolhand.bench.policies.outcome import PAGE, TABLE, OutcomeFolder, PolicyOutcome
+from toolhand.bench.policies.page import policies_page
+from toolhand.bench.policies.papers import NOT_THE_SAME, PAPER_ROWS
+from toolhand.bench.policies.playing import Player, PlaySettings, PolicyGone
+from toolhand.bench.policies.table import (
     ABSENT,
     differences,
     differences_markdown,
@@ -28,17 +28,17 @@ from bench.policies.table import (
     policies_markdown,
     policy_row,
 )
-from bench.stats import machine, publish
-from sim.station import StationConfig
-from sim.tasks.generation import TASKS_VERSION
-from tool_nodes import registry
-from tool_nodes.port_names import AS_PRESET, PortNames
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.tools.suites import parse_suites, require_installed
-from training.env.difficulty import Difficulty
-from training.pool.parallel import ProgressLine
-from training.tasks.kinds import MANIPULATION, QUESTIONS, TASK_KINDS
-from training.tasks.splits import split_named
+from toolhand.bench.stats import machine, publish
+from toolhand.sim.station import StationConfig
+from toolhand.sim.tasks.generation import TASKS_VERSION
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.port_names import AS_PRESET, PortNames
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.tools.suites import parse_suites, require_installed
+from toolhand.training.env.difficulty import Difficulty
+from toolhand.training.pool.parallel import ProgressLine
+from toolhand.training.tasks.kinds import MANIPULATION, QUESTIONS, TASK_KINDS
+from toolhand.training.tasks.splits import split_named
 
 ALL_KINDS = (*TASK_KINDS, ABSENT)
 """Every kind, and commands that are rightly refused."""
@@ -81,7 +81,7 @@ def task_list(kinds: Sequence[str], n: int, first_seed: int) -> list[tuple[str, 
 
 
 class PolicyBench(Benchmark[Options, tuple[str, int], PolicyOutcome]):
-    """See `bench.commands.policy`; a job is the kind and seed of a task."""
+    """See `toolhand.bench.commands.policy`; a job is the kind and seed of a task."""
 
     name = "policy"
 

@@ -20,12 +20,12 @@ from typing import Annotated, Any, BinaryIO
 
 from annotated_types import Interval
 
-from agent_node.runs.folder import write_json
-from tool_nodes import plain_json
-from tool_nodes.files import MIB, NOTES_BYTES, read_file, read_lines
-from tool_nodes.plain_json import PlainJsonError
-from tool_nodes.records import record_of
-from tool_nodes.results import ToolError, invalid, unavailable
+from toolhand.agent_node.runs.folder import write_json
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import MIB, NOTES_BYTES, read_file, read_lines
+from toolhand.tool_nodes.plain_json import PlainJsonError
+from toolhand.tool_nodes.records import record_of
+from toolhand.tool_nodes.results import ToolError, invalid, unavailable
 
 OUTCOMES, SETTINGS, TABLE, PAGE = "outcomes.jsonl", "settings.json", "table.json", "index.html"
 FORMAT = 1

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_node.runs.pages import render
-from bench.policies.papers import NOT_THE_SAME, PAPER_ROWS
-from bench.policies.table import MEANS, RATES, mean_text, percent, points
+from toolhand.agent_node.runs.pages import render
+from toolhand.bench.policies.papers import NOT_THE_SAME, PAPER_ROWS
+from toolhand.bench.policies.table import MEANS, RATES, mean_text, percent, points
 
 
 def policies_page(document: Mapping[str, Any]) -> str:

@@ -9,27 +9,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from agent_node.agent import next_turn
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.episode import Episode
-from agent_node.policies.options import ModelSettings, PolicyOptions
-from agent_node.policies.registry import make_policy, protocol_of
-from agent_node.policy import Policy, Reply
-from agent_node.protocol import Protocol
-from bench.policies.outcome import SHOWN, PolicyOutcome
-from bench.policies.table import ABSENT
-from sim.station import StationConfig
-from sim.tasks.task import Score, Task
-from tool_nodes.names import stream_of
-from tool_nodes.results import ErrorCode, ToolError
-from training.env.backends import make_pool
-from training.env.difficulty import Difficulty
-from training.env.environment import Environment
-from training.env.failures import ran_out_of_time
-from training.env.session import EpisodeSession
-from training.rewards.stages import stage_reward
-from training.tasks.kinds import make_task
-from training.tasks.shown import ShownTask
+from toolhand.agent_node.agent import next_turn
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policies.options import ModelSettings, PolicyOptions
+from toolhand.agent_node.policies.registry import make_policy, protocol_of
+from toolhand.agent_node.policy import Policy, Reply
+from toolhand.agent_node.protocol import Protocol
+from toolhand.bench.policies.outcome import SHOWN, PolicyOutcome
+from toolhand.bench.policies.table import ABSENT
+from toolhand.sim.station import StationConfig
+from toolhand.sim.tasks.task import Score, Task
+from toolhand.tool_nodes.names import stream_of
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.env.backends import make_pool
+from toolhand.training.env.difficulty import Difficulty
+from toolhand.training.env.environment import Environment
+from toolhand.training.env.failures import ran_out_of_time
+from toolhand.training.env.session import EpisodeSession
+from toolhand.training.rewards.stages import stage_reward
+from toolhand.training.tasks.kinds import make_task
+from toolhand.training.tasks.shown import ShownTask
 
 _IN_PROCESS = ("transformers:", "smollm2")
 """Policies whose model is in this process: it is loaded once, and writes one conversation at a time."""
@@ -56,8 +56,8 @@ class PlaySettings:
 
     Attributes:
         config: Backends of the stations.
-        difficulty: Level, see `training.env.difficulty`.
-        protocol: How the policies write, see `agent_node.policies.registry.protocol_of`.
+        difficulty: Level, see `toolhand.training.env.difficulty`.
+        protocol: How the policies write, see `toolhand.agent_node.policies.registry.protocol_of`.
         turns: Assistant turns of a conversation.
         split: Split of the tasks.
         model: Settings of models.
@@ -78,7 +78,7 @@ class Player:
         settings: How.
 
     Raises:
-        ToolError: As of `training.env.environment.Environment`.
+        ToolError: As of `toolhand.training.env.environment.Environment`.
     """
 
     def __init__(self, settings: PlaySettings) -> None:

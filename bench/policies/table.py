@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.policies.outcome import PolicyOutcome
-from training.intervals import wilson
+from toolhand.bench.policies.outcome import PolicyOutcome
+from toolhand.training.intervals import wilson
 
 RESAMPLES = 10_000
 """Resamples of a bootstrap [-]: the ends of a 95 % interval are then sure to about half a point."""

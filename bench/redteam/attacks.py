@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from bench.redteam.range import CLEAN, Poison
-from tool_nodes.results import ErrorCode as Code
-from tool_nodes.types import FloatArray
+from toolhand.bench.redteam.range import CLEAN, Poison
+from toolhand.tool_nodes.results import ErrorCode as Code
+from toolhand.tool_nodes.types import FloatArray
 
 INVALID = frozenset({Code.INVALID_ARGUMENT})
 UNREACHABLE = frozenset({Code.OUT_OF_WORKSPACE, Code.IK_FAILED, Code.PLAN_FAILED})
@@ -375,7 +375,7 @@ def resources(bait: FloatArray) -> Iterable[Attack]:
         "memory": "x = 'a' * 10**12",
         "the file system": "open('/tmp/toolhand_redteam', 'w')",
         "a process": "import os\nos.fork()",
-        "the robot": "from sim.arm import SimArm",
+        "the robot": "from toolhand.sim.arm import SimArm",
         "a module behind its back": "__import__('ctypes').CDLL(None)",
     }.items():
         yield Attack(f"code that wants {what}", "resources", [call("code_executor.exec", {"code": code})], busy)

@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.console.terminal import say
-from bench.commands.redteam import Options
-from bench.frame import Benchmark, Document
-from bench.redteam.attacks import all_attacks
-from bench.redteam.direct import direct_attacks, direct_attempt
-from bench.redteam.fuzz import fuzz_calls
-from bench.redteam.range import HostileStation, Range
-from bench.redteam.sequences import Sequences, run_sequences
-from bench.redteam.trial import Trial, attempt
-from bench.redteam.turns import fuzz_turns
-from bench.stats import machine
-from tool_nodes.motion.guard import Mode
-from tool_nodes.results import invalid
+from toolhand.agent_node.console.terminal import say
+from toolhand.bench.commands.redteam import Options
+from toolhand.bench.frame import Benchmark, Document
+from toolhand.bench.redteam.attacks import all_attacks
+from toolhand.bench.redteam.direct import direct_attacks, direct_attempt
+from toolhand.bench.redteam.fuzz import fuzz_calls
+from toolhand.bench.redteam.range import HostileStation, Range
+from toolhand.bench.redteam.sequences import Sequences, run_sequences
+from toolhand.bench.redteam.trial import Trial, attempt
+from toolhand.bench.redteam.turns import fuzz_turns
+from toolhand.bench.stats import machine
+from toolhand.tool_nodes.motion.guard import Mode
+from toolhand.tool_nodes.results import invalid
 
 FUZZED_SIZE = (320, 240)
 """Pictures of the calls made by chance [px]; what is called is the same, and takes less time."""
@@ -92,7 +92,7 @@ class RedTeamFound:
 
 
 class RedTeamBench(Benchmark[Options, Options, RedTeamFound]):
-    """See `bench.commands.redteam`; one after the other, on stations that are made once."""
+    """See `toolhand.bench.commands.redteam`; one after the other, on stations that are made once."""
 
     name = "redteam"
 
@@ -155,10 +155,10 @@ def _on_graph(n: int, seed: int) -> Sequences:
         return Sequences()
     from importlib import import_module
 
-    from tool_nodes.ros.client import use_client
+    from toolhand.tool_nodes.ros.client import use_client
 
     use_client()
-    found: Sequences = import_module("bench.redteam.ros_sequences").run_graph_sequences(
+    found: Sequences = import_module("toolhand.bench.redteam.ros_sequences").run_graph_sequences(
         n, seed, lambda k: say(f"graph sequence {k}")
     )
     return found

@@ -9,18 +9,18 @@ from typing import Any, cast
 import mujoco
 import numpy as np
 
-from bench.redteam.range import Range, Witness, safety_log
-from bench.redteam.trial import Trial
-from tool_nodes.motion.approval import Decision, MotionRequest
-from tool_nodes.motion.guard import Mode, MotionGuard
-from tool_nodes.motion.limits import MotionLimits
-from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.planner_wrapper import PlannerWrapper
-from tool_nodes.motion.plans import GraspPlan
-from tool_nodes.ports import Planner
-from tool_nodes.results import ErrorCode as Code
-from tool_nodes.results import ToolError
-from tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, Trajectory
+from toolhand.bench.redteam.range import Range, Witness, safety_log
+from toolhand.bench.redteam.trial import Trial
+from toolhand.tool_nodes.motion.approval import Decision, MotionRequest
+from toolhand.tool_nodes.motion.guard import Mode, MotionGuard
+from toolhand.tool_nodes.motion.limits import MotionLimits
+from toolhand.tool_nodes.motion.manipulation import Manipulator
+from toolhand.tool_nodes.motion.planner_wrapper import PlannerWrapper
+from toolhand.tool_nodes.motion.plans import GraspPlan
+from toolhand.tool_nodes.ports import Planner
+from toolhand.tool_nodes.results import ErrorCode as Code
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, Trajectory
 
 NOT_APPROVED = frozenset({Code.NOT_APPROVED})
 REFUSED = frozenset({Code.EXECUTION_FAILED, Code.OUT_OF_WORKSPACE})

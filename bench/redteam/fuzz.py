@@ -16,14 +16,14 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from bench.redteam.range import Range, safety_log
-from sim.world import World
-from tool_nodes.motion.guard import Mode, MotionGuard
-from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.results import ErrorCode
-from tool_nodes.stop_latch import StopLatch, StopWatch
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
+from toolhand.bench.redteam.range import Range, safety_log
+from toolhand.sim.world import World
+from toolhand.tool_nodes.motion.guard import Mode, MotionGuard
+from toolhand.tool_nodes.motion.manipulation import Manipulator
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 
 HANG_S = 60.0
 """A call that takes longer hangs [s]; every tool has a deadline well below."""

@@ -15,19 +15,19 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from agent_node.policy import Message, Reply
-from agent_node.protocol import Protocol
-from sim.camera.ray import CameraModel
-from sim.scene.files import parse_scene
-from sim.station import Station, StationConfig
-from sim.world import World
-from tool_nodes import workspace
-from tool_nodes.motion.guard import MotionGuard
-from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.ports import Camera, Planner
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.suites import SUITES
-from tool_nodes.types import FloatArray, Frame, TextSpan
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import Protocol
+from toolhand.sim.camera.ray import CameraModel
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.world import World
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.motion.guard import MotionGuard
+from toolhand.tool_nodes.motion.manipulation import Manipulator
+from toolhand.tool_nodes.ports import Camera, Planner
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.suites import SUITES
+from toolhand.tool_nodes.types import FloatArray, Frame, TextSpan
 
 SCENE = """
 objects:

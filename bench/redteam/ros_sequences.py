@@ -21,17 +21,17 @@ from std_srvs.srv import Trigger
 from toolhand_interfaces.action import ExecuteGrasp, RunCommand
 from toolhand_interfaces.msg import StopState
 
-from bench.redteam.sequences import Sequences
-from bench.ros.stop import STILL
-from bench.ros.task import SCENE, easy_grasp
-from sim.ros.graph import started_graph
-from sim.scene.files import parse_scene, scene_yaml
-from tool_nodes.results import ErrorCode, ToolError, unavailable
-from tool_nodes.ros.calling import run_goal
-from tool_nodes.ros.joint_states import JointReading, JointStates
-from tool_nodes.ros.link import RosLink
-from tool_nodes.ros.messages import BASE_FRAME, matrix_to_pose
-from tool_nodes.ros.stop_state import QOS, TOPIC
+from toolhand.bench.redteam.sequences import Sequences
+from toolhand.bench.ros.stop import STILL
+from toolhand.bench.ros.task import SCENE, easy_grasp
+from toolhand.sim.ros.graph import started_graph
+from toolhand.sim.scene.files import parse_scene, scene_yaml
+from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.ros.calling import run_goal
+from toolhand.tool_nodes.ros.joint_states import JointReading, JointStates
+from toolhand.tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.ros.messages import BASE_FRAME, matrix_to_pose
+from toolhand.tool_nodes.ros.stop_state import QOS, TOPIC
 
 SENT_S, LONGEST_S = 0.5, 6.0
 """A stop comes so long after the request: long enough for it to have been sent, by the wall clock [s]."""

@@ -19,20 +19,20 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.agent import Agent
-from agent_node.policy import Message, Reply
-from bench.redteam.attacks import LOOK, call, grasp
-from bench.redteam.range import Range, safety_log
-from sim.world import World
-from tool_nodes.motion.approval import Decision, MotionRequest
-from tool_nodes.motion.guard import Mode, MotionGuard
-from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.planner_wrapper import PlannerWrapper
-from tool_nodes.ports import Planner
-from tool_nodes.results import ToolError
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.spacetools.robot import robot_tools
-from tool_nodes.types import CollisionScene, FloatArray, Frame, Goal, Trajectory
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.bench.redteam.attacks import LOOK, call, grasp
+from toolhand.bench.redteam.range import Range, safety_log
+from toolhand.sim.world import World
+from toolhand.tool_nodes.motion.approval import Decision, MotionRequest
+from toolhand.tool_nodes.motion.guard import Mode, MotionGuard
+from toolhand.tool_nodes.motion.manipulation import Manipulator
+from toolhand.tool_nodes.motion.planner_wrapper import PlannerWrapper
+from toolhand.tool_nodes.ports import Planner
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.spacetools.robot import robot_tools
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Frame, Goal, Trajectory
 
 EVENTS = 3
 """Most events of one sequence beside its requests; the last is a stop, with no request after it."""

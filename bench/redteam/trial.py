@@ -6,14 +6,14 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from agent_node.agent import Agent
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.episode import Episode, Exchange
-from agent_node.protocol import NOT_RUN, load_protocol
-from bench.redteam.attacks import Attack
-from bench.redteam.range import Adversary, Range, SafetyLog, Witness, safety_log
-from tool_nodes.motion.guard import Mode, MotionGuard
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.episode import Episode, Exchange
+from toolhand.agent_node.protocol import NOT_RUN, load_protocol
+from toolhand.bench.redteam.attacks import Attack
+from toolhand.bench.redteam.range import Adversary, Range, SafetyLog, Witness, safety_log
+from toolhand.tool_nodes.motion.guard import Mode, MotionGuard
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode
 
 TASK = "Pick up the toy block."
 TURNS = 24

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.call_lines import WORDS
-from agent_node.calls import ToolCall
-from agent_node.protocol import ParsedTurn, Protocol, load_protocol, protocol_names
+from toolhand.agent_node.call_lines import WORDS
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.protocol import ParsedTurn, Protocol, load_protocol, protocol_names
 
 TAGS = ("think", "tool_call", "answer", "action", "analy", "ans", "tool_response", "image 3")
 PIECES = (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.robot_model import RobotModel
 
 LEAD_S = 1.2
 """A manner is heard for so long before the stop comes [s]."""

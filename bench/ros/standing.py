@@ -1,6 +1,7 @@
 """`toolhand bench stop`: is a stop confirmed while a joint moves or is not measured, or refused at true rest?
 
-A motion node with its stop, in this process and a graph of its own, hears the joint states of `bench.ros.manners`.
+A motion node with its stop, in this process and a graph of its own, hears the joint states of
+`toolhand.bench.ros.manners`.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from agent_node.console.terminal import say
-from bench.commands.stop import Options
-from bench.frame import Benchmark, Document
-from bench.stats import machine
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.results import invalid, unavailable
-from tool_nodes.ros.client import environment, use_client
+from toolhand.agent_node.console.terminal import say
+from toolhand.bench.commands.stop import Options
+from toolhand.bench.frame import Benchmark, Document
+from toolhand.bench.stats import machine
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.results import invalid, unavailable
+from toolhand.tool_nodes.ros.client import environment, use_client
 
 STOP_DEADLINE_S = 2.5
 """How long a stop may take to be confirmed here [s]: time that runs a quarter as fast takes 1.2 s to show rest."""
@@ -57,7 +58,7 @@ class StopBeside:
 
 
 class StopBench(Benchmark[Options, Any, StopBeside]):
-    """See `bench.commands.stop`; a job is a manner of joint states, one after the other on one graph."""
+    """See `toolhand.bench.commands.stop`; a job is a manner of joint states, one after the other on one graph."""
 
     name = "stop"
 
@@ -67,7 +68,7 @@ class StopBench(Benchmark[Options, Any, StopBeside]):
                 "This benchmark measures the client that needs no ROS 2, and a ROS 2 is sourced here.",
                 "Run it in a shell without /opt/ros.",
             )
-        from bench.ros.manners import AT_REST, MOVING
+        from toolhand.bench.ros.manners import AT_REST, MOVING
 
         chosen = [manner for manner in (*MOVING, *AT_REST) if options.only in manner.name]
         if not chosen:
@@ -93,7 +94,7 @@ class StopBench(Benchmark[Options, Any, StopBeside]):
             "heard": [asdict(each) for each in records],
         }
         if options.moments:
-            from bench.ros.stop import stopped_rows
+            from toolhand.bench.ros.stop import stopped_rows
 
             document["rows"] = stopped_rows(options.moments, options.seed)
         return document
@@ -128,7 +129,7 @@ def _stop_beside() -> Iterator[Callable[[Any], StopBeside]]:
     from rclpy.signals import SignalHandlerOptions
 
     from rclpy_zenoh.wire import start_router
-    from tool_nodes.nodes.motion_node import MotionNode
+    from toolhand.tool_nodes.nodes.motion_node import MotionNode
 
     with contextlib.ExitStack() as stack:
         router = start_router()
@@ -171,7 +172,7 @@ class _Asking:
 
     def heard(self, manner: Any) -> StopBeside:
         """What /stop and /reset_stop say beside a manner."""
-        from bench.ros.manners import LEAD_S
+        from toolhand.bench.ros.manners import LEAD_S
 
         over = threading.Event()
         sender = threading.Thread(target=self._send, args=(manner, over), daemon=True)
@@ -206,8 +207,8 @@ class _Asking:
 def _message(said: Any) -> Any:
     from sensor_msgs.msg import JointState
 
-    from bench.ros.manners import of_robot
-    from tool_nodes.ros.messages import time_message
+    from toolhand.bench.ros.manners import of_robot
+    from toolhand.tool_nodes.ros.messages import time_message
 
     joints = of_robot(said.joints, load_robot())
     message = JointState(name=list(joints), position=[position for position, _ in joints.values()])

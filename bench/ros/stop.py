@@ -17,12 +17,12 @@ import numpy as np
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
-from agent_node.console.terminal import say
-from bench.ros.task import PickAndPlace
-from sim.ros.graph import started_graph
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.joint_states import JointReading
-from tool_nodes.ros.link import RosLink
+from toolhand.agent_node.console.terminal import say
+from toolhand.bench.ros.task import PickAndPlace
+from toolhand.sim.ros.graph import started_graph
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.joint_states import JointReading
+from toolhand.tool_nodes.ros.link import RosLink
 
 STILL = 0.005
 """The arm is at rest below this [rad/s]."""

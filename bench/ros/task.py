@@ -18,15 +18,15 @@ from simulation_interfaces.srv import LoadWorld, ResetSimulation
 from std_msgs.msg import Header
 from toolhand_interfaces.action import ExecuteGrasp, Place
 
-from sim.scene.files import parse_scene, scene_yaml
-from sim.scene.scenes import Scene
-from sim.station import Station
-from tool_nodes.results import ErrorCode, ToolError, unavailable
-from tool_nodes.ros.calling import call
-from tool_nodes.ros.joint_states import JointReading, JointStates
-from tool_nodes.ros.messages import BASE_FRAME, matrix_to_pose
-from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.types import FloatArray
+from toolhand.sim.scene.files import parse_scene, scene_yaml
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.ros.calling import call
+from toolhand.tool_nodes.ros.joint_states import JointReading, JointStates
+from toolhand.tool_nodes.ros.messages import BASE_FRAME, matrix_to_pose
+from toolhand.tool_nodes.toolbox.toolbox import Session
+from toolhand.tool_nodes.types import FloatArray
 
 SCENE = """
 objects:

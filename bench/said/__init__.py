@@ -26,12 +26,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from bench.said.meaning import Sentence
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import Scene
-from sim.tasks.predicates import PlaceRelation
-from tool_nodes import plain_yaml
-from tool_nodes.results import invalid
+from toolhand.bench.said.meaning import Sentence
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.tasks.predicates import PlaceRelation
+from toolhand.tool_nodes import plain_yaml
+from toolhand.tool_nodes.results import invalid
 
 Half = Literal["tuned", "unseen"]
 

@@ -9,22 +9,22 @@ from typing import Literal
 
 import numpy as np
 
-from agent_node.policies.scripted.asking import which_side
-from agent_node.policies.scripted.commands import Command, parse_command
-from agent_node.policies.scripted.hand import of_what_is_held
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policies.scripted.refusals import EXAMPLES
-from bench.said import Utterance
-from bench.said.meaning import Sentence
-from sim.station import Station, StationConfig
-from sim.tasks.task import Task
-from sim.tasks.tasks import task_of
-from tool_nodes.language.places import place_words
-from tool_nodes.language.referring import refer
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import ObjectView
-from training.env.episode import run_episode
-from training.env.goal_from_text import task_from_text, true_views
+from toolhand.agent_node.policies.scripted.asking import which_side
+from toolhand.agent_node.policies.scripted.commands import Command, parse_command
+from toolhand.agent_node.policies.scripted.hand import of_what_is_held
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.policies.scripted.refusals import EXAMPLES
+from toolhand.bench.said import Utterance
+from toolhand.bench.said.meaning import Sentence
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.task import Task
+from toolhand.sim.tasks.tasks import task_of
+from toolhand.tool_nodes.language.places import place_words
+from toolhand.tool_nodes.language.referring import refer
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import ObjectView
+from toolhand.training.env.episode import run_episode
+from toolhand.training.env.goal_from_text import task_from_text, true_views
 
 Result = Literal["done as meant", "refused rightly", "refused though fine", "refused in other words", "false success"]
 _STAYED_M = 0.01

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from sim.scene.scenes import Scene
-from sim.tasks.predicates import PlaceRelation
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.tasks.predicates import PlaceRelation
 
 Wanted = Literal["deed", "question", "refusal", "absence"]
 

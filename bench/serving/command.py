@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.console.terminal import say
-from bench.commands.serving import ABOUT, ACTORS, BATCHES, IN_PROCESS, WAYS, Options
-from bench.frame import Benchmark, Document
-from bench.serving.load import PointingConversation, drive, watched
-from bench.serving.on_ray import count_puts
-from bench.serving.payloads import LOOKS, Payload, make_payload
-from bench.serving.tools import installed
-from bench.stats import machine
-from tool_nodes.serve import processes, service_file
-from tool_nodes.serve.calling import connect
-from tool_nodes.serve.cluster import Keeper
-from tool_nodes.serve.config import ACTOR, SERVE, Local, ServeConfig, ServedEntry
-from tool_nodes.serve.requests import INLINE_BYTES
-from tool_nodes.serve.runner import make_backend
+from toolhand.agent_node.console.terminal import say
+from toolhand.bench.commands.serving import ABOUT, ACTORS, BATCHES, IN_PROCESS, WAYS, Options
+from toolhand.bench.frame import Benchmark, Document
+from toolhand.bench.serving.load import PointingConversation, drive, watched
+from toolhand.bench.serving.on_ray import count_puts
+from toolhand.bench.serving.payloads import LOOKS, Payload, make_payload
+from toolhand.bench.serving.tools import installed
+from toolhand.bench.stats import machine
+from toolhand.tool_nodes.serve import processes, service_file
+from toolhand.tool_nodes.serve.calling import connect
+from toolhand.tool_nodes.serve.cluster import Keeper
+from toolhand.tool_nodes.serve.config import ACTOR, SERVE, Local, ServeConfig, ServedEntry
+from toolhand.tool_nodes.serve.requests import INLINE_BYTES
+from toolhand.tool_nodes.serve.runner import make_backend
 
 STORE_GB = 3.0
 """Shared memory for pictures [GB]: of 256 conversations with one of 1280x720 each, 1.7."""
@@ -62,7 +62,7 @@ class _Cluster:
 
 
 class ServingBench(Benchmark[Options, Options, dict[str, Any]]):
-    """See `bench.commands.serving`; its one record has the rows and the load before and after."""
+    """See `toolhand.bench.commands.serving`; its one record has the rows and the load before and after."""
 
     name = "serving"
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.serving.payloads import Payload, PointCall
-from tool_nodes.results import ToolError
-from tool_nodes.toolbox.images import SessionImage
+from toolhand.bench.serving.payloads import Payload, PointCall
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
 
 _SAMPLE_S = 0.25
 """How often the memory of the processes is read [s]."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tool_nodes.serve.calling import connect
-from tool_nodes.serve.requests import SharedArrays
+from toolhand.tool_nodes.serve.calling import connect
+from toolhand.tool_nodes.serve.requests import SharedArrays
 
 
 def count_puts() -> Callable[[], int]:

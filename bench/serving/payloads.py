@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench.commands.serving import ABOUT
-from bench.serving.tools import BUSY, PIXELS, QUICK
-from sim.scene.generator import generate_scene
-from sim.station import Station, StationConfig
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import Frame
+from toolhand.bench.commands.serving import ABOUT
+from toolhand.bench.serving.tools import BUSY, PIXELS, QUICK
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import Frame
 
 LOOKS = 4
 """Calls about a picture before there is a new one [-]: about what a pick and place asks after each motion."""

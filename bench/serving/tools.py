@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tool_nodes.ports import Answer
-from tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.toolbox.images import SessionImage
 
 BATCH_S = 0.02
 """What a batch of the busy tool takes, however large it is [s]: a small model on a GPU."""

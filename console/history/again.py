@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.port_names import PORTS
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.port_names import PORTS
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
 MOST_LINES = 1000
 """Newest lines of the output that are kept: a run has some fifty."""

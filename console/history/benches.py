@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agent_node.runs.bench_results import BenchResult, read_bench_result
-from console.history.folders import file_in, is_inside
-from console.history.replay import as_json
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.toolbox.picture_files import PictureFileError, opened
+from toolhand.agent_node.runs.bench_results import BenchResult, read_bench_result
+from toolhand.console.history.folders import file_in, is_inside
+from toolhand.console.history.replay import as_json
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.toolbox.picture_files import PictureFileError, opened
 
 MOST_ROWS = 500
 """Rows of a result's tables that are kept: the largest of our own has some two hundred."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent_node.runs.pages import macro
+from toolhand.agent_node.runs.pages import macro
 
 CurvePoints = Sequence[tuple[float, float]]
 

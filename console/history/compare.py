@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 from typing import Any
 
-from agent_node.calls import ToolCall
-from agent_node.events import Event, Thought, ToolCalled
-from console.history.replay import RunReplay, as_json
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.events import Event, Thought, ToolCalled
+from toolhand.console.history.replay import RunReplay, as_json
 
 MOST_TURNS = 500
 """Turns of each run that are laid side by side, twenty times a usual budget; the first difference is sought in all."""

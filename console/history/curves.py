@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from console.history.folders import is_inside
-from tool_nodes.files import read_lines
-from tool_nodes.results import invalid
+from toolhand.console.history.folders import is_inside
+from toolhand.tool_nodes.files import read_lines
+from toolhand.tool_nodes.results import invalid
 
 LOG, SHARDS = "log.jsonl", "shards"
 """Log of a training; folder of the records in a collection of rollouts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tool_nodes.results import invalid
+from toolhand.tool_nodes.results import invalid
 
 _LONGEST = 255
 """Longest name of a file that Linux allows [bytes]."""

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent_node.events import Event
-from agent_node.runs.mcap import RUN_FILE
-from agent_node.runs.mcap import ros_messages as ros
-from agent_node.runs.mcap.reading import EVENT_TOPICS, event_of, packed_picture
-from agent_node.runs.mcap.recorder import COMMAND, OUTCOME
-from agent_node.runs.mcap.salvage import SalvagedMessage, salvage
 from rclpy_zenoh.interfaces import deserialize, get_class
-from tool_nodes import plain_json
-from tool_nodes.results import invalid
-from tool_nodes.toolbox.picture_files import MAX_SIDE, PictureFileError, opened
+from toolhand.agent_node.events import Event
+from toolhand.agent_node.runs.mcap import RUN_FILE
+from toolhand.agent_node.runs.mcap import ros_messages as ros
+from toolhand.agent_node.runs.mcap.reading import EVENT_TOPICS, event_of, packed_picture
+from toolhand.agent_node.runs.mcap.recorder import COMMAND, OUTCOME
+from toolhand.agent_node.runs.mcap.salvage import SalvagedMessage, salvage
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.toolbox.picture_files import MAX_SIDE, PictureFileError, opened
 
 JOINTS = "/joint_states"
 PICTURE_TOPICS = {

@@ -1,7 +1,7 @@
 """Collections of rollouts, browsed a page at a time: groups, rewards, and the conversation of each rollout.
 
-The files are those of `training.rollouts`; nothing of them is trusted, and a line that is no record is passed over with
-a sentence.
+The files are those of `toolhand.training.rollouts`; nothing of them is trusted, and a line that is no record is passed
+over with a sentence.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from console.history.curves import SHARDS
-from tool_nodes import plain_json
-from tool_nodes.files import MIB, open_file, read_file
-from tool_nodes.plain_json import PlainJsonError
-from tool_nodes.results import invalid
-from tool_nodes.toolbox.picture_files import PictureFileError, opened
+from toolhand.console.history.curves import SHARDS
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import MIB, open_file, read_file
+from toolhand.tool_nodes.plain_json import PlainJsonError
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.toolbox.picture_files import PictureFileError, opened
 
 GROUPS_OF_A_PAGE = 20
 """Groups of a page: each is a file of some hundred kilobytes."""
@@ -27,7 +27,7 @@ MOST_ROLLOUTS = 256
 LONGEST_TEXT = 20_000
 """Longest text of a message that a page gets [characters]."""
 _LINE_BYTES = 16 * MIB
-"""Longest line, as `training.rollouts.collection` reads it [bytes]."""
+"""Longest line, as `toolhand.training.rollouts.collection` reads it [bytes]."""
 _HASH = re.compile(r"[0-9a-f]{64}")
 _SHARD = re.compile(r"\d{5,9}\.jsonl")
 

@@ -15,9 +15,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from agent_node.runs.index import RESULT_FILE, RunEntry, in_order, parse_since, read_entry
-from console.history.folders import is_inside
-from tool_nodes.results import invalid
+from toolhand.agent_node.runs.index import RESULT_FILE, RunEntry, in_order, parse_since, read_entry
+from toolhand.console.history.folders import is_inside
+from toolhand.tool_nodes.results import invalid
 
 RunEnd = Literal["", "done", "failed", "unfinished"]
 """How a run ended; "unfinished" has no readable result."""
@@ -50,7 +50,7 @@ class RunSearch:
     def of_texts(
         cls, text: str = "", end: str = "", code: str = "", policy: str = "", since: str = "", until: str = ""
     ) -> RunSearch:
-        """The search of a page's fields; dates as in `agent_node.runs.index.parse_since`.
+        """The search of a page's fields; dates as in `toolhand.agent_node.runs.index.parse_since`.
 
         Raises:
             ToolError: INVALID_ARGUMENT for what is no date, and for an unknown end.

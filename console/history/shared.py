@@ -7,14 +7,14 @@ import threading
 from collections import OrderedDict
 from pathlib import Path
 
-from agent_node.runs.mcap import RUN_FILE
-from console.history.again import Rerun
-from console.history.benches import BenchIndex
-from console.history.folders import folder_in
-from console.history.replay import RunReplay
-from console.history.runs import RunIndex
-from console.settings import ConsoleSettings
-from tool_nodes.results import invalid
+from toolhand.agent_node.runs.mcap import RUN_FILE
+from toolhand.console.history.again import Rerun
+from toolhand.console.history.benches import BenchIndex
+from toolhand.console.history.folders import folder_in
+from toolhand.console.history.replay import RunReplay
+from toolhand.console.history.runs import RunIndex
+from toolhand.console.settings import ConsoleSettings
+from toolhand.tool_nodes.results import invalid
 
 OPEN_RECORDINGS = 3
 """Recordings that stay in memory: two that are compared, and one beside them."""

@@ -7,13 +7,13 @@ from typing import Any
 
 from nicegui import events, run, ui
 
-from agent_node.pointed import PointedPoint
-from console.approving import ApprovalCard, Approvals, MotionTimeline
-from console.hub import Hub
-from console.pages.frame import PageContext
-from console.pages.slider import TimeSlider
-from console.robot import SpokenWords
-from tool_nodes.motion.approval import MotionRequest
+from toolhand.agent_node.pointed import PointedPoint
+from toolhand.console.approving import ApprovalCard, Approvals, MotionTimeline
+from toolhand.console.hub import Hub
+from toolhand.console.pages.frame import PageContext
+from toolhand.console.pages.slider import TimeSlider
+from toolhand.console.robot import SpokenWords
+from toolhand.tool_nodes.motion.approval import MotionRequest
 
 LOOK_S = 0.1
 """How often a page looks whether another motion waits [s]: a tenth of a second is not noticed."""

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from nicegui import ui
 
-from console.history.benches import MOST_FAILURES, BenchSummary, compared, gallery
-from console.history.shared import SharedHistory, history_of
-from console.pages import parts
-from console.pages.frame import PageContext
-from console.pages.routes import address
-from tool_nodes.results import ToolError
+from toolhand.console.history.benches import MOST_FAILURES, BenchSummary, compared, gallery
+from toolhand.console.history.shared import SharedHistory, history_of
+from toolhand.console.pages import parts
+from toolhand.console.pages.frame import PageContext
+from toolhand.console.pages.routes import address
+from toolhand.tool_nodes.results import ToolError
 
 COLUMNS = 4
 """Results of a measurement that are compared: as many as fit beside each other."""

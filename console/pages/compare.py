@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from console.history.compare import AlignedTurns, Comparison, RunTurn, compare
-from console.history.replay import as_json
-from console.history.shared import history_of
-from console.pages import parts
-from console.pages.frame import PageContext
-from console.pages.routes import address
+from toolhand.console.history.compare import AlignedTurns, Comparison, RunTurn, compare
+from toolhand.console.history.replay import as_json
+from toolhand.console.history.shared import history_of
+from toolhand.console.pages import parts
+from toolhand.console.pages.frame import PageContext
+from toolhand.console.pages.routes import address
 
 MOST_SHOWN = 100
 """Turns that are drawn: four times a usual budget."""

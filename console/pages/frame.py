@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 from nicegui import ui
 
-from console.approving import Approvals
-from console.hub import Hub
-from console.pages.routes import ROUTES, Route
-from console.pages.seat import Seat, SeatBar
-from console.pictures import PictureFeeds
-from console.robot import Robot
-from console.scene_view import RobotScene
-from console.seats import Seats
-from console.settings import ConsoleSettings
-from console.strip import safety_strip_html
+from toolhand.console.approving import Approvals
+from toolhand.console.hub import Hub
+from toolhand.console.pages.routes import ROUTES, Route
+from toolhand.console.pages.seat import Seat, SeatBar
+from toolhand.console.pictures import PictureFeeds
+from toolhand.console.robot import Robot
+from toolhand.console.scene_view import RobotScene
+from toolhand.console.seats import Seats
+from toolhand.console.settings import ConsoleSettings
+from toolhand.console.strip import safety_strip_html
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from nicegui import run, ui
 
-from console.pages.frame import PageContext
-from console.pages.routes import address
-from tool_nodes.results import ToolError
+from toolhand.console.pages.frame import PageContext
+from toolhand.console.pages.routes import address
+from toolhand.tool_nodes.results import ToolError
 
 Found = TypeVar("Found")
 

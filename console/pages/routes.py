@@ -13,7 +13,7 @@ class Route:
     Attributes:
         path: Its path.
         title: Its name in the header.
-        builder: "module:function"; the function gets a `console.pages.frame.PageContext` and fills the page.
+        builder: "module:function"; the function gets a `toolhand.console.pages.frame.PageContext` and fills the page.
         listed: It has a link in the header of its own.
     """
 
@@ -24,14 +24,14 @@ class Route:
 
 
 ROUTES = (
-    Route("/", "Talk", "console.pages.talk:talk_page"),
-    Route("/runs", "Runs", "console.pages.runs:runs_page"),
-    Route("/runs/{run}", "Runs", "console.pages.run:run_page", listed=False),
-    Route("/compare", "Runs", "console.pages.compare:compare_page", listed=False),
-    Route("/benchmarks", "Benchmarks", "console.pages.benches:benches_page"),
-    Route("/benchmarks/{file}", "Benchmarks", "console.pages.benches:bench_page", listed=False),
-    Route("/training", "Training", "console.pages.training:training_page"),
-    Route("/training/rollouts", "Training", "console.pages.training:rollouts_page", listed=False),
+    Route("/", "Talk", "toolhand.console.pages.talk:talk_page"),
+    Route("/runs", "Runs", "toolhand.console.pages.runs:runs_page"),
+    Route("/runs/{run}", "Runs", "toolhand.console.pages.run:run_page", listed=False),
+    Route("/compare", "Runs", "toolhand.console.pages.compare:compare_page", listed=False),
+    Route("/benchmarks", "Benchmarks", "toolhand.console.pages.benches:benches_page"),
+    Route("/benchmarks/{file}", "Benchmarks", "toolhand.console.pages.benches:bench_page", listed=False),
+    Route("/training", "Training", "toolhand.console.pages.training:training_page"),
+    Route("/training/rollouts", "Training", "toolhand.console.pages.training:rollouts_page", listed=False),
 )
 """The pages in the order of the header."""
 

@@ -10,17 +10,17 @@ from typing import Any
 
 from nicegui import ui
 
-from agent_node.runs.again import FROM_THE_BEGINNING
-from agent_node.runs.index import RESULT_FILE, read_result
-from console.history.again import command_again
-from console.history.replay import RunReplay, ShownStep
-from console.history.shared import SharedHistory, history_of
-from console.history_routes import REPORT_FILE
-from console.pages import parts
-from console.pages.frame import PageContext
-from console.pages.routes import address
-from console.pages.slider import TimeSlider
-from tool_nodes.results import ToolError
+from toolhand.agent_node.runs.again import FROM_THE_BEGINNING
+from toolhand.agent_node.runs.index import RESULT_FILE, read_result
+from toolhand.console.history.again import command_again
+from toolhand.console.history.replay import RunReplay, ShownStep
+from toolhand.console.history.shared import SharedHistory, history_of
+from toolhand.console.history_routes import REPORT_FILE
+from toolhand.console.pages import parts
+from toolhand.console.pages.frame import PageContext
+from toolhand.console.pages.routes import address
+from toolhand.console.pages.slider import TimeSlider
+from toolhand.tool_nodes.results import ToolError
 
 STEPS_OF_A_PAGE = 100
 """Steps that are listed at once."""

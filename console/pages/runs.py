@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from agent_node.runs.index import RunEntry
-from console.history.runs import PAGE_RUNS, RunPage, RunSearch, end_of
-from console.history.shared import history_of
-from console.pages import parts
-from console.pages.frame import PageContext
-from console.pages.routes import address
+from toolhand.agent_node.runs.index import RunEntry
+from toolhand.console.history.runs import PAGE_RUNS, RunPage, RunSearch, end_of
+from toolhand.console.history.shared import history_of
+from toolhand.console.pages import parts
+from toolhand.console.pages.frame import PageContext
+from toolhand.console.pages.routes import address
 
 _CHIPS = {"done": "chip good", "failed": "chip bad", "unfinished": "chip warn"}
 _FIELDS = ("text", "end", "code", "policy", "since", "until")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from console.pages.frame import PageContext
+from toolhand.console.pages.frame import PageContext
 
 
 def scene_panel(page: PageContext) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 from nicegui import Client, ui
 from nicegui.events import GenericEventArguments
 
-from console.seats import SeatRole, Seats
-from tool_nodes.results import ToolError
+from toolhand.console.seats import SeatRole, Seats
+from toolhand.tool_nodes.results import ToolError
 
 COMPONENT = Path(__file__).parents[1] / "assets" / "seat.js"
 _LONGEST_TAB = 80

@@ -16,14 +16,14 @@ from fastapi.responses import Response
 from nicegui import Client, background_tasks, ui
 from nicegui.events import GenericEventArguments
 
-from agent_node.events import OperatorAnswer
-from agent_node.pointed import MOST_POINTS, PointedPoint
-from console.hub import Hub
-from console.pages.approval import approval_card
-from console.pages.frame import PageContext
-from console.pages.scene import scene_panel
-from console.robot import SpokenWords
-from tool_nodes.results import ToolError, invalid
+from toolhand.agent_node.events import OperatorAnswer
+from toolhand.agent_node.pointed import MOST_POINTS, PointedPoint
+from toolhand.console.hub import Hub
+from toolhand.console.pages.approval import approval_card
+from toolhand.console.pages.frame import PageContext
+from toolhand.console.pages.scene import scene_panel
+from toolhand.console.robot import SpokenWords
+from toolhand.tool_nodes.results import ToolError, invalid
 
 COMPONENT = Path(__file__).parents[1] / "assets" / "talk.js"
 _TOGETHER_S = 0.02

@@ -7,13 +7,20 @@ from pathlib import Path
 
 from nicegui import ui
 
-from console.history.chart import chart, swatch
-from console.history.curves import TrainingFolder, TrainingLog, find_trainings, read_log, smoothed, training_folder
-from console.history.rollouts import GROUPS_OF_A_PAGE, RolloutEntry, RolloutGroup, group_names, read_group
-from console.pages import parts
-from console.pages.frame import PageContext
-from console.pages.routes import address
-from tool_nodes.results import ToolError
+from toolhand.console.history.chart import chart, swatch
+from toolhand.console.history.curves import (
+    TrainingFolder,
+    TrainingLog,
+    find_trainings,
+    read_log,
+    smoothed,
+    training_folder,
+)
+from toolhand.console.history.rollouts import GROUPS_OF_A_PAGE, RolloutEntry, RolloutGroup, group_names, read_group
+from toolhand.console.pages import parts
+from toolhand.console.pages.frame import PageContext
+from toolhand.console.pages.routes import address
+from toolhand.tool_nodes.results import ToolError
 
 MOST_OVERLAID = 6
 """Trainings in one chart: as many as there are colours."""
@@ -97,7 +104,7 @@ def _draw_chart(metric: str, logs: Sequence[tuple[str, TrainingLog]], smooth: bo
         curves.append((name, smoothed(points, _SMOOTHING) if smooth else points))
     with ui.element("figure").classes("panel").props('data-testid="chart"'):
         parts.words(metric, "panel-title", "figcaption")
-        # SVG by a template that escapes all names: see console.history.chart.
+        # SVG by a template that escapes all names: see toolhand.console.history.chart.
         ui.html(chart(metric, curves, logs[0][1].counter), sanitize=False)
         last = (f"{name[:60]}: {points[-1][1]:.4g}" for name, points in curves if points)
         parts.words("last: " + ", ".join(last), "muted", "p")

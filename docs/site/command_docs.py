@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from toolhand.commands import COMMANDS, CliCommand, Group
+from toolhand.cli.commands import COMMANDS, CliCommand, Group
 
 ROOT = Path(__file__).parents[2]
 PAGE = "docs/reference/command_line.md"

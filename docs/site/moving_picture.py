@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from agent_node.agent import Agent
-from agent_node.events import Event, ToolCalled
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from sim.animation import logged_pictures
-from sim.camera.ray import overview_camera
-from sim.scene.generator import generate_scene
-from sim.station import Station
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.events import Event, ToolCalled
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.sim.animation import logged_pictures
+from toolhand.sim.camera.ray import overview_camera
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station
 
 SENTENCE = "Pick up the cinnamon and place it in the grey bin"
 SIZE = (640, 480)

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_node.protocol import BOXED, Protocol, load_protocol
 from docs.site.paper_tables import SPACETOOLS_FIGURES, TABLES, PrintedTool
 from docs.site.tool_families import suite_title
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from tool_nodes.toolbox.toolbox import Toolbox, ToolSpec
-from tool_nodes.tools.suites import SUITES
+from toolhand.agent_node.protocol import BOXED, Protocol, load_protocol
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox, ToolSpec
+from toolhand.tool_nodes.tools.suites import SUITES
 
 ROOT = Path(__file__).parents[2]
 PAGE = "docs/reference/papers.md"

@@ -17,12 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.commands.grasp import AS_MEASURED
-from bench.grasp.rows import DISAGREEMENTS
 from docs.site.tables import cell
-from sim.objects.census import counts_said
-from tool_nodes.motion.robot_model import DEFAULT_ROBOT
-from tool_nodes.results import ToolError, invalid
+from toolhand.bench.commands.grasp import AS_MEASURED
+from toolhand.bench.grasp.rows import DISAGREEMENTS
+from toolhand.sim.objects.census import counts_said
+from toolhand.tool_nodes.motion.robot_model import DEFAULT_ROBOT
+from toolhand.tool_nodes.results import ToolError, invalid
 
 Document = Mapping[str, Any]
 RESULTS = Path(__file__).parents[1] / "results"

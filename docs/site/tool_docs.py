@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from docs.site.tool_families import FAMILIES, Family, families_of, model_table, suite_title, tool_matrix, tools_of
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from sim.tool_examples import TABLE, example_of, example_picture, set_up
-from tool_nodes import registry
-from tool_nodes.extras import PROJECT
-from tool_nodes.toolbox.arguments import VARIABLE
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.picture_files import opened
-from tool_nodes.toolbox.toolbox import ToolSpec
-from tool_nodes.tools.suites import POINTING, SUITES
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tool_examples import TABLE, example_of, example_picture, set_up
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.extras import PROJECT
+from toolhand.tool_nodes.toolbox.arguments import VARIABLE
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.picture_files import opened
+from toolhand.tool_nodes.toolbox.toolbox import ToolSpec
+from toolhand.tool_nodes.tools.suites import POINTING, SUITES
 
 ROOT = Path(__file__).parents[2]
 PAGE = "docs/reference/tools.md"

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Protocol
 
-from sim.drawings.text_truth import SimTextReader
-from sim.perception import SimPerception
-from tool_nodes.grasp.sampling import AnalyticGraspGenerator
-from tool_nodes.models.table import MODELS, of_port
-from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.perception.text.rapid import RapidTextReader
-from tool_nodes.sandbox.executor import CodeExecutor
-from tool_nodes.toolbox.toolbox import ToolSpec
-from tool_nodes.tools.spacetools.mock_robot import MockRobot
+from toolhand.sim.drawings.text_truth import SimTextReader
+from toolhand.sim.perception import SimPerception
+from toolhand.tool_nodes.grasp.sampling import AnalyticGraspGenerator
+from toolhand.tool_nodes.models.table import MODELS, of_port
+from toolhand.tool_nodes.perception.pixels import PixelPerception
+from toolhand.tool_nodes.perception.text.rapid import RapidTextReader
+from toolhand.tool_nodes.sandbox.executor import CodeExecutor
+from toolhand.tool_nodes.toolbox.toolbox import ToolSpec
+from toolhand.tool_nodes.tools.spacetools.mock_robot import MockRobot
 
 _KEYS = {
     "Pointer": "pointer",
@@ -37,7 +37,7 @@ class Family:
     """Tools of one suite that the same thing drives.
 
     Attributes:
-        suite: Key of `tool_nodes.tools.suites.SUITES`.
+        suite: Key of `toolhand.tool_nodes.tools.suites.SUITES`.
         title: Heading.
         tools: Their names, or patterns of them, in the order of the paper.
         driven_by: Model that drives them in the paper.

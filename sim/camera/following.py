@@ -7,21 +7,21 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 
-from sim.camera.ray import CameraModel, CameraState, StampedCamera, camera_pose, make_camera
-from sim.camera.sensor import SensorModel, calibrated, latency_of, unit_of
-from sim.scene.scenes import Scene
-from sim.world import World
-from tool_nodes import geometry
-from tool_nodes.ports import Camera
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray, Frame
+from toolhand.sim.camera.ray import CameraModel, CameraState, StampedCamera, camera_pose, make_camera
+from toolhand.sim.camera.sensor import SensorModel, calibrated, latency_of, unit_of
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.world import World
+from toolhand.tool_nodes import geometry
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 
 class FollowingCamera:
     """A camera of a world as it is now: it is made again with the world's model.
 
     Args:
-        renderer: Name of the renderer, see `sim.camera.ray.make_camera`.
+        renderer: Name of the renderer, see `toolhand.sim.camera.ray.make_camera`.
         world: World that the camera sees.
         model: Calibration and pose.
         scene: Scene whose objects the ids mean in frames without labels; frames taken after other things were put into
@@ -30,7 +30,7 @@ class FollowingCamera:
         sensor: Sensor model applied to the ideal picture.
 
     Raises:
-        ToolError: See `sim.camera.ray.make_camera`.
+        ToolError: See `toolhand.sim.camera.ray.make_camera`.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class FollowingCamera:
         if not isinstance(self._camera, StampedCamera):
             raise invalid(
                 f"A camera of the renderer {self._renderer!r} cannot be saved: only subclasses of "
-                "sim.camera.ray.StampedCamera can.",
+                "toolhand.sim.camera.ray.StampedCamera can.",
             )
         return self._camera
 

@@ -9,11 +9,11 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.camera.ray import StampedCamera, camera_pose
-from sim.camera.shading import FloatImage
-from tool_nodes.extras import install_extra
-from tool_nodes.results import ToolError, unavailable
-from tool_nodes.types import FloatArray
+from toolhand.sim.camera.ray import StampedCamera, camera_pose
+from toolhand.sim.camera.shading import FloatImage
+from toolhand.tool_nodes.extras import install_extra
+from toolhand.tool_nodes.results import ToolError, unavailable
+from toolhand.tool_nodes.types import FloatArray
 
 _OPAQUE_GROUP, _TRANSPARENT_GROUP, _HIDDEN_GROUP = 0, 1, 5
 """Groups of geoms that MuJoCo's renderer draws, and one that it never draws."""

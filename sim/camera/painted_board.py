@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from sim.camera.shading import decode_rgb, encode_rgb
-from tool_nodes.geometry import invert, project, transform
-from tool_nodes.ports import Camera
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.sim.camera.shading import decode_rgb, encode_rgb
+from toolhand.tool_nodes.geometry import invert, project, transform
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 _RAYS = 3
 """Rays along each side of a pixel [-]."""

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
-from sim.camera.ray_casting import OPAQUE, TRANSPARENT, Hits, PixelIndex, RayView, RayWorld
-from sim.camera.sensor import STEREO, SensorModel, View, calibrated, measured, unit_of
-from sim.camera.shading import (
+from toolhand.sim.camera.ray_casting import OPAQUE, TRANSPARENT, Hits, PixelIndex, RayView, RayWorld
+from toolhand.sim.camera.sensor import STEREO, SensorModel, View, calibrated, measured, unit_of
+from toolhand.sim.camera.shading import (
     FloatImage,
     Lamp,
     decode_rgb,
@@ -27,12 +27,12 @@ from sim.camera.shading import (
     unit,
     wood_grain,
 )
-from sim.scene.scenes import Scene
-from tool_nodes import geometry, registry, workspace
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.ports import Camera
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.sim.scene.scenes import Scene
+from toolhand.tool_nodes import geometry, registry, workspace
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 LAMP_POSITION = np.array([0.80, -0.75, 1.90])
 """Where the light comes from unless a scene says otherwise, in the base frame [m]."""

@@ -9,9 +9,9 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.camera.shading import FloatImage, linear_light
-from tool_nodes import geometry
-from tool_nodes.types import FloatArray
+from toolhand.sim.camera.shading import FloatImage, linear_light
+from toolhand.tool_nodes import geometry
+from toolhand.tool_nodes.types import FloatArray
 
 PixelIndex = NDArray[np.intp]
 

@@ -10,13 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.camera.ray_casting import MAX_DEPTH
-from sim.camera.sensors.readings import EXACT, Readings
-from tool_nodes import registry
-from tool_nodes.port_names import PortNames
-from tool_nodes.registry import Setting
-from tool_nodes.results import unavailable
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.sim.camera.ray_casting import MAX_DEPTH
+from toolhand.sim.camera.sensors.readings import EXACT, Readings
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.registry import Setting
+from toolhand.tool_nodes.results import unavailable
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 Measured = tuple[NDArray[np.uint8], NDArray[np.float32]]
 """Colour (H, W, 3) sRGB and depth (H, W) [m] of one picture."""
@@ -47,7 +47,7 @@ class SensorModel(Protocol):
     - `calibrated(K, T_base_camera)`: the intrinsics (3, 3) [px] and the pose (4, 4) that its frames report of the true
       ones. Judges know the truth from the simulator.
     - `latency_s`: by how much a picture is older than its stamp [s].
-    - `readings`: the `sim.camera.sensors.readings.Readings` of the station's joints and jaws.
+    - `readings`: the `toolhand.sim.camera.sensors.readings.Readings` of the station's joints and jaws.
     """
 
     def measure(

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes import workspace
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.types import FloatArray
 
 FloatImage = NDArray[np.float32]
 

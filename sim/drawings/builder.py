@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 from scipy import ndimage
 
-from sim.drawings.lettering import draw_smooth_text
-from tool_nodes.types import BoolArray, Frame, TextSpan
+from toolhand.sim.drawings.lettering import draw_smooth_text
+from toolhand.tool_nodes.types import BoolArray, Frame, TextSpan
 
 Colour = tuple[int, int, int]
 COLOURS: dict[str, Colour] = {
@@ -105,7 +105,7 @@ class PictureBuilder:
         """Write one line; kind None leaves it out of the truth, for parts of something that is added with `span`.
 
         Args:
-            text: Characters of `sim.drawings.lettering.CHARACTERS` and blanks.
+            text: Characters of `toolhand.sim.drawings.lettering.CHARACTERS` and blanks.
             origin: Left end of the baseline.
             size: Font size; capitals are 0.71 of it high.
             colour: Colour of the ink.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from sim.drawings.builder import COLOURS, Colour, PictureBuilder
-from tool_nodes.types import Frame
+from toolhand.sim.drawings.builder import COLOURS, Colour, PictureBuilder
+from toolhand.tool_nodes.types import Frame
 
 PLACES = ("Oakfield", "Harbour", "Old Mill", "Castle Hill", "Riverside", "Market Square", "Greenwood", "North Gate")
 STREETS = ("Station Road", "Kings Avenue", "Bridge Street", "Lake View", "Chapel Lane", "Museum Quay")

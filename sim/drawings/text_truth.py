@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sim.drawings.lettering import CAPITAL_EM, X_HEIGHT_EM, plain_text
-from tool_nodes.perception.text.layout import reading_order
-from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import TextSpan
+from toolhand.sim.drawings.lettering import CAPITAL_EM, X_HEIGHT_EM, plain_text
+from toolhand.tool_nodes.perception.text.layout import reading_order
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import TextSpan
 
 LONG_SIDE_PX = 1024
 """The reader looks at a picture of at most this long side [px]: a larger one is reduced first, so that small print is

@@ -6,15 +6,15 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from sim.mock.data import read_dataset
-from tool_nodes.types import Frame
+from toolhand.sim.mock.data import read_dataset
+from toolhand.tool_nodes.types import Frame
 
 
 class RecordedCamera:
     """Shows the frames of a data set, one after the other and from the first one again; stamped when they are shown.
 
     Args:
-        model: Folder of the data set, see `sim.mock.data`.
+        model: Folder of the data set, see `toolhand.sim.mock.data`.
         camera: "scene" or "wrist"; what its frames say that they are from.
         node: The rclpy Node whose clock stamps them; the wall clock where None.
 

@@ -32,13 +32,13 @@ from annotated_types import Interval, Len
 from numpy.typing import NDArray
 from PIL import Image
 
-from tool_nodes.files import FileRefused, require_regular
-from tool_nodes.geometry import backproject, is_rigid
-from tool_nodes.plain_yaml import YamlLimits
-from tool_nodes.records import Rule, read_yaml
-from tool_nodes.results import ToolError, invalid, unavailable
-from tool_nodes.toolbox.picture_files import PictureFileError, opened
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.files import FileRefused, require_regular
+from toolhand.tool_nodes.geometry import backproject, is_rigid
+from toolhand.tool_nodes.plain_yaml import YamlLimits
+from toolhand.tool_nodes.records import Rule, read_yaml
+from toolhand.tool_nodes.results import ToolError, invalid, unavailable
+from toolhand.tool_nodes.toolbox.picture_files import PictureFileError, opened
+from toolhand.tool_nodes.types import Frame
 
 SHIPPED = Path(__file__).with_name("frames")
 """Twenty frames of simulated scenes: `toolhand mock record mock_frames --n 20 --seed 0`."""

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.mock.data import MAX_FRAMES, SIZES, MockFrame
-from tool_nodes import plain_json
-from tool_nodes.camera_checks import BadMessage, NotRegistered, known_depth, require_pinhole, require_usable
-from tool_nodes.clouds.checking import rigid_transform
-from tool_nodes.files import FileRefused, read_file, require_regular
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.toolbox.picture_files import PictureFileError, opened
-from tool_nodes.types import FloatArray, Frame
+from toolhand.sim.mock.data import MAX_FRAMES, SIZES, MockFrame
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.camera_checks import BadMessage, NotRegistered, known_depth, require_pinhole, require_usable
+from toolhand.tool_nodes.clouds.checking import rigid_transform
+from toolhand.tool_nodes.files import FileRefused, read_file, require_regular
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.toolbox.picture_files import PictureFileError, opened
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 CALIBRATION = "intrinsics.json"
 """What a folder's calibration is called."""

@@ -17,19 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from sim.mock.station import MockStation
-from sim.scene.scenes import Scene
-from sim.snapshot import ObjectState, Snapshot
-from sim.tasks.pick import PickTask
-from sim.tasks.place import PlaceTask
-from sim.tasks.predicates import PlaceRelation, relation_fault
-from sim.tasks.stages import let_down
-from sim.tasks.task import History, Score, Task, Transcript
-from tool_nodes import workspace
-from tool_nodes.geometry import project, transform
-from tool_nodes.motion.targets import ray_to_base
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.types import FloatArray
+from toolhand.sim.mock.station import MockStation
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.snapshot import ObjectState, Snapshot
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.sim.tasks.place import PlaceTask
+from toolhand.sim.tasks.predicates import PlaceRelation, relation_fault
+from toolhand.sim.tasks.stages import let_down
+from toolhand.sim.tasks.task import History, Score, Task, Transcript
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import project, transform
+from toolhand.tool_nodes.motion.targets import ray_to_base
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.types import FloatArray
 
 _ABOVE_M = 0.1
 """A thing is taken to be let down from so far above its point [m]; any height that clears the table."""
@@ -45,7 +45,7 @@ def require_judgeable(task: Task) -> None:
 
 
 def _inner(task: Task) -> Task:
-    """The task of `sim.tasks` that another one wraps under the name `task`; itself where it wraps none."""
+    """The task of `toolhand.sim.tasks` that another one wraps under the name `task`; itself where it wraps none."""
     inner: Task = getattr(task, "task", task)
     return inner
 

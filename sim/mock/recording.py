@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from sim.camera.ray import RayCamera, jittered, scene_camera
-from sim.camera.sensor import make_sensor
-from sim.mock.data import MockFrame
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import Scene
-from sim.world import World
-from tool_nodes.port_names import DEFAULT_SENSOR
+from toolhand.sim.camera.ray import RayCamera, jittered, scene_camera
+from toolhand.sim.camera.sensor import make_sensor
+from toolhand.sim.mock.data import MockFrame
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.world import World
+from toolhand.tool_nodes.port_names import DEFAULT_SENSOR
 
 
 def record_frame(seed: int, size: tuple[int, int], stamp: float = 0.0, sensor: str = DEFAULT_SENSOR) -> MockFrame:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sim.mock.data import MockFrame
-from sim.perception import Truth
-from sim.station import StationConfig
-from tool_nodes.backends import make_ports
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.ports import Camera
-from tool_nodes.registry import Setting
-from tool_nodes.results import invalid
-from tool_nodes.sandbox.executor import CodeExecutor
-from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
-from tool_nodes.tools.spacetools.grasping import GraspTools
-from tool_nodes.tools.spacetools.mock_robot import MockCamera, MockRobot
-from tool_nodes.tools.suites import Backends, make_toolbox
-from tool_nodes.types import Frame
+from toolhand.sim.mock.data import MockFrame
+from toolhand.sim.perception import Truth
+from toolhand.sim.station import StationConfig
+from toolhand.tool_nodes.backends import make_ports
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.registry import Setting
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.sandbox.executor import CodeExecutor
+from toolhand.tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
+from toolhand.tool_nodes.tools.spacetools.grasping import GraspTools
+from toolhand.tool_nodes.tools.spacetools.mock_robot import MockCamera, MockRobot
+from toolhand.tool_nodes.tools.suites import Backends, make_toolbox
+from toolhand.tool_nodes.types import Frame
 
 
 class StillCamera:
@@ -36,8 +36,8 @@ class MockStation:
 
     Args:
         recorded: Frame that the camera returns, e.g. `read_dataset().frame(3)`.
-        config: Perception, seed, noise and suites as for `sim.station.Station`; its camera is not used. The simulator's
-            truth knows things by the recorded ids and labels.
+        config: Perception, seed, noise and suites as for `toolhand.sim.station.Station`; its camera is not used. The
+            simulator's truth knows things by the recorded ids and labels.
 
     Raises:
         ToolError: INVALID_ARGUMENT for an unknown backend, one that needs ids for a frame that was recorded without, a

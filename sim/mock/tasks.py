@@ -6,13 +6,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from sim.mock.data import MAX_FRAMES, MockDataset
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import Scene
-from sim.tasks import sentences
-from sim.tasks.arrangement import one_described
-from sim.tasks.pick import PickTask
-from tool_nodes.results import invalid
+from toolhand.sim.mock.data import MAX_FRAMES, MockDataset
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.tasks import sentences
+from toolhand.sim.tasks.arrangement import one_described
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.tool_nodes.results import invalid
 
 _STREAM = 16
 """Keeps these random numbers apart from others of the same seed."""

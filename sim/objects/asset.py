@@ -13,9 +13,9 @@ import mujoco
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from tool_nodes.catalogue import Description
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.catalogue import Description
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray
 
 Triple = tuple[float, float, float]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sim.objects.folders import FolderSet
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.sim.objects.folders import FolderSet
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 ThingRow = Mapping[str, Any]
 

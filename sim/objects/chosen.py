@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from sim.objects.folders import folder_sets, plain_name, use_objects
-from sim.objects.sets import object_set
-from tool_nodes import registry
-from tool_nodes.results import invalid
+from toolhand.sim.objects.folders import folder_sets, plain_name, use_objects
+from toolhand.sim.objects.sets import object_set
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.results import invalid
 
 _SHOWN = 200
 """Characters of an unknown name that a message repeats."""

@@ -9,8 +9,8 @@ import mujoco
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from sim.objects.asset import ObjectAsset, Triple
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.asset import ObjectAsset, Triple
+from toolhand.tool_nodes.types import FloatArray
 
 
 def extents(parts: tuple[FloatArray, ...]) -> Triple:

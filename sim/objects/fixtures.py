@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sim.objects.asset import ObjectAsset, Triple
-from sim.objects.primitives import BOX, PrimitiveAsset, ShapePart
-from sim.objects.shapes import shaped
+from toolhand.sim.objects.asset import ObjectAsset, Triple
+from toolhand.sim.objects.primitives import BOX, PrimitiveAsset, ShapePart
+from toolhand.sim.objects.shapes import shaped
 
 BIN_M: Triple = (0.28, 0.36, 0.08)
 """Sides of the bin (x, y, z) [m]: a heap of ten things fills it, all of it is within reach and in view, and a hand goes

@@ -19,17 +19,17 @@ from pathlib import Path
 
 import numpy as np
 
-from sim.objects.asset import ObjectAsset
-from sim.objects.reading.assets import Placed, ReadThing, asset_of
-from sim.objects.reading.bodies import MOST_GEOMETRIES
-from sim.objects.reading.mesh_files import FORMATS, RawMesh, read_mesh
-from sim.objects.reading.mjcf import meshes_named, read_mjcf
-from sim.objects.reading.notes import FILE as NOTES
-from sim.objects.reading.notes import FolderNotes, Note, folder_notes, note_beside, package_folder
-from sim.objects.reading.urdf import read_urdf
-from tool_nodes import registry
-from tool_nodes.catalogue import Description
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.sim.objects.asset import ObjectAsset
+from toolhand.sim.objects.reading.assets import Placed, ReadThing, asset_of
+from toolhand.sim.objects.reading.bodies import MOST_GEOMETRIES
+from toolhand.sim.objects.reading.mesh_files import FORMATS, RawMesh, read_mesh
+from toolhand.sim.objects.reading.mjcf import meshes_named, read_mjcf
+from toolhand.sim.objects.reading.notes import FILE as NOTES
+from toolhand.sim.objects.reading.notes import FolderNotes, Note, folder_notes, note_beside, package_folder
+from toolhand.sim.objects.reading.urdf import read_urdf
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.catalogue import Description
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
 OBJECTS_PATH = "TOOLHAND_OBJECTS_PATH"
 """Environment variable: folders of things, separated as in PATH; what a command starts inherits it."""

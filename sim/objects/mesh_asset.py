@@ -9,10 +9,10 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from sim.objects.asset import ABOVE_PADS, ObjectAsset, Triple
-from sim.objects.convex import hull_corners
-from sim.objects.meshes import MassProperties, TriangleMesh
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.asset import ABOVE_PADS, ObjectAsset, Triple
+from toolhand.sim.objects.convex import hull_corners
+from toolhand.sim.objects.meshes import MassProperties, TriangleMesh
+from toolhand.tool_nodes.types import FloatArray
 
 _SEEN_ONLY: dict[str, Any] = {"group": 1, "contype": 0, "conaffinity": 0, "mass": 0.0}
 """MuJoCo's parameters of a surface that is drawn and touches nothing."""

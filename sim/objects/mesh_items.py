@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
-from sim.objects.asset import ObjectAsset
-from sim.objects.reading.assets import Placed, asset_of
-from sim.objects.reading.mesh_files import FORMATS, read_mesh
-from sim.objects.reading.notes import Note, note_beside
-from tool_nodes.catalogue import Description
-from tool_nodes.results import invalid
+from toolhand.sim.objects.asset import ObjectAsset
+from toolhand.sim.objects.reading.assets import Placed, asset_of
+from toolhand.sim.objects.reading.mesh_files import FORMATS, read_mesh
+from toolhand.sim.objects.reading.notes import Note, note_beside
+from toolhand.tool_nodes.catalogue import Description
+from toolhand.tool_nodes.results import invalid
 
 MESH_NUMBERS = ("scale", "mass", "density", "friction")
 """What a scene file can say of a mesh in numbers, see `Note`."""

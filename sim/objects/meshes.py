@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.types import FloatArray
 
 Faces = NDArray[np.int32]
 """Corners (M, 3) of triangles as rows of their vertices, counter-clockwise seen from outside."""

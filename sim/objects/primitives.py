@@ -8,10 +8,10 @@ from functools import cached_property
 import mujoco
 import numpy as np
 
-from sim.objects.asset import ObjectAsset, Triple
-from tool_nodes.catalogue import Rgb
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.asset import ObjectAsset, Triple
+from toolhand.tool_nodes.catalogue import Rgb
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray
 
 BOX = mujoco.mjtGeom.mjGEOM_BOX
 SPHERE = mujoco.mjtGeom.mjGEOM_SPHERE
@@ -54,7 +54,7 @@ class ShapePart:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PrimitiveAsset(ObjectAsset):
-    """A thing made of primitive solids; `sim.objects.shapes.shaped` makes one of a named form.
+    """A thing made of primitive solids; `toolhand.sim.objects.shapes.shaped` makes one of a named form.
 
     Attributes:
         parts: The solids; labels, which are seen and not touched, come last.

@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sim.objects.asset import ObjectAsset
-from sim.objects.shapes import shaped
-from tool_nodes.catalogue import Description, load_catalogue
-from tool_nodes.plain_yaml import load
+from toolhand.sim.objects.asset import ObjectAsset
+from toolhand.sim.objects.shapes import shaped
+from toolhand.tool_nodes.catalogue import Description, load_catalogue
+from toolhand.tool_nodes.plain_yaml import load
 
 _FILE = Path(__file__).with_name("products.yaml")
 

@@ -12,12 +12,12 @@ from functools import cache
 
 import numpy as np
 
-from sim.objects.asset import ObjectAsset
-from sim.objects.folders import folder_sets, known_sets
-from sim.objects.products import PRODUCTS
-from tool_nodes import registry
-from tool_nodes.catalogue import nearest_names
-from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
+from toolhand.sim.objects.asset import ObjectAsset
+from toolhand.sim.objects.folders import folder_sets, known_sets
+from toolhand.sim.objects.products import PRODUCTS
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.catalogue import nearest_names
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 
 _SHOWN = 64
 """Characters of an unknown name that a message repeats."""

@@ -12,11 +12,11 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from sim.objects.asset import Cavity, Contact, Triple
-from sim.objects.primitives import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE, PrimitiveAsset, ShapePart
-from tool_nodes.catalogue import Rgb
-from tool_nodes.perception.colours import name_colour
-from tool_nodes.results import invalid
+from toolhand.sim.objects.asset import Cavity, Contact, Triple
+from toolhand.sim.objects.primitives import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE, PrimitiveAsset, ShapePart
+from toolhand.tool_nodes.catalogue import Rgb
+from toolhand.tool_nodes.perception.colours import name_colour
+from toolhand.tool_nodes.results import invalid
 
 WALL_M = 0.004
 """Thickness of the walls and floors of bins, bowls and cups [m]."""

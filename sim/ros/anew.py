@@ -20,16 +20,16 @@ from simulation_interfaces.srv import (
 )
 from std_srvs.srv import Trigger
 
-from sim.ros.entity_world import HeardTopics
-from sim.scene.scenes import PlacedObject, Scene
-from sim.simulators import Simulator
-from sim.usd.prims import prim_names
-from sim.usd.stage import thing_text
-from sim.world import SETTLE_S
-from tool_nodes.files import write_whole
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.ros.link import RosLink
+from toolhand.sim.ros.entity_world import HeardTopics
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.sim.simulators import Simulator
+from toolhand.sim.usd.prims import prim_names
+from toolhand.sim.usd.stage import thing_text
+from toolhand.sim.world import SETTLE_S
+from toolhand.tool_nodes.files import write_whole
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.ros.link import RosLink
 
 SEEDED = ("pointing", "segmentation", "depth", "grasping", "text_reading", "motion")
 """Nodes, beside sim, with a parameter `seed`: each is as freshly started when it is set."""

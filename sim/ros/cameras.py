@@ -24,22 +24,22 @@ from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import Header
 
-from sim.camera.following import qpos_before
-from sim.camera.ray import AUTO, jittered, make_camera, scene_camera, wrist_camera
-from sim.camera.sensor import device, latency_of, make_sensor
-from sim.camera.shading import wood_grain
-from sim.ros.perception import IDS_DEPTH
-from sim.ros.physics import Physics
-from sim.ros.settings import Settings
-from sim.ros.state import StatePublisher, stamp_ns
-from sim.scene.scenes import Scene
-from sim.world import World
-from tool_nodes.camera_names import WRIST, ZED, CameraNames
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.ports import Camera
-from tool_nodes.results import ToolError
-from tool_nodes.ros.messages import depth_to_image, intrinsics_to_info, rgb_to_image, time_message
-from tool_nodes.types import FloatArray, Frame
+from toolhand.sim.camera.following import qpos_before
+from toolhand.sim.camera.ray import AUTO, jittered, make_camera, scene_camera, wrist_camera
+from toolhand.sim.camera.sensor import device, latency_of, make_sensor
+from toolhand.sim.camera.shading import wood_grain
+from toolhand.sim.ros.perception import IDS_DEPTH
+from toolhand.sim.ros.physics import Physics
+from toolhand.sim.ros.settings import Settings
+from toolhand.sim.ros.state import StatePublisher, stamp_ns
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.world import World
+from toolhand.tool_nodes.camera_names import WRIST, ZED, CameraNames
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.ros.messages import depth_to_image, intrinsics_to_info, rgb_to_image, time_message
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 POLL_S = 0.02
 """How often the thread looks for new listeners [s]."""

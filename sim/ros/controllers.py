@@ -21,17 +21,17 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from sim.arm import PATH_TOLERANCE, Motion, StopCheck, follow_trajectory, move_knuckle
-from sim.ros.awaiting import awaited
-from sim.ros.driver import Driver
-from sim.ros.physics import MotionFactory, MovingPart, Physics, PreemptedError, Run
-from sim.ros.state import stamp_ns
-from sim.world import World
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.trajectory_checks import AT_REST, jump
-from tool_nodes.results import ToolError
-from tool_nodes.ros.messages import nanoseconds, time_message
-from tool_nodes.types import FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
+from toolhand.sim.arm import PATH_TOLERANCE, Motion, StopCheck, follow_trajectory, move_knuckle
+from toolhand.sim.ros.awaiting import awaited
+from toolhand.sim.ros.driver import Driver
+from toolhand.sim.ros.physics import MotionFactory, MovingPart, Physics, PreemptedError, Run
+from toolhand.sim.ros.state import stamp_ns
+from toolhand.sim.world import World
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.trajectory_checks import AT_REST, jump
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.ros.messages import nanoseconds, time_message
+from toolhand.tool_nodes.types import FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 
 GRIPPER_ACTIONS = ("GripperCommand", "ParallelGripperCommand")
 
@@ -159,7 +159,8 @@ class TrajectoryController(Controller[MotionOutcome]):
     """Follows joint trajectories with positions for all joints of the arm, in any order, linearly between the points.
 
     Continuous joints may be given in any turn, as joint_trajectory_controller takes them; the first point's counts.
-    Tolerances of the goal are not used: `sim.arm` has its own, and the driver kortex none. A start stamp is not used
+    Tolerances of the goal are not used: `toolhand.sim.arm` has its own, and the driver kortex none. A start stamp is
+    not used
     either: motion begins at once.
 
     Args:

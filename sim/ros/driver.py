@@ -16,10 +16,10 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from sim.arm import START_TOLERANCE, Motion, StopCheck, brake, move_knuckle, slow_down
-from sim.world import World
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.types import FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
+from toolhand.sim.arm import START_TOLERANCE, Motion, StopCheck, brake, move_knuckle, slow_down
+from toolhand.sim.world import World
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.types import FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 
 DRIVERS = ("ideal", "kortex")
 """Values of the parameter `driver`."""
@@ -66,7 +66,7 @@ node calls rest, which in lockstep may be the last that is seen of a braking arm
 
 @dataclass(frozen=True)
 class InjectedFault:
-    """When a fault comes, see `sim.ros.settings.Settings`.
+    """When a fault comes, see `toolhand.sim.ros.settings.Settings`.
 
     Attributes:
         name: One of `DRIVER_FAULTS`; anything else is no fault of the driver.

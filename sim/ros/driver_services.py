@@ -14,10 +14,10 @@ from example_interfaces.srv import Trigger
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 
-from sim.ros.awaiting import awaited
-from sim.ros.driver import ACTIVE, INACTIVE, Driver
-from sim.ros.physics import Physics
-from sim.world import World
+from toolhand.sim.ros.awaiting import awaited
+from toolhand.sim.ros.driver import ACTIVE, INACTIVE, Driver
+from toolhand.sim.ros.physics import Physics
+from toolhand.sim.world import World
 
 _UPDATE_RATE = 1000
 """Of the controller_manager of ros2_kortex [Hz]."""

@@ -23,19 +23,19 @@ from simulation_interfaces.srv import (
     SpawnEntity,
 )
 
-from sim.objects.folders import folder_sets
-from sim.objects.products import PRODUCTS
-from sim.objects.sets import find_asset
-from sim.ros.services import RefusedError, Services, put_uri, resource_of
-from sim.ros.state import stamp_ns
-from sim.scene.files import valid_object_id
-from sim.scene.scenes import PlacedObject, object_ids, triple
-from sim.snapshot import ObjectState
-from sim.usd.things import ExportedThing, read_thing
-from sim.world import World
-from tool_nodes.results import ToolError
-from tool_nodes.ros.messages import time_message
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.folders import folder_sets
+from toolhand.sim.objects.products import PRODUCTS
+from toolhand.sim.objects.sets import find_asset
+from toolhand.sim.ros.services import RefusedError, Services, put_uri, resource_of
+from toolhand.sim.ros.state import stamp_ns
+from toolhand.sim.scene.files import valid_object_id
+from toolhand.sim.scene.scenes import PlacedObject, object_ids, triple
+from toolhand.sim.snapshot import ObjectState
+from toolhand.sim.usd.things import ExportedThing, read_thing
+from toolhand.sim.world import World
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.ros.messages import time_message
+from toolhand.tool_nodes.types import FloatArray
 
 FRAMES = ("", "world", "base_link")
 """Frames in which poses may be given; they are the same place."""

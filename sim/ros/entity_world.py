@@ -17,19 +17,19 @@ from sensor_msgs.msg import JointState
 from simulation_interfaces.msg import EntityFilters, EntityState, SimulationState
 from simulation_interfaces.srv import GetEntitiesStates, GetSimulationState, StepSimulation
 
-from sim.contacts import Contacts, touching
-from sim.posed import PosedWorld
-from sim.scene.scenes import Scene
-from sim.simulators import SIMULATORS, Simulator, SimulatorName
-from sim.snapshot import ObjectState, Snapshot
-from sim.usd.prims import prim_names
-from sim.world import LOG_PERIOD_S
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.calling import Deadlines
-from tool_nodes.ros.link import RosLink
-from tool_nodes.ros.messages import nanoseconds
-from tool_nodes.types import FloatArray
+from toolhand.sim.contacts import Contacts, touching
+from toolhand.sim.posed import PosedWorld
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.simulators import SIMULATORS, Simulator, SimulatorName
+from toolhand.sim.snapshot import ObjectState, Snapshot
+from toolhand.sim.usd.prims import prim_names
+from toolhand.sim.world import LOG_PERIOD_S
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.calling import Deadlines
+from toolhand.tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.ros.messages import nanoseconds
+from toolhand.tool_nodes.types import FloatArray
 
 MOVED_RAD = 1e-3
 """A joint that has turned by more than this since the log began has begun to move [rad]; a round figure above noise."""
@@ -46,7 +46,7 @@ _WAIT_S = 0.02
 
 
 class Caller(Protocol):
-    """Calls services, as tool_nodes.ros.link.RosLink does."""
+    """Calls services, as toolhand.tool_nodes.ros.link.RosLink does."""
 
     deadlines: Deadlines
 
@@ -137,8 +137,8 @@ class _Sample:
 class EntityWorld:
     """The world of any simulator with `simulation_interfaces`, as far as a judge needs it.
 
-    It is a sim.tasks.judge.JudgedWorld. What touches what comes from the poses, with the scene's own shapes; see
-    sim.posed.
+    It is a toolhand.sim.tasks.judge.JudgedWorld. What touches what comes from the poses, with the scene's own shapes;
+    see toolhand.sim.posed.
 
     Args:
         link: Calls the services.

@@ -14,14 +14,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid, unavailable
-from tool_nodes.ros.client import RUN_COMMAND, use_client
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid, unavailable
+from toolhand.tool_nodes.ros.client import RUN_COMMAND, use_client
 
 if TYPE_CHECKING:
     from rclpy_zenoh.launch import LaunchedGraph
-    from sim.ros.station import RosStation
-    from sim.scene.scenes import Scene
-    from sim.station import StationConfig
+    from toolhand.sim.ros.station import RosStation
+    from toolhand.sim.scene.scenes import Scene
+    from toolhand.sim.station import StationConfig
 
 Transport = Literal["process", "ros"]
 """Where the tools' backends are: in this process, or in the nodes of a graph."""
@@ -52,8 +52,8 @@ def ros_station(scene: Scene, config: StationConfig, lockstep: bool = True) -> I
         ToolError: UNAVAILABLE where the graph does not start.
     """
     with lockstep_graph(config, scene, lockstep) as graph:
-        from sim.ros.station import RosStation
-        from tool_nodes.ros.link import RosLink
+        from toolhand.sim.ros.station import RosStation
+        from toolhand.tool_nodes.ros.link import RosLink
 
         with RosLink(graph.environment) as link:
             yield RosStation(link, config)
@@ -69,10 +69,10 @@ def lockstep_graph(
         config: Perception and seed.
         scene: Scene on the table; the example where None.
         lockstep: Physics advance only on request, see `ros_station`.
-        driver: Manners of the arm's driver, see `sim.ros.driver`.
+        driver: Manners of the arm's driver, see `toolhand.sim.ros.driver`.
     """
     use_client()
-    from sim.scene.files import scene_yaml
+    from toolhand.sim.scene.files import scene_yaml
 
     with tempfile.TemporaryDirectory() as folder:
         arguments = {
@@ -85,7 +85,7 @@ def lockstep_graph(
             **config.ports.chosen,
         }
         if config.objects:
-            from sim.objects.chosen import absolute_sets
+            from toolhand.sim.objects.chosen import absolute_sets
 
             arguments["objects"] = absolute_sets(config.objects)
         if scene is not None:
@@ -110,8 +110,8 @@ def station_anew(graph: LaunchedGraph, scene: Scene, config: StationConfig) -> I
     Raises:
         ToolError: UNAVAILABLE or TIMEOUT where a node does not answer, INTERNAL where it refuses.
     """
-    from sim.ros.station import RosStation, begin_anew
-    from tool_nodes.ros.link import RosLink
+    from toolhand.sim.ros.station import RosStation, begin_anew
+    from toolhand.tool_nodes.ros.link import RosLink
 
     with RosLink(graph.environment) as link:
         begin_anew(link, scene, config.seed)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from sim.objects.sets import find_asset
-from sim.scene.scenes import PlacedObject
-from tool_nodes.catalogue import Description
+from toolhand.sim.objects.sets import find_asset
+from toolhand.sim.scene.scenes import PlacedObject
+from toolhand.tool_nodes.catalogue import Description
 
 
 def label(placed: PlacedObject) -> dict[str, Any]:

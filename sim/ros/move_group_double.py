@@ -1,9 +1,10 @@
 """A double of MoveIt's move_group, for graphs without MoveIt: it answers with the embedded planner's paths.
 
-It knows a motion only by the messages, and shares no line with the client that asks (`tool_nodes.ros.move_group`). It
-has the manners of the real one: its planning service says FAILURE whatever the reason is and keeps the reason as words,
-it refuses to start in collision or with a joint without stops beyond +-pi, straight lines that end early are a success
-with a fraction, and samples are 0.1 s apart. It shows that the messages are right, and nothing of how MoveIt plans.
+It knows a motion only by the messages, and shares no line with the client that asks
+(`toolhand.tool_nodes.ros.move_group`). It has the manners of the real one: its planning service says FAILURE whatever
+the reason is and keeps the reason as words, it refuses to start in collision or with a joint without stops beyond +-pi,
+straight lines that end early are a success with a fraction, and samples are 0.1 s apart. It shows that the messages are
+right, and nothing of how MoveIt plans.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from rclpy.node import Node
 from scipy.interpolate import CubicHermiteSpline
 from trajectory_msgs.msg import JointTrajectoryPoint
 
-from sim.ros.move_group_scene import MessageRefused, Workcell, joints_of, matrix, read_goal
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.scene_model import SceneModels
-from tool_nodes.results import ToolError
-from tool_nodes.ros import parameters
-from tool_nodes.ros.messages import BASE_FRAME
-from tool_nodes.ros.parameters import NonEmpty
-from tool_nodes.ros.spinning import run_node
-from tool_nodes.types import CollisionScene, FloatArray, Goal, LinearGoal, Trajectory
+from toolhand.sim.ros.move_group_scene import MessageRefused, Workcell, joints_of, matrix, read_goal
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.scene_model import SceneModels
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.ros import parameters
+from toolhand.tool_nodes.ros.messages import BASE_FRAME
+from toolhand.tool_nodes.ros.parameters import NonEmpty
+from toolhand.tool_nodes.ros.spinning import run_node
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, LinearGoal, Trajectory
 
 SAMPLE_S = 0.1
 """Spacing of the samples of an answer [s]: `resample_dt` of MoveIt's AddTimeOptimalParameterization."""

@@ -10,9 +10,9 @@ from moveit_msgs.msg import AttachedCollisionObject, CollisionObject
 from scipy.spatial.transform import Rotation
 from shape_msgs.msg import SolidPrimitive
 
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.types import Box, CollisionScene, FloatArray, Goal, JointGoal, PoseGoal
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.types import Box, CollisionScene, FloatArray, Goal, JointGoal, PoseGoal
 
 _NO_TABLE = -10.0
 """Height of the table [m] where the only table is an obstacle of the messages."""

@@ -18,15 +18,15 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import Image
 from std_msgs.msg import String
 
-from sim.perception import SimPerception
-from sim.ros.labels import described
-from tool_nodes.catalogue import Description, load_catalogue
-from tool_nodes.perception.certainty import Candidate
-from tool_nodes.perception.frame_perception import FramePerception
-from tool_nodes.perception.frames import FrameCache
-from tool_nodes.results import ErrorCode, ToolError, unavailable
-from tool_nodes.ros.messages import header_of, nanoseconds
-from tool_nodes.types import Frame, Segmentation
+from toolhand.sim.perception import SimPerception
+from toolhand.sim.ros.labels import described
+from toolhand.tool_nodes.catalogue import Description, load_catalogue
+from toolhand.tool_nodes.perception.certainty import Candidate
+from toolhand.tool_nodes.perception.frame_perception import FramePerception
+from toolhand.tool_nodes.perception.frames import FrameCache
+from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.ros.messages import header_of, nanoseconds
+from toolhand.tool_nodes.types import Frame, Segmentation
 
 IDS_TOPICS = ("/sim/scene_camera/instance_ids", "/sim/wrist_camera/instance_ids")
 LABELS_TOPIC = "/sim/labels"

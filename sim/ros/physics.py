@@ -17,10 +17,10 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from sim.arm import Motion, StopCheck, brake
-from sim.world import World
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import FloatArray
+from toolhand.sim.arm import Motion, StopCheck, brake
+from toolhand.sim.world import World
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import FloatArray
 
 Result = TypeVar("Result")
 Outcome = TypeVar("Outcome")

@@ -11,12 +11,12 @@ from rcl_interfaces.srv import GetParameters
 from rclpy.parameter import parameter_value_to_python
 from simulation_interfaces.srv import GetCurrentWorld
 
-from sim.objects.chosen import sets_known_by
-from sim.scene.files import named_scene, scene_yaml
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.port_names import OF_THE_ROBOT, PortNames
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.ros.link import RosLink
+from toolhand.sim.objects.chosen import sets_known_by
+from toolhand.sim.scene.files import named_scene, scene_yaml
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.port_names import OF_THE_ROBOT, PortNames
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.ros.link import RosLink
 
 _PARAMETERS = {
     "pointing": ("perception", "pointer", "detector", "seed"),
@@ -141,6 +141,6 @@ def domain() -> str:
 
 
 def _words(suites: str) -> set[str]:
-    from tool_nodes.tools.suites import parse_suites
+    from toolhand.tool_nodes.tools.suites import parse_suites
 
     return set(parse_suites(suites))

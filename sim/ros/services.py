@@ -9,11 +9,11 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from simulation_interfaces.msg import Resource, Result
 
-from sim.ros.awaiting import awaited
-from sim.ros.physics import Physics
-from sim.simulators import Simulator
-from sim.world import World
-from tool_nodes.results import ToolError
+from toolhand.sim.ros.awaiting import awaited
+from toolhand.sim.ros.physics import Physics
+from toolhand.sim.simulators import Simulator
+from toolhand.sim.world import World
+from toolhand.tool_nodes.results import ToolError
 
 ServiceWork = Callable[[World, Any, Any], None]
 

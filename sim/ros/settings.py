@@ -10,21 +10,21 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from sim.camera.ray import AUTO
-from sim.objects.chosen import choose_sets, sets_known_by
-from sim.ros.controllers import GRIPPER_ACTIONS
-from sim.ros.driver import DRIVER_FAULTS, DRIVERS, InjectedFault
-from sim.scene.files import named_scene, parse_scene
-from sim.scene.scenes import Scene
-from sim.simulators import SimulatorName
-from tool_nodes import registry
-from tool_nodes.camera_names import ZED
-from tool_nodes.motion.robot_model import DEFAULT_ROBOT
-from tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
-from tool_nodes.records import Before
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.ros import parameters
-from tool_nodes.ros.parameters import one_of
+from toolhand.sim.camera.ray import AUTO
+from toolhand.sim.objects.chosen import choose_sets, sets_known_by
+from toolhand.sim.ros.controllers import GRIPPER_ACTIONS
+from toolhand.sim.ros.driver import DRIVER_FAULTS, DRIVERS, InjectedFault
+from toolhand.sim.scene.files import named_scene, parse_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.simulators import SimulatorName
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.camera_names import ZED
+from toolhand.tool_nodes.motion.robot_model import DEFAULT_ROBOT
+from toolhand.tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
+from toolhand.tool_nodes.records import Before
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.ros import parameters
+from toolhand.tool_nodes.ros.parameters import one_of
 
 FAULTS = (
     "",
@@ -77,11 +77,11 @@ class Settings:
         lockstep: True: time passes only by step_simulation and simulate_steps.
         gripper_action: Type of the gripper's action.
         joint_state_rate: Joint states per simulated second [Hz].
-        driver: Manners of the driver: "ideal"; or "kortex", those of ros2_kortex, see `sim.ros.driver`.
+        driver: Manners of the driver: "ideal"; or "kortex", those of ros2_kortex, see `toolhand.sim.ros.driver`.
         camera_rate: Pictures per second while there is a subscriber [Hz].
         image_width: [px].
         image_height: [px].
-        renderer: A name that `sim.camera.ray.make_camera` knows.
+        renderer: A name that `toolhand.sim.camera.ray.make_camera` knows.
         sensor: Sensor model of cameras and readings, a name of the group `toolhand.sensor`, or SCENE+WRIST.
         zed_names: Names of zed-ros2-wrapper for the scene camera's topics and frame: "new" (5.1 and later) or "old".
         simulator: Simulator whose names services and entities have: "toolhand"; "isaac", whose manners the services

@@ -20,12 +20,12 @@ from simulation_interfaces.srv import (
     StepSimulation,
 )
 
-from sim.ros.awaiting import awaited
-from sim.ros.physics import StepRequest
-from sim.ros.services import RefusedError, Services, resource_of
-from sim.scene.files import named_scene, parse_scene, scene_yaml
-from sim.world import World
-from tool_nodes.results import ToolError
+from toolhand.sim.ros.awaiting import awaited
+from toolhand.sim.ros.physics import StepRequest
+from toolhand.sim.ros.services import RefusedError, Services, resource_of
+from toolhand.sim.scene.files import named_scene, parse_scene, scene_yaml
+from toolhand.sim.world import World
+from toolhand.tool_nodes.results import ToolError
 
 FEATURES = (
     SimulatorFeatures.SPAWNING,

@@ -16,14 +16,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Header, String
 from tf2_msgs.msg import TFMessage
 
-from sim.camera.ray import jittered, scene_camera
-from sim.camera.sensor import SensorModel, calibrated, readings_of
-from sim.ros.driver import Driver
-from sim.world import World
-from tool_nodes.geometry import matrix_from_quat_wxyz, pose
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.ros.messages import BASE_FRAME, matrix_to_pose, time_message
-from tool_nodes.types import FloatArray
+from toolhand.sim.camera.ray import jittered, scene_camera
+from toolhand.sim.camera.sensor import SensorModel, calibrated, readings_of
+from toolhand.sim.ros.driver import Driver
+from toolhand.sim.world import World
+from toolhand.tool_nodes.geometry import matrix_from_quat_wxyz, pose
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.ros.messages import BASE_FRAME, matrix_to_pose, time_message
+from toolhand.tool_nodes.types import FloatArray
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -105,7 +105,8 @@ class StatePublisher:
         rate: Joint states per second of simulated time [Hz].
         scene_frame: Optical frame of the scene camera.
         robot: Robot whose description is published.
-        device: Gives the sensor that measures as "scene", "wrist" and "arm" now, see `sim.camera.sensor.device`.
+        device: Gives the sensor that measures as "scene", "wrist" and "arm" now, see
+            `toolhand.sim.camera.sensor.device`.
         driver: With the manners of ros2_kortex continuous joints are shown in (-pi, pi] and the gripper as still.
     """
 

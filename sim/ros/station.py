@@ -14,22 +14,22 @@ import numpy as np
 from simulation_interfaces.msg import Resource, SimulationState
 from simulation_interfaces.srv import GetCurrentWorld, GetSimulationState, LoadWorld, StepSimulation
 
-from sim.camera.ray import CameraModel, jittered, make_camera, scene_camera
-from sim.contacts import Contacts
-from sim.ros.anew import SEEDED, set_seed
-from sim.ros.entity_world import EntityWorld
-from sim.scene.files import parse_scene, scene_yaml
-from sim.scene.scenes import Scene
-from sim.snapshot import ObjectState, Snapshot
-from sim.station import StationConfig
-from sim.world import World
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.ports import Camera
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.link import RosLink
-from tool_nodes.ros.remote import remote_toolbox
-from tool_nodes.toolbox.toolbox import Toolbox
-from tool_nodes.types import FloatArray
+from toolhand.sim.camera.ray import CameraModel, jittered, make_camera, scene_camera
+from toolhand.sim.contacts import Contacts
+from toolhand.sim.ros.anew import SEEDED, set_seed
+from toolhand.sim.ros.entity_world import EntityWorld
+from toolhand.sim.scene.files import parse_scene, scene_yaml
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.snapshot import ObjectState, Snapshot
+from toolhand.sim.station import StationConfig
+from toolhand.sim.world import World
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.ros.remote import remote_toolbox
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.tool_nodes.types import FloatArray
 
 TRUTH, MARK, STEP = "/sim/get_truth", "/sim/mark", "/step_simulation"
 _POLL_S = 0.02
@@ -184,7 +184,7 @@ class RemoteArm:
 
 
 class RosStation:
-    """A station over a graph with a simulator; the counterpart of sim.station.Station.
+    """A station over a graph with a simulator; the counterpart of toolhand.sim.station.Station.
 
     Args:
         link: Takes part in the graph.

@@ -11,14 +11,14 @@ from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from sim.contacts import Contacts
-from sim.ros.awaiting import awaited
-from sim.ros.driver import Driver
-from sim.ros.labels import label
-from sim.ros.physics import Physics
-from sim.ros.services import Services
-from sim.ros.state import LATCHED
-from sim.world import World
+from toolhand.sim.contacts import Contacts
+from toolhand.sim.ros.awaiting import awaited
+from toolhand.sim.ros.driver import Driver
+from toolhand.sim.ros.labels import label
+from toolhand.sim.ros.physics import Physics
+from toolhand.sim.ros.services import Services
+from toolhand.sim.ros.state import LATCHED
+from toolhand.sim.world import World
 
 
 class TruthServer:

@@ -10,17 +10,17 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sim.objects.fixtures import BOARD_M, BOARDS_M
-from sim.objects.folders import say_once
-from sim.objects.products import PRODUCTS
-from sim.objects.sets import find_asset, object_set
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import PlacedObject, Scene, convex_outline, gap, object_ids, triple
-from sim.scene.settling import BodyPose, Settling, settled_alone
-from tool_nodes import workspace
-from tool_nodes.geometry import intrinsics, invert, look_at, project, transform
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.fixtures import BOARD_M, BOARDS_M
+from toolhand.sim.objects.folders import say_once
+from toolhand.sim.objects.products import PRODUCTS
+from toolhand.sim.objects.sets import find_asset, object_set
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import PlacedObject, Scene, convex_outline, gap, object_ids, triple
+from toolhand.sim.scene.settling import BodyPose, Settling, settled_alone
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import intrinsics, invert, look_at, project, transform
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.types import FloatArray
 
 Clutter = Literal["single", "packed", "touching", "pile", "bin", "shelf", "stacked", "lying"]
 CLUTTER: tuple[Clutter, ...] = get_args(Clutter)

@@ -16,13 +16,13 @@ import yaml
 from annotated_types import Interval, Len
 from scipy.spatial.transform import Rotation
 
-from sim.objects.mesh_items import MESH_NUMBERS, mesh_item, mesh_of_item
-from sim.objects.reading.notes import UpAxis
-from sim.objects.sets import find_asset
-from sim.scene.clutter import CLUTTER, Clutter, clutter_scene
-from sim.scene.generator import generate_scene
-from sim.scene.overlaps import DEEPEST_M, overlaps
-from sim.scene.scenes import (
+from toolhand.sim.objects.mesh_items import MESH_NUMBERS, mesh_item, mesh_of_item
+from toolhand.sim.objects.reading.notes import UpAxis
+from toolhand.sim.objects.sets import find_asset
+from toolhand.sim.scene.clutter import CLUTTER, Clutter, clutter_scene
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.overlaps import DEEPEST_M, overlaps
+from toolhand.sim.scene.scenes import (
     LONGEST_ID,
     TABLE_RGB,
     UPRIGHT,
@@ -32,12 +32,12 @@ from sim.scene.scenes import (
     footprint,
     object_ids,
 )
-from tool_nodes import workspace
-from tool_nodes.files import read_file, why
-from tool_nodes.motion.robot_model import ROBOTS, load_robot
-from tool_nodes.plain_yaml import YamlLimits
-from tool_nodes.records import LINE, Rule, placed_record, yaml_document
-from tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.files import read_file, why
+from toolhand.tool_nodes.motion.robot_model import ROBOTS, load_robot
+from toolhand.tool_nodes.plain_yaml import YamlLimits
+from toolhand.tool_nodes.records import LINE, Rule, placed_record, yaml_document
+from toolhand.tool_nodes.results import ToolError, invalid
 
 EXAMPLE_SCENE = Path(__file__).with_name("example_scene.yaml")
 """The scene of the README."""
@@ -114,7 +114,7 @@ def named_scene(name: str) -> Scene:
     """The scene that a user names: a seed such as "3", clutter such as "pile:17", a YAML file's path, or "example".
 
     Clutter is KIND:SEED, KIND:SEED:SETS or KIND:SEED:SETS:NUMBER, e.g. "pile:17:generated+catalogue:12"; see
-    `sim.scene.clutter.clutter_scene`.
+    `toolhand.sim.scene.clutter.clutter_scene`.
 
     Raises:
         ToolError: INVALID_ARGUMENT with one sentence that says what is allowed.

@@ -7,10 +7,10 @@ from collections.abc import Callable, Container, Sequence
 
 import numpy as np
 
-from sim.objects.asset import ObjectAsset
-from sim.objects.products import PRODUCTS
-from sim.objects.sets import find_asset
-from sim.scene.scenes import (
+from toolhand.sim.objects.asset import ObjectAsset
+from toolhand.sim.objects.products import PRODUCTS
+from toolhand.sim.objects.sets import find_asset
+from toolhand.sim.scene.scenes import (
     FREE_CLEARANCE,
     FREE_GAP,
     FREE_RADIUS,
@@ -31,9 +31,9 @@ from sim.scene.scenes import (
     reachable_grid,
     triple,
 )
-from tool_nodes import workspace
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray
 
 
 def generate_scene(

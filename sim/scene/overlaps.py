@@ -7,7 +7,7 @@ from itertools import combinations
 
 import mujoco
 
-from sim.scene.scenes import PlacedObject, footprint, gap
+from toolhand.sim.scene.scenes import PlacedObject, footprint, gap
 
 DEEPEST_M = 0.005
 """Things at rest reach into each other by up to this much [m]: MuJoCo's contacts are soft, and in settled piles of

@@ -15,13 +15,13 @@ import numpy as np
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-from sim.objects.asset import ObjectAsset
-from sim.objects.primitives import UPRIGHT
-from sim.objects.sets import find_asset
-from tool_nodes import workspace
-from tool_nodes.geometry import matrix_from_quat_wxyz, pose, rotation_z
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.asset import ObjectAsset
+from toolhand.sim.objects.primitives import UPRIGHT
+from toolhand.sim.objects.sets import find_asset
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import matrix_from_quat_wxyz, pose, rotation_z
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray
 
 Side = Literal["left", "right", "front", "behind"]
 

@@ -12,12 +12,12 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 
-from sim.scene.scenes import PlacedObject, triple
-from sim.scene.table import add_table
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.sim.scene.scenes import PlacedObject, triple
+from toolhand.sim.scene.table import add_table
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 _FAST_S = 0.004
-"""Time step while things fall [s]: the greatest that a world may have (`sim.world.TIMESTEPS_S`)."""
+"""Time step while things fall [s]: the greatest that a world may have (`toolhand.sim.world.TIMESTEPS_S`)."""
 _EXACT_S = 0.002
 """Time step in which they come to rest in the end [s]: that of the robots that come along."""
 _FAST_ITERATIONS = 20

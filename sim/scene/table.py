@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mujoco
 
-from tool_nodes import workspace
+from toolhand.tool_nodes import workspace
 
 TABLE_THICKNESS = 0.04
 """Thickness of the table top [m]."""

@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from sim.scene.scenes import Scene
-from sim.snapshot import Snapshot
-from sim.tasks.places import EXCHANGED_M, AtSpot, Change, GoalPlace, Related
-from sim.tasks.predicates import STANDING, THRESHOLDS, still, tilt
-from sim.tasks.task import PICKED_UP_S, TASK_GOAL, History, Score, Transcript, held_ids, run_end
-from tool_nodes import workspace
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.snapshot import Snapshot
+from toolhand.sim.tasks.places import EXCHANGED_M, AtSpot, Change, GoalPlace, Related
+from toolhand.sim.tasks.predicates import STANDING, THRESHOLDS, still, tilt
+from toolhand.sim.tasks.task import PICKED_UP_S, TASK_GOAL, History, Score, Transcript, held_ids, run_end
+from toolhand.tool_nodes import workspace
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sim.scene.scenes import (
+from toolhand.sim.scene.scenes import (
     FREE_CLEARANCE,
     FREE_GAP,
     FREE_RADIUS,
@@ -18,12 +18,12 @@ from sim.scene.scenes import (
     footprint,
     reachable_grid,
 )
-from sim.snapshot import ObjectState
-from sim.tasks import sentences
-from sim.tasks.predicates import Relation, Thresholds, relation_holds
-from tool_nodes import workspace
-from tool_nodes.geometry import look_at
-from tool_nodes.types import FloatArray
+from toolhand.sim.snapshot import ObjectState
+from toolhand.sim.tasks import sentences
+from toolhand.sim.tasks.predicates import Relation, Thresholds, relation_holds
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import look_at
+from toolhand.tool_nodes.types import FloatArray
 
 CLEAR_M = 0.10
 """Two things distinguished by "left" or "far" differ by at least this much in that direction [m]."""

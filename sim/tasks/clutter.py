@@ -6,17 +6,17 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
-from sim.scene.scenes import SIDES, PlacedObject, Scene
-from sim.tasks import sentences
-from sim.tasks.arrangement import furthest, placeable
-from sim.tasks.pick import PickTask
-from sim.tasks.place import PlaceTask
-from sim.tasks.predicates import Relation
-from sim.tasks.relational_pick import RelationalPickTask
-from sim.tasks.task import Category
-from sim.tasks.tasks import GeneratedTask
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.names import stream_of
+from toolhand.sim.scene.scenes import SIDES, PlacedObject, Scene
+from toolhand.sim.tasks import sentences
+from toolhand.sim.tasks.arrangement import furthest, placeable
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.sim.tasks.place import PlaceTask
+from toolhand.sim.tasks.predicates import Relation
+from toolhand.sim.tasks.relational_pick import RelationalPickTask
+from toolhand.sim.tasks.task import Category
+from toolhand.sim.tasks.tasks import GeneratedTask
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.names import stream_of
 
 _THING = "object"
 """What a thing is called that has no name."""

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sim.objects.asset import ObjectAsset
-from sim.objects.products import PRODUCTS
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import MIN_GAP, PlacedObject, Scene, footprint, gap, object_ids
-from sim.tasks import sentences
-from sim.tasks.arrangement import placeable
-from sim.tasks.pick import PickTask
-from sim.tasks.place import PlaceTask
-from sim.tasks.predicates import Relation
-from sim.tasks.tasks import GeneratedTask
-from tool_nodes import workspace
-from tool_nodes.results import invalid
+from toolhand.sim.objects.asset import ObjectAsset
+from toolhand.sim.objects.products import PRODUCTS
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import MIN_GAP, PlacedObject, Scene, footprint, gap, object_ids
+from toolhand.sim.tasks import sentences
+from toolhand.sim.tasks.arrangement import placeable
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.sim.tasks.place import PlaceTask
+from toolhand.sim.tasks.predicates import Relation
+from toolhand.sim.tasks.tasks import GeneratedTask
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.results import invalid
 
 GAPS_M = (0.0, 0.002, 0.005, 0.010, 0.020)
 """Edge to edge between neighbours of a crowd [m]."""

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tool_nodes import registry
-from tool_nodes.names import stream_of
-from tool_nodes.results import ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.names import stream_of
+from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
 
 if TYPE_CHECKING:
-    from sim.tasks.task import Task
+    from toolhand.sim.tasks.task import Task
 
 TASKS_VERSION = 3
 """Version of the task generator [-], noted with whatever was made of its tasks. It is raised when the same kind, seed
@@ -29,7 +29,7 @@ ATTEMPTS = 200
 """Draws for one task before giving up [-]; many times what any seed is known to need."""
 
 _PARTS = ("text", "scene", "goal", "source", "holds_s", "score")
-"""What a task has, see `sim.tasks.task.Task`."""
+"""What a task has, see `toolhand.sim.tasks.task.Task`."""
 
 
 def make_kind(kind: str, seed: int, split: str = "train") -> Task:
@@ -41,7 +41,7 @@ def make_kind(kind: str, seed: int, split: str = "train") -> Task:
         split: "train", "validation" or "test", for kinds that have splits.
 
     Raises:
-        ToolError: As `tool_nodes.registry.load` and `draw`.
+        ToolError: As `toolhand.tool_nodes.registry.load` and `draw`.
     """
     return draw(kind, registry.load("task", kind), seed, split)
 

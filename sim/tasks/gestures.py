@@ -7,16 +7,16 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from sim.scene.scenes import Scene
-from sim.tasks.arranged import disturbances
-from sim.tasks.predicates import THRESHOLDS, Shapes
-from sim.tasks.regions import PARTS, TOLERANCE_M
-from sim.tasks.task import TASK_GOAL, History, Score, Transcript, held_ids, run_end
-from tool_nodes import workspace
-from tool_nodes.types import BoolArray
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.tasks.arranged import disturbances
+from toolhand.sim.tasks.predicates import THRESHOLDS, Shapes
+from toolhand.sim.tasks.regions import PARTS, TOLERANCE_M
+from toolhand.sim.tasks.task import TASK_GOAL, History, Score, Transcript, held_ids, run_end
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.types import BoolArray
 
 UNTOUCHED_M = 0.01
-"""What was not to be touched has moved by less than this [m]; see `sim.tasks.places.BACK_M`."""
+"""What was not to be touched has moved by less than this [m]; see `toolhand.sim.tasks.places.BACK_M`."""
 HAND_STILL_M = 0.02
 """A hand that was to stay has gone no further than this from where it was [m]: a jaw's width."""
 HAND_HOME_M = 0.03

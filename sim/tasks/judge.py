@@ -8,21 +8,21 @@ from typing import Protocol
 import mujoco
 import numpy as np
 
-from sim.camera.ray import CameraModel
-from sim.contacts import Contacts
-from sim.scene.scenes import Scene
-from sim.snapshot import Snapshot
-from sim.station import StationConfig
-from sim.tasks.task import History, Score, Task, Transcript
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.ports import Camera
-from tool_nodes.toolbox.toolbox import Toolbox
-from tool_nodes.types import FloatArray
+from toolhand.sim.camera.ray import CameraModel
+from toolhand.sim.contacts import Contacts
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.snapshot import Snapshot
+from toolhand.sim.station import StationConfig
+from toolhand.sim.tasks.task import History, Score, Task, Transcript
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.tool_nodes.types import FloatArray
 
 
 class JudgedWorld(Protocol):
-    """What a judge needs of a world, here or in another process; see sim.world.World."""
+    """What a judge needs of a world, here or in another process; see toolhand.sim.world.World."""
 
     @property
     def robot(self) -> RobotModel:
@@ -62,7 +62,7 @@ class MovedArm(Protocol):
 
 
 class JudgedStation(Protocol):
-    """A station whose episodes can be judged: sim.station.Station, or one over ROS 2."""
+    """A station whose episodes can be judged: toolhand.sim.station.Station, or one over ROS 2."""
 
     @property
     def scene(self) -> Scene:

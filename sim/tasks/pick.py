@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import Scene
-from sim.tasks import sentences
-from sim.tasks.arrangement import one_described
-from sim.tasks.predicates import THRESHOLDS, judge_pick
-from sim.tasks.stages import pick_stages
-from sim.tasks.task import TASK_GOAL, Category, History, Score, Transcript
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.tasks import sentences
+from toolhand.sim.tasks.arrangement import one_described
+from toolhand.sim.tasks.predicates import THRESHOLDS, judge_pick
+from toolhand.sim.tasks.stages import pick_stages
+from toolhand.sim.tasks.task import TASK_GOAL, Category, History, Score, Transcript
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from sim.objects.products import PRODUCTS
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import PlacedObject, Scene
-from sim.tasks import sentences
-from sim.tasks.arrangement import one_described, placeable
-from sim.tasks.predicates import RELATIONS, THRESHOLDS, PlaceRelation, Relation, judge_place
-from sim.tasks.stages import place_stages
-from sim.tasks.task import TASK_GOAL, Category, History, Score, Transcript, held_ids
-from tool_nodes.language.relations import RELATION_WORDS
+from toolhand.sim.objects.products import PRODUCTS
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.sim.tasks import sentences
+from toolhand.sim.tasks.arrangement import one_described, placeable
+from toolhand.sim.tasks.predicates import RELATIONS, THRESHOLDS, PlaceRelation, Relation, judge_place
+from toolhand.sim.tasks.stages import place_stages
+from toolhand.sim.tasks.task import TASK_GOAL, Category, History, Score, Transcript, held_ids
+from toolhand.tool_nodes.language.relations import RELATION_WORDS
 
 _TOPS = ("red box", "tea box", "sugar box")
 """What small things are put on."""

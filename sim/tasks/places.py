@@ -12,11 +12,19 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from sim.scene.scenes import FREE_CLEARANCE, Scene, distances, gap, reachable_grid
-from sim.snapshot import ObjectState
-from sim.tasks.predicates import STANDING, THRESHOLDS, Relation, Shapes, camera_directions, relation_fault, tilt
-from sim.tasks.regions import TableRegion, in_region, outside_m
-from tool_nodes.types import FloatArray
+from toolhand.sim.scene.scenes import FREE_CLEARANCE, Scene, distances, gap, reachable_grid
+from toolhand.sim.snapshot import ObjectState
+from toolhand.sim.tasks.predicates import (
+    STANDING,
+    THRESHOLDS,
+    Relation,
+    Shapes,
+    camera_directions,
+    relation_fault,
+    tilt,
+)
+from toolhand.sim.tasks.regions import TableRegion, in_region, outside_m
+from toolhand.tool_nodes.types import FloatArray
 
 Direction = Literal["left", "right", "front", "behind"]
 """As the scene camera sees it: front is towards the camera."""

@@ -12,13 +12,13 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from sim.objects.asset import Cavity
-from sim.scene.scenes import Scene, convex_outline, distances, gap
-from sim.snapshot import ObjectState, Snapshot
-from tool_nodes import workspace
-from tool_nodes.geometry import matrix_from_quat_wxyz
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.asset import Cavity
+from toolhand.sim.scene.scenes import Scene, convex_outline, distances, gap
+from toolhand.sim.snapshot import ObjectState, Snapshot
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import matrix_from_quat_wxyz
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.types import FloatArray
 
 Relation = Literal["in", "on", "left_of", "right_of", "in_front_of", "behind", "next_to", "between"]
 RELATIONS: tuple[Relation, ...] = get_args(Relation)

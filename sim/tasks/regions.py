@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.types import FloatArray
 
 TableRegion = Literal[
     "left side",

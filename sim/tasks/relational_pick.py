@@ -9,14 +9,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from sim.objects.products import PRODUCTS
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import SIDES, PlacedObject, Scene
-from sim.tasks import sentences
-from sim.tasks.arrangement import furthest, holds
-from sim.tasks.pick import PickTask
-from sim.tasks.predicates import Thresholds
-from sim.tasks.task import Category
+from toolhand.sim.objects.products import PRODUCTS
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import SIDES, PlacedObject, Scene
+from toolhand.sim.tasks import sentences
+from toolhand.sim.tasks.arrangement import furthest, holds
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.sim.tasks.predicates import Thresholds
+from toolhand.sim.tasks.task import Category
 
 _FAR_M = 0.40
 """Centres further apart than this are beside each other in no one's eyes [m]."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.objects.asset import ObjectAsset
-from sim.scene.scenes import Side
-from sim.tasks.predicates import Relation
-from tool_nodes.catalogue import Description
+from toolhand.sim.objects.asset import ObjectAsset
+from toolhand.sim.scene.scenes import Side
+from toolhand.sim.tasks.predicates import Relation
+from toolhand.tool_nodes.catalogue import Description
 
 PICK = (
     "Pick up {target}",

@@ -28,15 +28,15 @@ from functools import cached_property
 
 import numpy as np
 
-from sim.contacts import Contacts, touching
-from sim.objects.asset import ObjectAsset
-from sim.scene.scenes import Scene
-from sim.snapshot import ObjectState, Snapshot
-from sim.tasks.predicates import THRESHOLDS, PlaceRelation, lifted_ids, place_faults, relation_fault
-from sim.tasks.task import History, Stage, held_ids, run_end
-from tool_nodes import workspace
-from tool_nodes.geometry import matrix_from_quat_wxyz
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.sim.contacts import Contacts, touching
+from toolhand.sim.objects.asset import ObjectAsset
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.snapshot import ObjectState, Snapshot
+from toolhand.sim.tasks.predicates import THRESHOLDS, PlaceRelation, lifted_ids, place_faults, relation_fault
+from toolhand.sim.tasks.task import History, Stage, held_ids, run_end
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import matrix_from_quat_wxyz
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 HAND_AT_M = 0.02
 """The hand is at a thing when the point between its jaws is at most this far from the box around it [m]: a jaw's width,

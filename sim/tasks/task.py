@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from sim.contacts import Contacts
-from sim.scene.scenes import Scene
-from sim.snapshot import Snapshot
-from sim.tasks.predicates import THRESHOLDS
-from sim.world import LOG_PERIOD_S
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import CallRecord
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.sim.contacts import Contacts
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.snapshot import Snapshot
+from toolhand.sim.tasks.predicates import THRESHOLDS
+from toolhand.sim.world import LOG_PERIOD_S
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 Category = Literal["pick", "relational_pick", "pick_and_place"]
 
@@ -27,7 +27,7 @@ TASK_GOAL = "the task's own goal"
 
 PICKED_UP_S = 0.2
 """What is up for this long was picked up [s]: what is knocked over or bounces is in the air for less, as in
-`sim.tasks.stages.HELD_S`."""
+`toolhand.sim.tasks.stages.HELD_S`."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Score:
         terms: Named, each in 0..1; a bool where there is nothing in between. The trainer weighs them.
         success: Everything that was asked for is true.
         reasons: One sentence for each thing that is not as it should be.
-        stages: How far it came, see `sim.tasks.stages`; empty where the task has none. No part of a comparison: it is
-            the way, not what came of it.
+        stages: How far it came, see `toolhand.sim.tasks.stages`; empty where the task has none. No part of a
+            comparison: it is the way, not what came of it.
         picked_up: Ids of the things that the hand lifted off the table at some time; empty where the task asks for no
             deed.
         meant: Ids of the things that could be picked, any one of them; empty where the task asks for no deed.
@@ -133,7 +133,7 @@ class History:
 
 
 class Transcript(Protocol):
-    """What was said and done in an episode, e.g. an `agent_node.episode.Episode`."""
+    """What was said and done in an episode, e.g. an `toolhand.agent_node.episode.Episode`."""
 
     @property
     def task(self) -> str:

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import MAX_OBJECTS, PlacedObject, Scene
-from sim.tasks import sentences
-from sim.tasks.arrangement import furthest, placeable
-from sim.tasks.generation import draw
-from sim.tasks.pick import PickTask, random_pick
-from sim.tasks.place import PlaceTask, random_place
-from sim.tasks.predicates import PlaceRelation
-from sim.tasks.relational_pick import RelationalPickTask, random_relational_pick
-from sim.tasks.sentences import RECIPES, Recipe
-from sim.tasks.task import Category
-from tool_nodes.names import stream_of
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import MAX_OBJECTS, PlacedObject, Scene
+from toolhand.sim.tasks import sentences
+from toolhand.sim.tasks.arrangement import furthest, placeable
+from toolhand.sim.tasks.generation import draw
+from toolhand.sim.tasks.pick import PickTask, random_pick
+from toolhand.sim.tasks.place import PlaceTask, random_place
+from toolhand.sim.tasks.predicates import PlaceRelation
+from toolhand.sim.tasks.relational_pick import RelationalPickTask, random_relational_pick
+from toolhand.sim.tasks.sentences import RECIPES, Recipe
+from toolhand.sim.tasks.task import Category
+from toolhand.tool_nodes.names import stream_of
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
 GeneratedTask = PickTask | PlaceTask
 """A RelationalPickTask is a PickTask."""
@@ -33,7 +33,7 @@ CATEGORIES: tuple[Category, ...] = tuple(_MAKERS)
 
 DRAWN: tuple[Category, ...] = ("pick", "relational_pick", "pick_and_place")
 """What `random_task` draws from where no category is named. A further category changes no task until it is added here,
-which changes those of most seeds: then `sim.tasks.generation.TASKS_VERSION` is raised."""
+which changes those of most seeds: then `toolhand.sim.tasks.generation.TASKS_VERSION` is raised."""
 
 ALL_PRODUCTS = ""
 """The split of tasks of the whole catalogue."""
@@ -120,7 +120,7 @@ def random_task(seed: int, category: Category | None = None) -> GeneratedTask:
     Args:
         seed: Decides everything.
         category: One of CATEGORIES; drawn where None. Named or drawn, the same category of a seed is the same task.
-            Kinds of the group `toolhand.task` are made by `sim.tasks.generation.make_kind`.
+            Kinds of the group `toolhand.task` are made by `toolhand.sim.tasks.generation.make_kind`.
 
     Raises:
         ToolError: INVALID_ARGUMENT for another category; INTERNAL if no task was found, which no seed is known to do.

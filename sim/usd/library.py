@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from types import SimpleNamespace
 
-from tool_nodes.extras import package
+from toolhand.tool_nodes.extras import package
 
 _MODULES = ("Gf", "Sdf", "Usd", "UsdGeom", "UsdLux", "UsdPhysics", "UsdShade", "UsdValidation", "Vt")
 

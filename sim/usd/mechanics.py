@@ -8,10 +8,10 @@ from typing import Literal
 import mujoco
 import numpy as np
 
-from sim.objects.asset import ABOVE_PADS
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.asset import ABOVE_PADS
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray
 
 Combine = Literal["average", "min", "max"]
 """How PhysX makes one friction of two; of two different ways the one that stands later here is taken."""

@@ -8,10 +8,10 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.objects.meshes import convex_mesh, mass_properties
-from sim.usd.library import openusd
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.meshes import convex_mesh, mass_properties
+from toolhand.sim.usd.library import openusd
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray
 
 _BOX, _SPHERE, _CYLINDER, _CAPSULE, _ELLIPSOID, _MESH, _PLANE = (
     int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))

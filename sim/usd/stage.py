@@ -13,14 +13,14 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from sim.camera.ray import CameraModel, jittered, scene_camera, wrist_camera
-from sim.model import build_model
-from sim.scene.scenes import PlacedObject, Scene
-from sim.usd import mechanics, prims, solids
-from sim.usd.library import openusd
-from tool_nodes.geometry import matrix_from_quat_wxyz, pose, quat_wxyz_from_matrix
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.types import FloatArray
+from toolhand.sim.camera.ray import CameraModel, jittered, scene_camera, wrist_camera
+from toolhand.sim.model import build_model
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.sim.usd import mechanics, prims, solids
+from toolhand.sim.usd.library import openusd
+from toolhand.tool_nodes.geometry import matrix_from_quat_wxyz, pose, quat_wxyz_from_matrix
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.types import FloatArray
 
 _CM_PER_APERTURE = 2.0955
 """Width of the camera's film [tenths of a scene unit]: OpenUSD's default; only its ratio to the focal length counts."""

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from sim.usd.library import openusd
-from tool_nodes.files import MIB, read_file
-from tool_nodes.results import invalid
+from toolhand.sim.usd.library import openusd
+from toolhand.tool_nodes.files import MIB, read_file
+from toolhand.tool_nodes.results import invalid
 
 MAX_BYTES = 64 * MIB
 """Longest file that is read [bytes]: a thing of a folder has at most some megabytes of triangles."""
@@ -16,7 +16,7 @@ MAX_BYTES = 64 * MIB
 
 @dataclass(frozen=True)
 class ExportedThing:
-    """A thing that `sim.usd.stage.thing_text` wrote; the fields are those of PlacedObject."""
+    """A thing that `toolhand.sim.usd.stage.thing_text` wrote; the fields are those of PlacedObject."""
 
     item: str
     grip: float

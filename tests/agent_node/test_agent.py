@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_node.agent import Agent
-from agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
-from agent_node.episode import Episode
-from agent_node.events import CommandEnded, Event, Thought, ToolAnswered, ToolCalled
-from agent_node.policy import Message, Reply
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import Text
-from tool_nodes.toolbox.toolbox import Toolbox, tool
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.events import CommandEnded, Event, Thought, ToolAnswered, ToolCalled
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.arguments import Text
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
 
 
 class Tools:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agent_node.calls import ToolCall
-from agent_node.policies.chat import Completion, text_of
-from agent_node.protocol import load_protocol
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.policies.chat import Completion, text_of
+from toolhand.agent_node.protocol import load_protocol
 
 COMPACT = load_protocol("compact")
 NEWEST = "$captured_image"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_node.calls import MAX_CALL_LENGTH, blocks, boxed_answers, json_call, python_call
+from toolhand.agent_node.calls import MAX_CALL_LENGTH, blocks, boxed_answers, json_call, python_call
 
 EVIC_CALL = """{"name": "draw_point",
  "arguments": {"image_idx": 2,

@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.agent import Agent
-from agent_node.context_window import Memory, held_bytes, without_arrays
-from agent_node.conversation import Conversation
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.episode import Episode
-from agent_node.policy import Message, Reply
-from agent_node.runs.folder import jpeg_bytes, write_trajectory
-from agent_node.runs.report import write_report
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import Data, ImageIndex
-from tool_nodes.toolbox.images import PackedPicture, SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox, tool
-from tool_nodes.types import Frame
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.context_window import Memory, held_bytes, without_arrays
+from toolhand.agent_node.conversation import Conversation
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.runs.folder import jpeg_bytes, write_trajectory
+from toolhand.agent_node.runs.report import write_report
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.arguments import Data, ImageIndex
+from toolhand.tool_nodes.toolbox.images import PackedPicture, SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox, tool
+from toolhand.tool_nodes.types import Frame
 
 MIB = 1 << 20
 

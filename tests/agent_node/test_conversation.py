@@ -13,20 +13,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.agent import Agent
-from agent_node.conversation import MOST_QUESTIONS, Conversation
-from agent_node.episode import SAMPLED_CHARACTERS, Episode
-from agent_node.events import CommandEnded, Event, OperatorAnswer, OperatorQuestion, ToolCalled
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policy import Message, Policy, Reply
-from agent_node.runs.folder import write_trajectory
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station
 from tests.stations import FAST
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.stop_latch import StopLatch, StopWatch
-from tool_nodes.toolbox.arguments import Text
-from tool_nodes.toolbox.toolbox import Toolbox, tool
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.conversation import MOST_QUESTIONS, Conversation
+from toolhand.agent_node.episode import SAMPLED_CHARACTERS, Episode
+from toolhand.agent_node.events import CommandEnded, Event, OperatorAnswer, OperatorQuestion, ToolCalled
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.policy import Message, Policy, Reply
+from toolhand.agent_node.runs.folder import write_trajectory
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
+from toolhand.tool_nodes.toolbox.arguments import Text
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
 
 PICK = "pick up the far coconut water"
 PLACE = "Pick up the cinnamon and place it in front of the rice box"

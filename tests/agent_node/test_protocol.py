@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_node.protocol import load_protocol, render_response
+from toolhand.agent_node.protocol import load_protocol, render_response
 
 SPACETOOLS = load_protocol("spacetools")
 

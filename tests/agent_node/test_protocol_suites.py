@@ -6,14 +6,14 @@ import functools
 
 import pytest
 
-from agent_node.agent import Agent
-from agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
-from agent_node.episode import Episode
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.protocol import load_protocol, protocol_names
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station
 from tests.stations import FAST
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.protocol import load_protocol, protocol_names
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station
 
 PICK = "pick up the cinnamon"
 PLACE = "pick up the cinnamon and place it in front of the rice box"

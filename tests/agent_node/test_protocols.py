@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_node.calls import ToolCall
-from agent_node.protocol import BOXED, load_protocol, protocol_names
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.protocol import BOXED, load_protocol, protocol_names
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 CALLS = (
     ToolCall("roborefer.detect_one", {"obj_name": "red box", "image_index": 0}),

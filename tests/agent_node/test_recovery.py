@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.agent import Agent
-from agent_node.calls import ToolCall
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.episode import Episode
-from agent_node.events import Event, ToolAnswered
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policy import Message, Reply
-from agent_node.protocol import load_protocol, protocol_names
-from agent_node.recovery import Recovery
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import Text
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Toolbox, tool
-from tool_nodes.types import Frame
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.events import Event, ToolAnswered
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import load_protocol, protocol_names
+from toolhand.agent_node.recovery import Recovery
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.arguments import Text
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
+from toolhand.tool_nodes.types import Frame
 
 LOOK, GRASP, PLACE = (
     json.dumps({"name": name, "arguments": arguments})

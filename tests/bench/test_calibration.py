@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-import bench.calibration.command
-from bench.calibration.command import CalibrationJob, CalibrationRecord
-from bench.calibration.picks import PickRecord
-from bench.commands.calibration import Options
+import toolhand.bench.calibration.command
+from toolhand.bench.calibration.command import CalibrationJob, CalibrationRecord
+from toolhand.bench.calibration.picks import PickRecord
+from toolhand.bench.commands.calibration import Options
 
 
 def test_one_calibration_meets_its_targets(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench.calibration.command, "FAULT_SEEDS", 0)
+    monkeypatch.setattr(toolhand.bench.calibration.command, "FAULT_SEEDS", 0)
     Options(camera=("scene",), seeds=1, poses=8, as_json=True)()
     document = json.loads(capsys.readouterr().out)
     [row] = document["errors"]
@@ -30,13 +30,15 @@ def test_one_calibration_meets_its_targets(capsys: pytest.CaptureFixture[str], m
 def test_what_was_not_refused_or_named_is_listed() -> None:
     job = CalibrationJob("wrist", 3, 15, True)
     bad = CalibrationRecord(job, degenerate=("one axis", ""), faults={"mirrored board": "It is blurred."})
-    lines = bench.calibration.command._failures([bad], [PickRecord(4, "", "NO_GRASP"), PickRecord(5, "", "")])
+    lines = toolhand.bench.calibration.command._failures([bad], [PickRecord(4, "", "NO_GRASP"), PickRecord(5, "", "")])
     assert lines == [
         "wrist 3: the poses of kind 'one axis' were not refused",
         "wrist 3: mirrored board: It is blurred.",
         "pick 4: true camera: picked; calibrated: NO_GRASP",
     ]
-    [row] = [row for row in bench.calibration.command._refusals([bad]) if row["name"] == "named: mirrored board"]
+    [row] = [
+        row for row in toolhand.bench.calibration.command._refusals([bad]) if row["name"] == "named: mirrored board"
+    ]
     assert (row["success"], row["n"]) == (0, 1)
 
 
@@ -44,7 +46,7 @@ def test_a_deviation_that_is_too_small_fails_the_bench() -> None:
     job = CalibrationJob("wrist", 0, 15, False)
     good = CalibrationRecord(job, mm=0.1, deg=0.01, squared=5.0)
     far = CalibrationRecord(job, mm=0.1, deg=0.01, squared=50.0)
-    errors = bench.calibration.command._errors
+    errors = toolhand.bench.calibration.command._errors
     assert errors("wrist", [good] * 19 + [far])["met"]
     assert not errors("wrist", [good] * 17 + [far] * 3)["met"]
     assert not errors("wrist", [good] * 20)["met"]  # it covers always: too wide

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-import bench.crowded
-from agent_node.console.options import COLOUR_AND_DEPTH
-from bench.commands.crowded import Options
-from bench.crowded import BENCH, CrowdJob, CrowdRecord, rows_of, run_one
+import toolhand.bench.crowded
+from toolhand.agent_node.console.options import COLOUR_AND_DEPTH
+from toolhand.bench.commands.crowded import Options
+from toolhand.bench.crowded import BENCH, CrowdJob, CrowdRecord, rows_of, run_one
 
 DONE = CrowdRecord(0, 0.0, "other colour", "pick", "pick up the cola", scored=True, success=True)
 REFUSED = replace(DONE, gap_mm=2.0, success=False, error_code="OBJECT_NOT_FOUND", answer="No cola.")
@@ -44,7 +44,7 @@ def test_rows_tell_done_refused_wrong_and_false_apart() -> None:
 
 
 def test_the_document_has_every_failure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(bench.crowded, "run_one", lambda job: [DONE, LIE])
+    monkeypatch.setattr(toolhand.bench.crowded, "run_one", lambda job: [DONE, LIE])
     assert Options(n=2, first_seed=3, as_json=True)() == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["bench"], document["perception"], document["seeds"]) == ("crowded", "pixels", [3, 4])

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import bench.dialogue
-from agent_node.console.options import BackendOptions
-from bench.commands.dialogue import Options
-from bench.dialogue.command import rows_of
-from bench.dialogue.conversation import (
+import toolhand.bench.dialogue
+from toolhand.agent_node.console.options import BackendOptions
+from toolhand.bench.commands.dialogue import Options
+from toolhand.bench.dialogue.command import rows_of
+from toolhand.bench.dialogue.conversation import (
     KINDS,
     ConversationJob,
     TalkedTo,
@@ -23,7 +23,7 @@ from bench.dialogue.conversation import (
     station_of,
     tabletop_of,
 )
-from bench.dialogue.expected import (
+from toolhand.bench.dialogue.expected import (
     Expected,
     Uttered,
     answered,
@@ -36,21 +36,26 @@ from bench.dialogue.expected import (
     says_no,
     says_yes,
 )
-from bench.dialogue.outcomes import RobotsTurn, judge_said
-from bench.dialogue.said import load_lines, said_of
-from bench.dialogue.saying_job import said_jobs
-from bench.dialogue.tabletop import Tabletop, conversation_scene
-from bench.dialogue.undoing import UNDONE
-from sim.station import Station
-from sim.tasks.arranged import ArrangedTask, Placing
-from sim.tasks.judge import Judge
-from sim.tasks.places import OnTable
-from sim.tasks.task import History
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.bench.dialogue.outcomes import RobotsTurn, judge_said
+from toolhand.bench.dialogue.said import load_lines, said_of
+from toolhand.bench.dialogue.saying_job import said_jobs
+from toolhand.bench.dialogue.tabletop import Tabletop, conversation_scene
+from toolhand.bench.dialogue.undoing import UNDONE
+from toolhand.sim.station import Station
+from toolhand.sim.tasks.arranged import ArrangedTask, Placing
+from toolhand.sim.tasks.judge import Judge
+from toolhand.sim.tasks.places import OnTable
+from toolhand.sim.tasks.task import History
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 MAKERS = ("expected", "tabletop", "saying_places", "saying_more", "saying_asked", "saying_ways", "said", "outcomes")
 JUDGES = ("regions", "places", "arranged", "gestures")
-FORBIDDEN = ("agent_node", "tool_nodes.language", "tool_nodes.perception", "training")
+FORBIDDEN = (
+    "toolhand.agent_node",
+    "toolhand.tool_nodes.language",
+    "toolhand.tool_nodes.perception",
+    "toolhand.training",
+)
 BACKENDS = BackendOptions()
 
 
@@ -70,7 +75,7 @@ def table_of(station: Station, seed: int = 0) -> Tabletop:
 
 
 def test_makers_and_judges_share_nothing_with_the_robot() -> None:
-    dialogue, tasks = Path(bench.dialogue.__file__).parent, Path("sim/tasks")
+    dialogue, tasks = Path(toolhand.bench.dialogue.__file__).parent, Path("sim/tasks")
     for path in [*(dialogue / f"{name}.py" for name in MAKERS), *(tasks / f"{name}.py" for name in JUDGES)]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from agent_node.conversation_settings import TURN_BUDGET
-from bench.frame import Benchmark, Document, told_entries, told_line
-from bench.options import TURNS, BenchOptions
-from bench.stats import machine, rate_row
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from toolhand.commands import BENCHMARKS
+from toolhand.agent_node.conversation_settings import TURN_BUDGET
+from toolhand.bench.frame import Benchmark, Document, told_entries, told_line
+from toolhand.bench.options import TURNS, BenchOptions
+from toolhand.bench.stats import machine, rate_row
+from toolhand.cli.commands import BENCHMARKS
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def test_every_file_of_the_folder_is_a_command_whose_work_exists() -> None:
 
 def test_options_load_nothing_that_takes_long() -> None:
     program = (
-        "import sys\nfrom toolhand.commands import BENCHMARKS\n"
+        "import sys\nfrom toolhand.cli.commands import BENCHMARKS\n"
         "for command in BENCHMARKS.values(): command.load()\nprint(*sys.modules)"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-import bench.manipulation
-from agent_node.console.options import BackendOptions
-from agent_node.policies.options import ModelSettings
-from bench.commands.manipulation import EpisodeOptions, Options
-from bench.manipulation import BENCH, ClutterJob, EpisodeJob, EpisodeRecord, rows_of, run_one, run_scene
-from sim.tasks.sentences import PAPER_SENTENCES
-from sim.world import World
-from tool_nodes.port_names import PortNames
-from tool_nodes.results import ErrorCode, ToolError
+import toolhand.bench.manipulation
+from toolhand.agent_node.console.options import BackendOptions
+from toolhand.agent_node.policies.options import ModelSettings
+from toolhand.bench.commands.manipulation import EpisodeOptions, Options
+from toolhand.bench.manipulation import BENCH, ClutterJob, EpisodeJob, EpisodeRecord, rows_of, run_one, run_scene
+from toolhand.sim.tasks.sentences import PAPER_SENTENCES
+from toolhand.sim.world import World
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 DONE = EpisodeRecord(
     0, 0, "pick", "Pick it up", scored=True, success=True, score=1, time_to_first_motion_s=0.5, wall_s=1.0
@@ -124,8 +124,8 @@ def fake(job: EpisodeJob) -> EpisodeRecord:
 
 @pytest.fixture
 def four_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench.manipulation, "PAPER_SENTENCES", PAPER_SENTENCES[:4])
-    monkeypatch.setattr(bench.manipulation, "run_one", fake)
+    monkeypatch.setattr(toolhand.bench.manipulation, "PAPER_SENTENCES", PAPER_SENTENCES[:4])
+    monkeypatch.setattr(toolhand.bench.manipulation, "run_one", fake)
 
 
 @pytest.mark.usefixtures("four_sentences")
@@ -154,7 +154,7 @@ def test_another_policy_is_asked_with_its_settings_and_the_backends_of_single_po
         done.append(job)
         return fake(job)
 
-    monkeypatch.setattr(bench.manipulation, "run_one", run)
+    monkeypatch.setattr(toolhand.bench.manipulation, "run_one", run)
     model, ports = ModelSettings(temperature=1.0), PortNames(pointer="pixels")
     options = EpisodeOptions(BackendOptions(ports=ports), policy="careful", model=model)
     Options(options, seeds=1, as_json=True)()
@@ -199,7 +199,7 @@ def test_the_document_names_sets_clutter_and_sensor_and_counts_scenes_that_crash
             raise KeyError("x")
         return [replace(record, seed=job.seed) for record in (DONE, HALF)]
 
-    monkeypatch.setattr(bench.manipulation, "run_scene", fake_scene)
+    monkeypatch.setattr(toolhand.bench.manipulation, "run_scene", fake_scene)
     options = EpisodeOptions(BackendOptions("pixels", PortNames(sensor="realsense_d435")))
     assert Options(options, "pile", "generated+catalogue", seeds=2, as_json=True)() == 0
     document = json.loads(capsys.readouterr().out)

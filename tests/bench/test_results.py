@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from agent_node.console.terminal import AsJson
-from agent_node.runs.bench_results import FOLDER, read_bench_result
-from bench.options import BenchOptions
-from bench.results import kept
-from bench.stats import machine, publish, rate_row
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.version import version
-from toolhand.cli import main
-from toolhand.commands import BENCHMARKS, CliCommand
+from toolhand.agent_node.console.terminal import AsJson
+from toolhand.agent_node.runs.bench_results import FOLDER, read_bench_result
+from toolhand.bench.options import BenchOptions
+from toolhand.bench.results import kept
+from toolhand.bench.stats import machine, publish, rate_row
+from toolhand.cli.commands import BENCHMARKS, CliCommand
+from toolhand.cli.main import main
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.version import version
 
 
 def published(document: dict[str, Any], status: int = 0) -> Callable[[], int]:

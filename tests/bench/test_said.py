@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from agent_node.policies.scripted.refusals import EXAMPLES
-from bench.said import Half, load_said, read_meanings
-from bench.said.judging import judge_all, judge_physics, judge_refusal, judge_words
-from bench.said.meaning import Sentence
-from sim.scene.generator import generate_scene
-from sim.station import Station
-from tool_nodes.results import ToolError
-from training.env.goal_from_text import true_views
+from toolhand.agent_node.policies.scripted.refusals import EXAMPLES
+from toolhand.bench.said import Half, load_said, read_meanings
+from toolhand.bench.said.judging import judge_all, judge_physics, judge_refusal, judge_words
+from toolhand.bench.said.meaning import Sentence
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.results import ToolError
+from toolhand.training.env.goal_from_text import true_views
 
 SCENE = generate_scene(3)
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from bench.commands.serving import Options
-from bench.serving.command import targets
-from bench.serving.load import drive
-from bench.serving.payloads import LOOKS, Payload, make_payload
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.bench.commands.serving import Options
+from toolhand.bench.serving.command import targets
+from toolhand.bench.serving.load import drive
+from toolhand.bench.serving.payloads import LOOKS, Payload, make_payload
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 def test_calls_in_process_are_measured(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from tool_nodes import registry
+    from toolhand.tool_nodes import registry
 
     registry._entries.cache_clear()
     try:

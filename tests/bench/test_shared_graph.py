@@ -8,13 +8,13 @@ from typing import Any, get_args
 
 import pytest
 
-from bench import shared_graph
-from bench.manipulation import DriverName, EpisodeOptions
-from bench.shared_graph import SharedGraph
-from sim.ros.driver import DRIVERS
-from sim.scene.files import named_scene
-from sim.station import StationConfig
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.bench import shared_graph
+from toolhand.bench.manipulation import DriverName, EpisodeOptions
+from toolhand.bench.shared_graph import SharedGraph
+from toolhand.sim.ros.driver import DRIVERS
+from toolhand.sim.scene.files import named_scene
+from toolhand.sim.station import StationConfig
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 class Graphs:

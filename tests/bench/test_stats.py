@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.stats import LINE_WIDTH, SHOWN_FAILURES, format_report, format_rows, machine, rate_row, timing_row
-from training.intervals import wilson
+from toolhand.bench.stats import LINE_WIDTH, SHOWN_FAILURES, format_report, format_rows, machine, rate_row, timing_row
+from toolhand.training.intervals import wilson
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from bench.commands.stop import Options
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.bench.commands.stop import Options
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 def test_a_stop_beside_joint_states_is_confirmed_and_reset_at_rest_alone(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from agent_node.calls import ToolCall
-from agent_node.events import (
+from tests.guarded import KINEMATICS, PARK, RecordingArm, permitted, turned
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.events import (
     Ask,
     CallRefused,
     CommandBegan,
@@ -26,8 +27,8 @@ from agent_node.events import (
     ToolAnswered,
     ToolCalled,
 )
-from agent_node.pointed import LONGEST_LABEL, PointedPoint
-from console.robot import (
+from toolhand.agent_node.pointed import LONGEST_LABEL, PointedPoint
+from toolhand.console.robot import (
     CameraPicture,
     Close,
     GraphState,
@@ -39,14 +40,13 @@ from console.robot import (
     SpokenWords,
     WaitingMotion,
 )
-from tests.guarded import KINEMATICS, PARK, RecordingArm, permitted, turned
-from tool_nodes.geometry import look_at
-from tool_nodes.motion.approval import Decision, MotionRequest, PlannedMotion, hash_of
-from tool_nodes.motion.guard import GuardedArm, Mode, MotionGuard
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.toolbox import CallRecord
-from tool_nodes.types import Frame, Trajectory
+from toolhand.tool_nodes.geometry import look_at
+from toolhand.tool_nodes.motion.approval import Decision, MotionRequest, PlannedMotion, hash_of
+from toolhand.tool_nodes.motion.guard import GuardedArm, Mode, MotionGuard
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord
+from toolhand.tool_nodes.types import Frame, Trajectory
 
 SIZE = 640, 480
 """Width and height of its cameras' pictures [px]."""

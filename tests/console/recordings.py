@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.calls import ToolCall
-from agent_node.events import CommandEnded, Event, Thought, ToolAnswered, ToolCalled
-from agent_node.runs.mcap.recorder import MotionLog, Recorder
-from tool_nodes.drawing import RGB
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.toolbox import CallRecord
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.events import CommandEnded, Event, Thought, ToolAnswered, ToolCalled
+from toolhand.agent_node.runs.mcap.recorder import MotionLog, Recorder
+from toolhand.tool_nodes.drawing import RGB
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord
 
 TASK = "pick up the red box"
 _NUMBERS = itertools.count()

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from agent_node.pointed import PointedPoint
-from console.approving import Approvals, MotionTimeline
-from console.hub import Hub
-from console.robot import SpokenWords, WaitingMotion
 from tests.console.fake_robot import FakeRobot
 from tests.console.test_hub import ended, until
 from tests.guarded import KINEMATICS, a_motion, turned
-from tool_nodes.motion.approval import Decision, MotionRequest, make_request
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.pointed import PointedPoint
+from toolhand.console.approving import Approvals, MotionTimeline
+from toolhand.console.hub import Hub
+from toolhand.console.robot import SpokenWords, WaitingMotion
+from toolhand.tool_nodes.motion.approval import Decision, MotionRequest, make_request
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 REQUEST = make_request(a_motion(0.085, turned(0.3), 0.0, turned(-1.0)), "7", KINEMATICS)
 DECISION = Decision(True, "", REQUEST.hash, "test")

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from console.guarding import Guard, Limits, content_policy
-from console.login import Login
-from console.seats import Seats
-from console.settings import ConsoleSettings
-from console.strip import SCRIPT_PATH, STYLE_PATH, TICKET_PATH, SafetyRoutes, safety_strip_html
-from console.tickets import Tickets
 from tests.console.asgi import Answer, Pairs, ask, speak
+from toolhand.console.guarding import Guard, Limits, content_policy
+from toolhand.console.login import Login
+from toolhand.console.seats import Seats
+from toolhand.console.settings import ConsoleSettings
+from toolhand.console.strip import SCRIPT_PATH, STYLE_PATH, TICKET_PATH, SafetyRoutes, safety_strip_html
+from toolhand.console.tickets import Tickets
 
 TOKEN = "a token of length"
 HOST: Pairs = [("host", "127.0.0.1:8080")]

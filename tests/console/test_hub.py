@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agent_node.events import OperatorAnswer
-from agent_node.pointed import PointedPoint
-from console.hub import LONGEST_SENTENCE, LONGEST_TEXT, MOST_ENTRIES, MOST_WAITING, Hub
-from console.robot import SpokenWords
 from tests.console.fake_robot import FakeRobot
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.events import OperatorAnswer
+from toolhand.agent_node.pointed import PointedPoint
+from toolhand.console.hub import LONGEST_SENTENCE, LONGEST_TEXT, MOST_ENTRIES, MOST_WAITING, Hub
+from toolhand.console.robot import SpokenWords
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 @pytest.fixture

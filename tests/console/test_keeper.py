@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from console import keeper
-from console.keeper import ConsoleKeeper
-from console.settings import ConsoleSettings
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.console import keeper
+from toolhand.console.keeper import ConsoleKeeper
+from toolhand.console.settings import ConsoleSettings
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 PATIENCE_S = 30.0
 """A bound against hanging, not a promise [s]."""
@@ -158,8 +158,8 @@ def test_processes_end_with_a_command_that_is_killed(kept: ConsoleKeeper, tmp_pa
     program = textwrap.dedent(f"""
         import sys, time
         sys.path[:0] = {[str(tmp_path), str(Path(keeper.__file__).parents[1])]!r}
-        from console import keeper
-        from console.settings import ConsoleSettings
+        from toolhand.console import keeper
+        from toolhand.console.settings import ConsoleSettings
         keeper.STOP_MODULE, keeper.PAGES_MODULE = "fake_stop", "fake_pages"
         kept = keeper.ConsoleKeeper(ConsoleSettings(port={free_port()}, stop_port={free_port()}), print)
         kept.start()

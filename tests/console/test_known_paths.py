@@ -10,8 +10,8 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
-from console.known_paths import MOST_WAITING, KnownPaths
 from tests.console.asgi import ask
+from toolhand.console.known_paths import MOST_WAITING, KnownPaths
 
 
 class Counting:

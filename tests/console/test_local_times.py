@@ -10,9 +10,9 @@ import pytest
 
 pytest.importorskip("nicegui")  # which the pages are made of; `make test-console` has it
 
-from agent_node.runs.index import parse_since
-from console.history.runs import RunSearch
-from console.pages.parts import counted, local_time
+from toolhand.agent_node.runs.index import parse_since
+from toolhand.console.history.runs import RunSearch
+from toolhand.console.pages.parts import counted, local_time
 
 
 @pytest.fixture

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from agent_node.calls import ToolCall
-from agent_node.console.narration import Narrator
-from agent_node.events import ToolAnswered, ToolCalled
-from console.history.compare import compare
-from console.history.replay import RunReplay
-from console.hub import Hub
 from tests.console.fake_robot import FakeRobot
 from tests.console.recordings import record
-from tool_nodes.results import NOT_THERE, ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.toolbox import CallRecord
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.console.narration import Narrator
+from toolhand.agent_node.events import ToolAnswered, ToolCalled
+from toolhand.console.history.compare import compare
+from toolhand.console.history.replay import RunReplay
+from toolhand.console.hub import Hub
+from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord
 
 SEEN = "no 'thing on top of the red box' here; I see: red box"
 

@@ -16,15 +16,15 @@ pytest.importorskip("fastapi")
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from console.approving import Approvals
-from console.layers import LAYERS, box_corners, layer_picture
-from console.pictures import LEASE_S, MOST_SENT, MOST_SIDE, PictureFeeds, add_picture_routes, jpeg
-from console.robot import CameraPicture, MotionMark, WaitingMotion
 from tests.console.fake_robot import SIZE, FakeRobot, picture
 from tests.console.test_approving import REQUEST, Clock, operators_only
 from tests.console.test_hub import until
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Box
+from toolhand.console.approving import Approvals
+from toolhand.console.layers import LAYERS, box_corners, layer_picture
+from toolhand.console.pictures import LEASE_S, MOST_SENT, MOST_SIDE, PictureFeeds, add_picture_routes, jpeg
+from toolhand.console.robot import CameraPicture, MotionMark, WaitingMotion
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import Box
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_a_camera_that_a_page_waits_for_is_kept_and_a_silent_one_is_asked_for_an
     assert second is first, "one subscription for both, and it was kept while they waited"
     robot.blind = True
     time.sleep(0.1)
-    monkeypatch.setattr("console.pictures.WAIT_S", 0.05)
+    monkeypatch.setattr("toolhand.console.pictures.WAIT_S", 0.05)
     newest = feeds.newest("scene")
     assert newest is not None
     assert asyncio.run(feeds.newer("scene", str(newest.stamp_ns))) is None

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_node.web_gate import listening
-from console.process import _Few, _Plain
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.web_gate import listening
+from toolhand.console.process import _Few, _Plain
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 FORKS = {
     "a fork": "pid = os.fork(); print('child' if pid == 0 else os.waitpid(pid, 0)[1] >> 8)",
@@ -46,7 +46,7 @@ def run(program: str, *words: str, pass_fds: tuple[int, ...] = ()) -> str:
     """What a program says that never forks, and that serves on sockets which were handed over."""
     begin = """
         import os, subprocess, sys
-        from console.process import handed_over, never_fork
+        from toolhand.console.process import handed_over, never_fork
         never_fork()
         sockets = handed_over(sys.argv[1:])
     """

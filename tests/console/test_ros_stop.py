@@ -23,11 +23,11 @@ from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 from toolhand_interfaces.msg import StopState
 
-from console import ros_stop
-from console.ros_stop import RosStopper
-from console.stopping import StopAnswer, StopOutcome
 from rclpy_zenoh.wire import start_router
-from tool_nodes.ros.stop_state import QOS
+from toolhand.console import ros_stop
+from toolhand.console.ros_stop import RosStopper
+from toolhand.console.stopping import StopAnswer, StopOutcome
+from toolhand.tool_nodes.ros.stop_state import QOS
 
 PATIENCE_S = 30.0
 """A bound against hanging, not a promise [s]."""

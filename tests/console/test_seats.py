@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from console.seats import AGAIN_S, ANSWER_S, COMING_BACK, GRACE_S, OBSERVERS, SILENCE_S, SeatRole, Seats
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.console.seats import AGAIN_S, ANSWER_S, COMING_BACK, GRACE_S, OBSERVERS, SILENCE_S, SeatRole, Seats
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 class Room:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from console.settings import ConsoleSettings
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.console.settings import ConsoleSettings
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 LOGIN = "a login of length"
 TLS = {"certificate": Path("cert.pem"), "key": Path("key.pem")}

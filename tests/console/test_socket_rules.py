@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from console.socket_rules import page_socket, scene_socket
+from toolhand.console.socket_rules import page_socket, scene_socket
 
 PAGE, OTHER = "cdc6c824-643b-4a02-8bc2-7326317d033c", "11111111-2222-4333-8444-555555555555"
 """This page, and another one whose name somebody has found out."""

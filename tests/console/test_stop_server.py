@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from console.settings import ConsoleSettings
-from console.stop_server import stop_app
-from console.stopping import StopAnswer, StopOutcome, StopStatus
-from console.tickets import Tickets
 from tests.console.asgi import Pairs, ask
+from toolhand.console.settings import ConsoleSettings
+from toolhand.console.stop_server import stop_app
+from toolhand.console.stopping import StopAnswer, StopOutcome, StopStatus
+from toolhand.console.tickets import Tickets
 
 SETTINGS = ConsoleSettings()
 HOST: Pairs = [("host", "127.0.0.1:8081")]

@@ -6,10 +6,10 @@ import base64
 
 import pytest
 
-from console.login import FREE_TRIES, LIFETIME_S, LONGEST_WAIT_S, Login
-from console.tickets import LIFETIME_S as TICKET_S
-from console.tickets import Tickets
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.console.login import FREE_TRIES, LIFETIME_S, LONGEST_WAIT_S, Login
+from toolhand.console.tickets import LIFETIME_S as TICKET_S
+from toolhand.console.tickets import Tickets
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 SECRET = bytes(range(32)).hex()
 

@@ -18,9 +18,9 @@ import pytest
 from rclpy_zenoh import overlay
 from rclpy_zenoh.wire import start_router
 from tests.extensions.package import GUIDES, ROOT, Package, install, install_guide, promised
-from tool_nodes.motion.robot_model import find_robot
-from training.rollouts.collection import read_rollouts
-from training.tasks.kinds import task_document
+from toolhand.tool_nodes.motion.robot_model import find_robot
+from toolhand.training.rollouts.collection import read_rollouts
+from toolhand.training.tasks.kinds import task_document
 
 # -- A tool of another package, as docs/guides/tool.md says ----------------------------------------
 
@@ -49,7 +49,7 @@ def test_a_tool_suite_of_another_package_is_named_on_the_command_line(tmp_path: 
 
 def test_the_page_of_tools_has_a_tool_of_a_new_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from docs.site.tool_docs import make_documents
-    from tool_nodes import registry
+    from toolhand.tool_nodes import registry
 
     monkeypatch.syspath_prepend(str(install_guide(tmp_path / "site", "tool").folder))
     registry._entries.cache_clear()
@@ -129,7 +129,7 @@ def test_a_generator_of_another_package_is_compared_with_the_projects_own(tmp_pa
 TOO_WIDE = """
 import numpy as np
 
-from tool_nodes.types import GraspSet
+from toolhand.tool_nodes.types import GraspSet
 
 
 class TooWide:
@@ -345,7 +345,7 @@ def node(package: Package, name: str, *parameters: str) -> Iterator[subprocess.P
     paths = map(str, (package.folder, Path(overlay.__file__).parents[1], ROOT))
     words = [word for parameter in parameters for word in ("-p", parameter)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "rclpy_zenoh.run", f"tool_nodes.nodes.{name}_node", "--ros-args", *words],
+        [sys.executable, "-m", "rclpy_zenoh.run", f"toolhand.tool_nodes.nodes.{name}_node", "--ros-args", *words],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image, ImageColor, ImageDraw
 
-from agent_node.calls import blocks, boxed_answers, json_call
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
-from tool_nodes.tools.evic.visual_tools import BLUE_FIRST, PALETTE, EvicTools
+from toolhand.agent_node.calls import blocks, boxed_answers, json_call
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from toolhand.tool_nodes.tools.evic.visual_tools import BLUE_FIRST, PALETTE, EvicTools
 
 RED, BLUE, GREEN = [255, 0, 0], [0, 0, 255], [0, 128, 0]
 

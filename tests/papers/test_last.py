@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.calls import blocks, python_call
-from sim.perception import SimPerception
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station
-from tool_nodes.perception.object_finder import ObjectFinder
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
-from tool_nodes.tools.last.tools import SkillTools
-from tool_nodes.types import Frame
+from toolhand.agent_node.calls import blocks, python_call
+from toolhand.sim.perception import SimPerception
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.perception.object_finder import ObjectFinder
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from toolhand.tool_nodes.tools.last.tools import SkillTools
+from toolhand.tool_nodes.types import Frame
 
 LABELS = ("cup", "cup", "frisbee", "black bin", "lamp", "table", "person")
 """What the seven things of the example scene are called here."""

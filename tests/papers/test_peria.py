@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from tool_nodes.backends import make_ports
-from tool_nodes.perception.object_finder import ObjectFinder
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.peria import perception as peria_perception
-from tool_nodes.tools.peria.interaction import PeriaInteractionTools
-from tool_nodes.tools.peria.perception import PeriaPerceptionTools
+from toolhand.tool_nodes.backends import make_ports
+from toolhand.tool_nodes.perception.object_finder import ObjectFinder
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.peria import perception as peria_perception
+from toolhand.tool_nodes.tools.peria.interaction import PeriaInteractionTools
+from toolhand.tool_nodes.tools.peria.perception import PeriaPerceptionTools
 
 TABLE_7 = {  # name: (output, main parameters)
     "grounding_dino": ("Text", "image_index, question"),

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from sim.drawings import samples as pictures
-from sim.drawings.text_truth import SimTextReader
-from tool_nodes.perception.text.rapid import RapidTextReader
-from tool_nodes.ports import TextReader
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.peria.text_reading import TextTools
-from tool_nodes.types import Frame
+from toolhand.sim.drawings import samples as pictures
+from toolhand.sim.drawings.text_truth import SimTextReader
+from toolhand.tool_nodes.perception.text.rapid import RapidTextReader
+from toolhand.tool_nodes.ports import TextReader
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.peria.text_reading import TextTools
+from toolhand.tool_nodes.types import Frame
 
 READERS: dict[str, TextReader] = {"rapidocr": RapidTextReader(), "sim": SimTextReader()}
 

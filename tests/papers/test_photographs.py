@@ -17,14 +17,14 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from sim.drawings import samples
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from tool_nodes.perception.drawings.photographs import evenness, is_photograph
-from tool_nodes.results import ErrorCode, ToolResult
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.suites import SUITES
+from toolhand.sim.drawings import samples
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.perception.drawings.photographs import evenness, is_photograph
+from toolhand.tool_nodes.results import ErrorCode, ToolResult
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.suites import SUITES
 
 RGB = NDArray[np.uint8]
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_node.protocol import load_protocol
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from tool_nodes.toolbox.toolbox import Toolbox
-from tool_nodes.tools.suites import SUITES
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.tool_nodes.tools.suites import SUITES
 
 FOLDER = Path(__file__).with_name("prompts")
 TASK = "pick up the {task_type} box"

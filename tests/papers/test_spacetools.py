@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from agent_node.protocol import load_protocol
-from sim.mock.data import MockFrame
-from sim.mock.recording import record_frame
-from sim.mock.station import MockStation
-from sim.station import StationConfig
-from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.types import Frame
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.sim.mock.data import MockFrame
+from toolhand.sim.mock.recording import record_frame
+from toolhand.sim.mock.station import MockStation
+from toolhand.sim.station import StationConfig
+from toolhand.tool_nodes.toolbox.toolbox import Session
+from toolhand.tool_nodes.types import Frame
 
 Point = tuple[float, float]
 PERCEPTIONS = ("sim", "pixels")

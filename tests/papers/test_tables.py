@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from docs.site.paper_tables import SPACETOOLS_FIGURES, TABLES, PrintedTool
-from sim.mock.data import read_dataset
-from sim.mock.station import MockStation
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from tool_nodes.toolbox.toolbox import Toolbox
-from tool_nodes.tools.suites import SUITES
+from toolhand.sim.mock.data import read_dataset
+from toolhand.sim.mock.station import MockStation
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.tool_nodes.tools.suites import SUITES
 
 ROWS = [(suite, printed) for suite, tools in TABLES.items() for printed in tools]
 ROWS += [("spacetools", printed) for printed in SPACETOOLS_FIGURES]

@@ -11,23 +11,23 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from sim.perception import Truth
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station
-from tool_nodes.backends import make_ports
-from tool_nodes.geometry import backproject
-from tool_nodes.registry import Setting
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.sandbox.executor import CodeExecutor
-from tool_nodes.stop_latch import StopLatch, StopWatch
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
-from tool_nodes.tools.spacetools.grasping import GraspTools
-from tool_nodes.tools.spacetools.mock_robot import MockRobot
-from tool_nodes.tools.spacetools.robot import RobotTools
-from tool_nodes.tools.suites import Backends, make_toolbox
-from tool_nodes.types import FloatArray, Frame, Grasped, GraspTarget, SkillOutcome, SkillRequest
+from toolhand.sim.perception import Truth
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.backends import make_ports
+from toolhand.tool_nodes.geometry import backproject
+from toolhand.tool_nodes.registry import Setting
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.sandbox.executor import CodeExecutor
+from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
+from toolhand.tool_nodes.tools.spacetools.grasping import GraspTools
+from toolhand.tool_nodes.tools.spacetools.mock_robot import MockRobot
+from toolhand.tool_nodes.tools.spacetools.robot import RobotTools
+from toolhand.tool_nodes.tools.suites import Backends, make_toolbox
+from toolhand.tool_nodes.types import FloatArray, Frame, Grasped, GraspTarget, SkillOutcome, SkillRequest
 
 
 class RecordedCamera:

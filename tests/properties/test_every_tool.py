@@ -11,14 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.ports import Camera
-from tool_nodes.results import ErrorCode, ToolResult
-from tool_nodes.toolbox.arguments import VARIABLE
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
-from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
-from tool_nodes.tools.spacetools.grasping import GraspAlternatives
-from tool_nodes.tools.spacetools.robot import RobotTools
-from tool_nodes.tools.suites import Backends, make_toolbox
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.results import ErrorCode, ToolResult
+from toolhand.tool_nodes.toolbox.arguments import VARIABLE
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from toolhand.tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
+from toolhand.tool_nodes.tools.spacetools.grasping import GraspAlternatives
+from toolhand.tool_nodes.tools.spacetools.robot import RobotTools
+from toolhand.tool_nodes.tools.suites import Backends, make_toolbox
 
 
 def tool_names() -> list[str]:

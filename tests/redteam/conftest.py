@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.redteam.range import HostileStation, Range
+from toolhand.bench.redteam.range import HostileStation, Range
 
 
 @pytest.fixture(scope="session")

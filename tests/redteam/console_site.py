@@ -14,15 +14,15 @@ from typing import Any
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from agent_node.web_gate import Door
-from console.guarding import Guard, Limits, SocketRule, server_options
-from console.login import Login
-from console.seats import Seats
-from console.settings import ConsoleSettings
-from console.stop_server import stop_app
-from console.stopping import StopAnswer, StopOutcome, StopStatus
-from console.strip import SafetyRoutes, safety_strip_html
-from console.tickets import Tickets
+from toolhand.agent_node.web_gate import Door
+from toolhand.console.guarding import Guard, Limits, SocketRule, server_options
+from toolhand.console.login import Login
+from toolhand.console.seats import Seats
+from toolhand.console.settings import ConsoleSettings
+from toolhand.console.stop_server import stop_app
+from toolhand.console.stopping import StopAnswer, StopOutcome, StopStatus
+from toolhand.console.strip import SafetyRoutes, safety_strip_html
+from toolhand.console.tickets import Tickets
 
 PATIENCE_S = 20.0
 """A bound against hanging, not a promise [s]."""

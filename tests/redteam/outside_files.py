@@ -8,24 +8,24 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_node.policies.replay import read_record
-from agent_node.runs.index import read_result
-from agent_node.runs.mcap.reading import read_run
-from sim.mock.data import read_dataset
-from sim.scene.files import load_scene
 from tests.training.data.rollouts_at_hand import rollout
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.models.loading import check_weights, read_config
-from tool_nodes.ros.proofs import read_token
-from tool_nodes.serve.config import read_config as read_served
-from tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
-from tool_nodes.tools.last.loading import load_skill
-from training.data.formats.chat import read_chat
-from training.data.public_sets import RowError, rows_of
-from training.env.failures import load_failures
-from training.rollouts.branching import plan_of
-from training.rollouts.collection import read_rollouts, write_shard
-from training.rollouts.pictures import PictureStore
+from toolhand.agent_node.policies.replay import read_record
+from toolhand.agent_node.runs.index import read_result
+from toolhand.agent_node.runs.mcap.reading import read_run
+from toolhand.sim.mock.data import read_dataset
+from toolhand.sim.scene.files import load_scene
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.models.loading import check_weights, read_config
+from toolhand.tool_nodes.ros.proofs import read_token
+from toolhand.tool_nodes.serve.config import read_config as read_served
+from toolhand.tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
+from toolhand.tool_nodes.tools.last.loading import load_skill
+from toolhand.training.data.formats.chat import read_chat
+from toolhand.training.data.public_sets import RowError, rows_of
+from toolhand.training.env.failures import load_failures
+from toolhand.training.rollouts.branching import plan_of
+from toolhand.training.rollouts.collection import read_rollouts, write_shard
+from toolhand.training.rollouts.pictures import PictureStore
 
 DIGITS = b"1" + b"0" * 400
 

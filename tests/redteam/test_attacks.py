@@ -7,12 +7,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bench.redteam.attacks import LOOK, Attack, all_attacks, grasp
-from bench.redteam.direct import DirectAttack, direct_attacks, direct_attempt
-from bench.redteam.range import Range
-from bench.redteam.trial import attempt
-from tool_nodes.motion.guard import Mode
-from tool_nodes.results import ErrorCode
+from toolhand.bench.redteam.attacks import LOOK, Attack, all_attacks, grasp
+from toolhand.bench.redteam.direct import DirectAttack, direct_attacks, direct_attempt
+from toolhand.bench.redteam.range import Range
+from toolhand.bench.redteam.trial import attempt
+from toolhand.tool_nodes.motion.guard import Mode
+from toolhand.tool_nodes.results import ErrorCode
 
 NAMES = [attack.name for attack in all_attacks(np.eye(4), np.eye(4))]
 DIRECT = {attack.name: attack for attack in direct_attacks()}

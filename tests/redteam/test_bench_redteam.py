@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from bench.commands.redteam import Options
-from bench.redteam.command import attack_rows, families
-from bench.redteam.trial import Trial
-from tool_nodes.results import ToolError
+from toolhand.bench.commands.redteam import Options
+from toolhand.bench.redteam.command import attack_rows, families
+from toolhand.bench.redteam.trial import Trial
+from toolhand.tool_nodes.results import ToolError
 
 
 def test_the_document_counts_attacks_calls_and_turns(capsys: pytest.CaptureFixture[str]) -> None:

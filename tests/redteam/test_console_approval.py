@@ -25,24 +25,24 @@ from fastapi import FastAPI
 from std_msgs.msg import Header
 from toolhand_interfaces.msg import MotionLeg
 
-from agent_node.ros.approve import Requests
-from console.approving import Approvals
-from console.guarding import Guard
-from console.login import Login
-from console.pictures import PictureFeeds, add_picture_routes
-from console.robot import SpokenWords, WaitingMotion
-from console.seats import SILENCE_S, Seats
-from console.settings import ConsoleSettings
 from tests.console.asgi import ask, speak
 from tests.console.fake_robot import FakeRobot
 from tests.console.test_approving import Clock
 from tests.console.test_hub import until
 from tests.guarded import KINEMATICS, a_motion, turned
-from tool_nodes.motion.approval import Decision, MotionRequest, make_request
-from tool_nodes.ros.messages import rgb_to_image
-from tool_nodes.ros.motion_requests import MAX_PICTURE_PX, request_message
-from tool_nodes.ros.proofs import Proofs
-from tool_nodes.types import Trajectory
+from toolhand.agent_node.ros.approve import Requests
+from toolhand.console.approving import Approvals
+from toolhand.console.guarding import Guard
+from toolhand.console.login import Login
+from toolhand.console.pictures import PictureFeeds, add_picture_routes
+from toolhand.console.robot import SpokenWords, WaitingMotion
+from toolhand.console.seats import SILENCE_S, Seats
+from toolhand.console.settings import ConsoleSettings
+from toolhand.tool_nodes.motion.approval import Decision, MotionRequest, make_request
+from toolhand.tool_nodes.ros.messages import rgb_to_image
+from toolhand.tool_nodes.ros.motion_requests import MAX_PICTURE_PX, request_message
+from toolhand.tool_nodes.ros.proofs import Proofs
+from toolhand.tool_nodes.types import Trajectory
 
 TOKEN = "the operator's own token"
 OTHER = make_request(a_motion(0.085, turned(0.3)), "other", KINEMATICS)

@@ -15,27 +15,27 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-import console
-from agent_node.events import CommandEnded, Thought
-from agent_node.runs.mcap import RUN_FILE
-from agent_node.runs.mcap import ros_messages as ros
-from agent_node.runs.mcap.bag import Entry, write_bag
-from console.history.again import command_again
-from console.history.benches import BenchIndex, compared
-from console.history.chart import chart, swatch
-from console.history.compare import compare
-from console.history.curves import find_trainings, read_log, training_folder
-from console.history.replay import LONGEST_TEXT, RunReplay
-from console.history.rollouts import read_group
-from console.history.runs import RunIndex, RunSearch
-from console.history.shared import SharedHistory
-from console.history_routes import add_history_routes
-from console.pages.routes import address
-from console.settings import ConsoleSettings
 from tests.console.history.test_benches import keep
 from tests.console.history.test_trainings import collected, logged
 from tests.console.recordings import called, gigantic_png, record
-from tool_nodes.results import ToolError
+from toolhand import console
+from toolhand.agent_node.events import CommandEnded, Thought
+from toolhand.agent_node.runs.mcap import RUN_FILE
+from toolhand.agent_node.runs.mcap import ros_messages as ros
+from toolhand.agent_node.runs.mcap.bag import Entry, write_bag
+from toolhand.console.history.again import command_again
+from toolhand.console.history.benches import BenchIndex, compared
+from toolhand.console.history.chart import chart, swatch
+from toolhand.console.history.compare import compare
+from toolhand.console.history.curves import find_trainings, read_log, training_folder
+from toolhand.console.history.replay import LONGEST_TEXT, RunReplay
+from toolhand.console.history.rollouts import read_group
+from toolhand.console.history.runs import RunIndex, RunSearch
+from toolhand.console.history.shared import SharedHistory
+from toolhand.console.history_routes import add_history_routes
+from toolhand.console.pages.routes import address
+from toolhand.console.settings import ConsoleSettings
+from toolhand.tool_nodes.results import ToolError
 
 SCRIPT = '"><script>window.owned = 1</script><img src=x onerror="window.owned = 1"><svg onload="window.owned = 1">'
 """Markup of many kinds that must stay text."""

@@ -19,10 +19,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from console.guarding import new_door
-from console.settings import ConsoleSettings
-from console.tickets import LIFETIME_S, Tickets
 from tests.redteam.console_site import DEADLINE_S, PATIENCE_S, Names, Site, request, sent, site_of, statuses, until
+from toolhand.console.guarding import new_door
+from toolhand.console.settings import ConsoleSettings
+from toolhand.console.tickets import LIFETIME_S, Tickets
 
 TOKEN = "a-token-of-the-login-0123456789"
 """The login token of the site that asks for one."""

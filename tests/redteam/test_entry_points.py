@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from tool_nodes import registry
-from tool_nodes.port_names import PortNames
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session
 
 RAISING = {
     "an error": "raise RuntimeError('two\\nlines')",
@@ -81,7 +81,7 @@ def test_a_package_that_cannot_be_used_is_told_in_one_sentence(kind: str, packag
 @pytest.mark.parametrize("kind", LYING)
 def test_what_a_pointer_makes_up_moves_nothing_and_ends_nothing(kind: str, package: Path) -> None:
     package.write_text(
-        "from tool_nodes.ports import Answer\nfrom tool_nodes.results import ErrorCode, ToolError\n"
+        "from toolhand.tool_nodes.ports import Answer\nfrom toolhand.tool_nodes.results import ErrorCode, ToolError\n"
         f"class Backend:\n    backend = 'liar'\n    def point(self, image, text):\n        return {LYING[kind]}\n"
     )
     station = Station(load_scene(EXAMPLE_SCENE), StationConfig(ports=PortNames(pointer="liar")))

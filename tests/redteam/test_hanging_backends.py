@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
 from tests.redteam.test_entry_points import package
-from tool_nodes.port_names import PortNames
-from tool_nodes.results import ErrorCode
-from tool_nodes.toolbox import limits
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.toolbox import limits
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session
 
 __all__ = ["package"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from training.adapters.loopback_gate import LoopbackGate
+from toolhand.training.adapters.loopback_gate import LoopbackGate
 
 OWN = [[(b"host", host)] for host in (b"127.0.0.1:8000", b"localhost", b"LOCALHOST:8000", b"[::1]:8000", b"127.0.0.1")]
 STRANGE: list[list[tuple[bytes, bytes]]] = [

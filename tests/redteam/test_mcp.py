@@ -12,11 +12,11 @@ pytest.importorskip("mcp")
 
 from mcp import Client
 
-from agent_node.mcp.server import make_server
-from agent_node.mcp.sessions import SharedRobot
-from bench.redteam.attacks import UNREACHABLE, all_attacks
-from bench.redteam.range import Poison, Range, Witness, safety_log
-from tool_nodes.motion.guard import Mode, MotionGuard
+from toolhand.agent_node.mcp.server import make_server
+from toolhand.agent_node.mcp.sessions import SharedRobot
+from toolhand.bench.redteam.attacks import UNREACHABLE, all_attacks
+from toolhand.bench.redteam.range import Poison, Range, Witness, safety_log
+from toolhand.tool_nodes.motion.guard import Mode, MotionGuard
 
 pytestmark = pytest.mark.anyio
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agent_node.calls import ToolCall
-from agent_node.protocol import ParsedTurn, load_protocol
-from bench.redteam.direct import TAMPERINGS
-from bench.redteam.fuzz import RecordingArm, fuzz_calls
-from bench.redteam.range import Range, Witness
-from bench.redteam.turns import faults, fuzz_turns, mutated
-from sim.world import World
 from tests.gen3 import ARM_JOINTS, NAMED_STATES, time_waypoints
-from tool_nodes.types import Trajectory
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.protocol import ParsedTurn, load_protocol
+from toolhand.bench.redteam.direct import TAMPERINGS
+from toolhand.bench.redteam.fuzz import RecordingArm, fuzz_calls
+from toolhand.bench.redteam.range import Range, Witness
+from toolhand.bench.redteam.turns import faults, fuzz_turns, mutated
+from toolhand.sim.world import World
+from toolhand.tool_nodes.types import Trajectory
 
 PARK = np.asarray(NAMED_STATES["Park"], float)
 

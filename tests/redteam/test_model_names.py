@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tool_nodes.models import loading
-from tool_nodes.models.spec import parse_address, parse_model, parse_server
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.models import loading
+from toolhand.tool_nodes.models.spec import parse_address, parse_model, parse_server
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 NAMES = [
     "",

@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-import toolhand.options
-from agent_node.events import CommandEnded, Thought
-from agent_node.runs.mcap.recorder import Recorder
+import toolhand.cli.options
 from tests.redteam.odd_values import ODD, changed, nested, places
 from tests.training.data.rollouts_at_hand import collection, rollout
-from tool_nodes import plain_json
-from tool_nodes.results import ErrorCode, ToolError
-from toolhand import cli
-from training.data.formats.chat import read_chat
-from training.data.formats.export import export
-from training.rollouts.branching import plan_of
-from training.rollouts.collection import read_rollouts, shard_path
-from training.rollouts.pictures import PictureStore
-from training.rollouts.plan import PLAN_FILE, RolloutPlan, planned_in
-from training.tasks.kinds import task_document
+from toolhand.agent_node.events import CommandEnded, Thought
+from toolhand.agent_node.runs.mcap.recorder import Recorder
+from toolhand.cli import main as cli
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.data.formats.chat import read_chat
+from toolhand.training.data.formats.export import export
+from toolhand.training.rollouts.branching import plan_of
+from toolhand.training.rollouts.collection import read_rollouts, shard_path
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.plan import PLAN_FILE, RolloutPlan, planned_in
+from toolhand.training.tasks.kinds import task_document
 
 LONGEST = 900
 """Of what is told of one odd value [characters]."""
@@ -233,7 +233,7 @@ def test_a_result_with_something_else_in_a_field_is_listed_and_replayed(
     def no_station(*arguments: Any, **options: Any) -> None:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Here the simulator would begin.")
 
-    monkeypatch.setattr(toolhand.options, "named_station", no_station)
+    monkeypatch.setattr(toolhand.cli.options, "named_station", no_station)
     result = {
         "task": "x",
         "answer": "a",

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from tests.redteam.outside_files import HARMLESS, HOSTILE, READERS, REFUSED, a_rollout
-from tool_nodes.results import ErrorCode, ToolError
-from training.rollouts.collection import read_rollouts
-from training.rollouts.pictures import PictureStore
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.rollouts.collection import read_rollouts
+from toolhand.training.rollouts.pictures import PictureStore
 
 PATIENCE_S = 120
 """A reader that has not answered by then waits for ever [s]; each takes milliseconds."""

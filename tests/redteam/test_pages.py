@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from agent_node.agent import Agent
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.policy import Message, Reply
-from agent_node.runs.report import write_report
 from tests.training.data.rollouts_at_hand import SCHEMAS, collection, rollout
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.toolbox import Toolbox, tool
-from toolhand import cli
-from training.data.formats.sample import write_html_sample
-from training.rollouts.collection import shard_path
-from training.rollouts.group_page import write_group_page
-from training.rollouts.pictures import PictureStore
-from training.rollouts.record import RolloutRecord
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.runs.report import write_report
+from toolhand.cli import main as cli
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
+from toolhand.training.data.formats.sample import write_html_sample
+from toolhand.training.rollouts.collection import shard_path
+from toolhand.training.rollouts.group_page import write_group_page
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.record import RolloutRecord
 
 SAID = {
     "a script": "<script>evil()</script>",

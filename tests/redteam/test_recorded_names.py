@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tool_nodes.results import ErrorCode, ToolError
-from toolhand import cli
-from toolhand.replay import _require_at_home, _simulated
-from toolhand.rollouts import _own_sensor
-from training.rollouts.plan import PLAN_FILE, RolloutPlan
-from training.tasks.kinds import task_document
+from toolhand.cli import main as cli
+from toolhand.cli.replay import _require_at_home, _simulated
+from toolhand.cli.rollouts import _own_sensor
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.rollouts.plan import PLAN_FILE, RolloutPlan
+from toolhand.training.tasks.kinds import task_document
 
 RUN: dict[str, Any] = {"scene": "example", "perception": "sim", "seed": 0}
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.redteam.range import Range
-from bench.redteam.sequences import SequenceJudge, run_sequences
-from tool_nodes.stop_latch import StopLatch, StopWatch
-from tool_nodes.tools.spacetools.robot import RobotTools
+from toolhand.bench.redteam.range import Range
+from toolhand.bench.redteam.sequences import SequenceJudge, run_sequences
+from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
+from toolhand.tool_nodes.tools.spacetools.robot import RobotTools
 
 N = 24
 """Sequences of a test; they are the same in each, so that what is planted is all that differs."""
@@ -47,7 +47,9 @@ def test_an_arm_that_no_stop_reaches_would_be_noticed(small_ground: Range, monke
 def test_an_observer_who_has_the_operators_tools_would_be_noticed(
     small_ground: Range, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bench.redteam.sequences.robot_tools", lambda role, *rest, **more: RobotTools(*rest, **more))
+    monkeypatch.setattr(
+        "toolhand.bench.redteam.sequences.robot_tools", lambda role, *rest, **more: RobotTools(*rest, **more)
+    )
     violations = run_sequences(N, 1, small_ground).violations
     assert any("of an observer moved the arm" in text for text in violations)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agent_node.calls import ToolCall
-from agent_node.policies.chat import ToolNames, native_turns
-from agent_node.policy import Message
-from agent_node.protocol import as_data, load_protocol, render_response
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.policies.chat import ToolNames, native_turns
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import as_data, load_protocol, render_response
 
 
 @pytest.mark.parametrize(

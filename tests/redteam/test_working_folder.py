@@ -30,7 +30,7 @@ ROUTER = "from rclpy_zenoh.wire import start_router; start_router().close(); pri
 WORKERS = """
 import sys
 sys.modules["__main__"].__spec__ = None
-from training.pool.workers import Workers
+from toolhand.training.pool.workers import Workers
 import operator, functools
 with Workers(functools.partial(functools.partial, operator.neg), 1) as workers:
     print("done")
@@ -46,14 +46,14 @@ with launch(file, {}, domain=77, router_port=0) as graph:
 print("done")
 """
 KEEPER = """
-import toolhand.serve
-from tool_nodes.results import ToolError
+import toolhand.cli.serve
+from toolhand.tool_nodes.results import ToolError
 from pathlib import Path
 import sys
-toolhand.serve.require_ray = lambda: None
+toolhand.cli.serve.require_ray = lambda: None
 Path(sys.argv[1]).write_text("ports: {depth: no-such-backend}")
 try:
-    toolhand.serve.serve_up(Path(sys.argv[1]), detach=True)
+    toolhand.cli.serve.serve_up(Path(sys.argv[1]), detach=True)
 except ToolError as error:
     print("done", error)
 """

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sim.animation import ANIMATION_FRAMES, ANIMATION_SIZE, animate
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station
 from tests.gen3 import NAMED_STATES
 from tests.stations import FAST
-from tool_nodes.types import CollisionScene, JointGoal
+from toolhand.sim.animation import ANIMATION_FRAMES, ANIMATION_SIZE, animate
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.types import CollisionScene, JointGoal
 
 
 @pytest.fixture(scope="module")

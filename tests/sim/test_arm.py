@@ -10,12 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.arm import SimArm
-from sim.scene.generator import generate_scene
-from sim.world import World
 from tests.gen3 import ACCELERATION_LIMITS, ARM_JOINTS, MAX_OPENING, VELOCITY_LIMITS
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import FloatArray, MotionStatus, Trajectory
+from toolhand.sim.arm import SimArm
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.world import World
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import FloatArray, MotionStatus, Trajectory
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sim.objects.products import PRODUCTS
-from tool_nodes.catalogue import load_catalogue, nearest_names
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.sim.objects.products import PRODUCTS
+from toolhand.tool_nodes.catalogue import load_catalogue, nearest_names
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 CATALOGUE = load_catalogue()
 ITEMS = list(CATALOGUE.values())

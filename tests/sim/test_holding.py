@@ -9,15 +9,15 @@ import mujoco
 import numpy as np
 import pytest
 
-from bench.grasp.calls import grasp_by_tools, in_hand
-from sim.scene.clutter import clutter_scene
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import PlacedObject, Scene
-from sim.station import Station, StationConfig, StationState
-from sim.world import World
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.motion.robot_spec import load_robot_spec
-from training.grasps.trials import TrialHand
+from toolhand.bench.grasp.calls import grasp_by_tools, in_hand
+from toolhand.sim.scene.clutter import clutter_scene
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.sim.station import Station, StationConfig, StationState
+from toolhand.sim.world import World
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.motion.robot_spec import load_robot_spec
+from toolhand.training.grasps.trials import TrialHand
 
 ROBOTS = ("gen3", "jaco2_j2s7s300")
 

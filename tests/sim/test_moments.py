@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import Scene
-from sim.station import Station, StationConfig
-from sim.tasks.place import PlaceTask
-from sim.tasks.tasks import random_task
-from sim.world import World
 from tests.stations import FAST
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.types import Frame
-from training.env.episode import run_episode
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.place import PlaceTask
+from toolhand.sim.tasks.tasks import random_task
+from toolhand.sim.world import World
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.toolbox import Session
+from toolhand.tool_nodes.types import Frame
+from toolhand.training.env.episode import run_episode
 
 SEEN = replace(FAST, perception="pixels")
 TASK = random_task(3, "pick_and_place")

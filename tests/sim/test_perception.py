@@ -8,16 +8,16 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sim.camera.ray import make_camera, scene_camera
-from sim.perception import PerceptionNoise, SimPerception
-from sim.scene.clutter import clutter_scene
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import Scene, footprint, gap
-from sim.world import World
-from tool_nodes.geometry import backproject, pixel, transform
-from tool_nodes.perception.masks import inner_point
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, Frame
+from toolhand.sim.camera.ray import make_camera, scene_camera
+from toolhand.sim.perception import PerceptionNoise, SimPerception
+from toolhand.sim.scene.clutter import clutter_scene
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import Scene, footprint, gap
+from toolhand.sim.world import World
+from toolhand.tool_nodes.geometry import backproject, pixel, transform
+from toolhand.tool_nodes.perception.masks import inner_point
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, Frame
 
 EXACT = PerceptionNoise(point_jitter_px=0.0, mask_noise_px=0.0, depth_noise=0.0)
 

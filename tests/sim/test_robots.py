@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agent_node.agent import Agent
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station
 from tests.stations import FAST
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.toolbox.toolbox import Session
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.toolbox.toolbox import Session
 
 ROOT = Path(__file__).parents[2]
 ROBOTS = ("gen3", "jaco2_j2s7s300")

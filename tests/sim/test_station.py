@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import Scene
-from sim.station import Station, StationConfig
-from tool_nodes.port_names import PortNames
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.tools.suites import SUITES
-from training.env.episode import run_episode
-from training.env.goal_from_text import task_from_text
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.toolbox import Session
+from toolhand.tool_nodes.tools.suites import SUITES
+from toolhand.training.env.episode import run_episode
+from toolhand.training.env.goal_from_text import task_from_text
 
 
 @pytest.fixture(scope="module")

@@ -11,21 +11,21 @@ import mujoco
 import numpy as np
 import pytest
 
-from sim.scene.files import load_scene
-from sim.scene.generator import generate_scene
-from sim.world import LOG_PERIOD_S, World
 from tests.gen3 import NAMED_STATES
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.sim.scene.files import load_scene
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.world import LOG_PERIOD_S, World
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 ROOT = Path(__file__).parents[2]
 
 EPISODE = """
 import hashlib
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from training.env.episode import run_episode
-from training.env.goal_from_text import task_from_text
-from sim.scene.generator import generate_scene
-from sim.station import Station
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.training.env.episode import run_episode
+from toolhand.training.env.goal_from_text import task_from_text
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station
 from tests.stations import FAST
 station = Station(generate_scene(7, required=("cinnamon", "rice box")), FAST)
 task = task_from_text("Pick up the cinnamon and place it to the left of the rice box", station)

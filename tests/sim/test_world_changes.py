@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.arm import SimArm
-from sim.scene.files import named_scene, parse_scene, scene_yaml
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import PlacedObject
-from sim.tasks.tasks import random_task
-from sim.world import LOG_PERIOD_S, World
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.sim.arm import SimArm
+from toolhand.sim.scene.files import named_scene, parse_scene, scene_yaml
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import PlacedObject
+from toolhand.sim.tasks.tasks import random_task
+from toolhand.sim.world import LOG_PERIOD_S, World
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 @settings(max_examples=8)

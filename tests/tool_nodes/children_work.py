@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.results import invalid
+from toolhand.tool_nodes.results import invalid
 
 
 def work(request: dict[str, Any]) -> dict[str, Any]:

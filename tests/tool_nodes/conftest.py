@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sim.scene.files import parse_scene
-from sim.station import StationState
 from tests.tool_nodes.tools.cell import Cell
-from tool_nodes.toolbox.toolbox import Session
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import StationState
+from toolhand.tool_nodes.toolbox.toolbox import Session
 
 
 @pytest.fixture

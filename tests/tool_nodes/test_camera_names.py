@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tool_nodes.camera_names import OPTICAL_FRAMES, REALSENSE, WRIST, ZED
+from toolhand.tool_nodes.camera_names import OPTICAL_FRAMES, REALSENSE, WRIST, ZED
 
 ROOT = Path(__file__).parents[2]
 DRIVERS = (*ZED.values(), WRIST, REALSENSE)

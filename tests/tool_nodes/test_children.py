@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tool_nodes.children import Child, ChildFailed
-from tool_nodes.files import GIB
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.children import Child, ChildFailed
+from toolhand.tool_nodes.files import GIB
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 WORK = "tests.tool_nodes.children_work:work"
 
@@ -99,7 +99,8 @@ def test_a_child_that_is_not_asked_ends_and_the_next_request_is_answered() -> No
 def test_a_child_that_works_ends_with_its_parent(end: signal.Signals, tmp_path: Path) -> None:
     note = tmp_path / "process"
     program = (
-        f"from tool_nodes.children import Child; Child({WORK!r}, 600, 2**31).ask({{'what': '', 'note': {str(note)!r}}})"
+        f"from toolhand.tool_nodes.children import Child; Child({WORK!r}, 600, "
+        f"2**31).ask({{'what': '', 'note': {str(note)!r}}})"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     with subprocess.Popen([sys.executable, "-c", program], env=environment) as parent:

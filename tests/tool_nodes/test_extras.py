@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tool_nodes.extras import install_again, install_extra, pip_install
+from toolhand.tool_nodes.extras import install_again, install_extra, pip_install
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -49,7 +49,7 @@ def test_in_the_checkout_the_command_is_short(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_away_from_a_checkout_the_command_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tool_nodes.extras._ROOT", tmp_path)  # site-packages, say
+    monkeypatch.setattr("toolhand.tool_nodes.extras._ROOT", tmp_path)  # site-packages, say
     for extra in EXTRAS:
         *command, target = shlex.split(install_extra(extra))
         assert command[1:] == ["-m", "pip", "install"]

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
 from tests.plugged_in import install
-from tool_nodes import registry
-from tool_nodes.port_names import PortNames
-from tool_nodes.results import ErrorCode, ToolResult
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.results import ErrorCode, ToolResult
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session
 
 WIDTH, HEIGHT, FOCAL = 160, 120, 320.0
 LEFT, TOP, RIGHT, BOTTOM = 100, 30, 130, 50

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from tool_nodes.plain_yaml import PlainYamlError, YamlLimits, load
+from toolhand.tool_nodes.plain_yaml import PlainYamlError, YamlLimits, load
 
 LEVELS = "".join(f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]\n" for k in range(1, 12))
 

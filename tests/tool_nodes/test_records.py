@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from annotated_types import Interval, Len
 
-from tool_nodes.plain_yaml import YamlLimits
-from tool_nodes.records import (
+from toolhand.tool_nodes.plain_yaml import YamlLimits
+from toolhand.tool_nodes.records import (
     As,
     Before,
     Rule,
@@ -23,7 +23,7 @@ from tool_nodes.records import (
     without_version,
     yaml_record,
 )
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
 
 @dataclass(frozen=True)

@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
 from tests.plugged_in import install
-from tool_nodes import registry
-from tool_nodes.backends import make_port, make_ports
-from tool_nodes.port_names import PERCEPTION_PORTS, PortNames, presets
-from tool_nodes.registry import GROUPS, Setting
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.client import use_client
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.types import Everything, PointPrompt, TextPrompt
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.backends import make_port, make_ports
+from toolhand.tool_nodes.port_names import PERCEPTION_PORTS, PortNames, presets
+from toolhand.tool_nodes.registry import GROUPS, Setting
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.client import use_client
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session
+from toolhand.tool_nodes.types import Everything, PointPrompt, TextPrompt
 
 ROOT = Path(registry.__file__).parents[1]
 
@@ -74,8 +74,9 @@ def test_the_ports_of_one_station_share_what_was_seen_in_a_frame() -> None:
 
 def test_listing_the_backends_imports_none_of_them() -> None:
     program = (
-        "import sys; from tool_nodes import registry; found = [registry.offers(p) for p in registry.GROUPS];"
-        "assert any(found); print([m for m in sys.modules if m.startswith(('sim', 'agent_node', 'scipy', 'mujoco'))])"
+        "import sys; from toolhand.tool_nodes import registry; found = [registry.offers(p) for p in registry.GROUPS];"
+        "assert any(found); print([m for m in sys.modules if m.startswith(('toolhand.sim', 'toolhand.agent_node', "
+        "'scipy', 'mujoco'))])"
     )
     run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

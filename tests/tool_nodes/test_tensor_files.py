@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tool_nodes.tensor_files import read_header
+from toolhand.tool_nodes.tensor_files import read_header
 
 safetensors = pytest.importorskip("safetensors")
 

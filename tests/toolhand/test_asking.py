@@ -14,11 +14,11 @@ from typing import TextIO
 import numpy as np
 import pytest
 
-from agent_node.console.ask import TerminalOperator, operator_at_terminal
-from agent_node.events import OperatorAnswer, OperatorQuestion, nobody
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from tool_nodes.results import ErrorCode, ToolError
-from toolhand.replay import load
+from toolhand.agent_node.console.ask import TerminalOperator, operator_at_terminal
+from toolhand.agent_node.events import OperatorAnswer, OperatorQuestion, nobody
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.cli.replay import load
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 WHICH = OperatorQuestion("Which can: the left one or the right one?", 3, np.zeros((4, 6, 3), np.uint8))
 
@@ -55,7 +55,7 @@ class Typing:
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
     made = Terminal()
     monkeypatch.setattr(
-        "agent_node.console.ask.forget_typed", lambda stdin: os.write(made.person, made.types)
+        "toolhand.agent_node.console.ask.forget_typed", lambda stdin: os.write(made.person, made.types)
     )  # what is typed from then on is the answer
     yield made
     os.close(made.person)

@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 import pytest
 from PIL import Image
 
-from agent_node.console.terminal import Interrupt
 from tests.extensions.package import install
-from tool_nodes import registry
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.version import version
-from toolhand import cli as command_line
-from toolhand import doctor
-from toolhand import options as stations
-from toolhand.commands import COMMANDS, CliCommand, every
+from toolhand.agent_node.console.terminal import Interrupt
+from toolhand.cli import doctor
+from toolhand.cli import main as command_line
+from toolhand.cli import options as stations
+from toolhand.cli.commands import COMMANDS, CliCommand, every
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.version import version
 
 ROOT = Path(__file__).parents[2]
 PICK = "pick up the far coconut water"
@@ -49,7 +49,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """Runs a command in this process, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TOOLHAND_DEBUG", raising=False)
-    monkeypatch.setattr("sim.animation.ANIMATION_FRAMES", 3)
+    monkeypatch.setattr("toolhand.sim.animation.ANIMATION_FRAMES", 3)
 
     def command(*arguments: str) -> Ended:
         capsys.readouterr()
@@ -170,7 +170,7 @@ def test_a_run_that_never_began_leaves_no_folder(cli: Cli, tmp_path: Path, monke
     def crash(*arguments: Any, **options: Any) -> None:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr("toolhand.run_in_process.judged_sentence", crash)
+    monkeypatch.setattr("toolhand.cli.run_in_process.judged_sentence", crash)
     assert cli("run", PICK).status == 1
     assert list((tmp_path / "runs").iterdir()) == []
 
@@ -327,7 +327,7 @@ def test_the_version_is_told(cli: Cli, option: str) -> None:
 def test_what_a_plug_in_prints_while_it_is_imported_is_no_part_of_the_document(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = "print('a demonstration')\nfrom tool_nodes.perception.presets import pixels as noisy\n"
+    source = "print('a demonstration')\nfrom toolhand.tool_nodes.perception.presets import pixels as noisy\n"
     package = install(tmp_path / "site", "noisy", source, {"toolhand.pointer": {"noisy": "noisy:noisy"}})
     monkeypatch.syspath_prepend(str(package.folder))
     registry._entries.cache_clear()
@@ -409,8 +409,9 @@ def test_a_commands_summary_is_the_first_sentence_of_its_own_help(command: CliCo
 )
 def test_help_and_complaints_load_nothing_heavy(arguments: tuple[str, ...], tmp_path: Path) -> None:
     program = (
-        "import atexit, sys; from toolhand.cli import main\n"
-        "atexit.register(lambda: print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr))\n"
+        "import atexit, sys; from toolhand.cli.main import main\n"
+        "atexit.register(lambda: print(*{n.removeprefix('toolhand.').partition('.')[0] for n in sys.modules}, "
+        "file=sys.stderr))\n"
         f"main({[*arguments, '--help']!r})"
     )
     ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)

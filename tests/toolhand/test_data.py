@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.training.data.rollouts_at_hand import collection
-from toolhand import cli
-from training.rollouts.collection import shard_path
+from toolhand.cli import main as cli
+from toolhand.training.rollouts.collection import shard_path
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from agent_node.calls import ToolCall
-from agent_node.console.narration import Narrator
-from agent_node.events import CommandBegan, NoteAdded, OperatorTold, Thought, ToolCalled
 from tests.toolhand.test_cli import Cli
-from tool_nodes.names import did_you_mean
-from toolhand.commands import COMMANDS, Group
-from toolhand.completion import _bash, _fish, words_by_command
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.console.narration import Narrator
+from toolhand.agent_node.events import CommandBegan, NoteAdded, OperatorTold, Thought, ToolCalled
+from toolhand.cli.commands import COMMANDS, Group
+from toolhand.cli.completion import _bash, _fish, words_by_command
+from toolhand.tool_nodes.names import did_you_mean
 
 
 @pytest.mark.parametrize(

@@ -15,17 +15,17 @@ from mcap.writer import IndexType, Writer
 from numpy.typing import NDArray
 from PIL import Image
 
-from agent_node.runs.mcap import ros_messages as ros
-from agent_node.runs.mcap.frames import recorded_frames
 from rclpy_zenoh.interfaces import deserialize, serialize
-from sim.mock.camera import RecordedCamera
-from sim.mock.data import read_dataset
-from sim.mock.recording import record_frame
-from tool_nodes import registry
-from tool_nodes.camera_names import ZED
-from tool_nodes.geometry import matrix_from_quat_wxyz, pose, rotation_z
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Frame
+from toolhand.agent_node.runs.mcap import ros_messages as ros
+from toolhand.agent_node.runs.mcap.frames import recorded_frames
+from toolhand.sim.mock.camera import RecordedCamera
+from toolhand.sim.mock.data import read_dataset
+from toolhand.sim.mock.recording import record_frame
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.camera_names import ZED
+from toolhand.tool_nodes.geometry import matrix_from_quat_wxyz, pose, rotation_z
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import Frame
 
 Cli = Callable[..., Any]
 

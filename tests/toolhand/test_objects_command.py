@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sim.objects import folders
-from sim.objects.folders import OBJECTS_PATH
+from toolhand.sim.objects import folders
+from toolhand.sim.objects.folders import OBJECTS_PATH
 
 trimesh = pytest.importorskip("trimesh")
 

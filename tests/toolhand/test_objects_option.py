@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from sim.objects.chosen import absolute_sets, choose_sets, sets_known_by
-from sim.objects.folders import OBJECTS_PATH
-from sim.objects.sets import find_asset
-from sim.scene.files import parse_scene
-from sim.station import Station, StationConfig
 from tests.toolhand.blocks import SCENE, write_blocks
-from tool_nodes.results import ToolError
-from toolhand.options import StationOptions
-from training.pool.parallel import run_jobs
-from training.pool.workers import Workers
-from training.rollouts.plan import EvaluationPlan, RolloutPlan, tasks_of
-from training.rollouts.work import make_work
+from toolhand.cli.options import StationOptions
+from toolhand.sim.objects.chosen import absolute_sets, choose_sets, sets_known_by
+from toolhand.sim.objects.folders import OBJECTS_PATH
+from toolhand.sim.objects.sets import find_asset
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.results import ToolError
+from toolhand.training.pool.parallel import run_jobs
+from toolhand.training.pool.workers import Workers
+from toolhand.training.rollouts.plan import EvaluationPlan, RolloutPlan, tasks_of
+from toolhand.training.rollouts.work import make_work
 
 Cli = Callable[..., Any]
 THING = "my-things/blue-block"

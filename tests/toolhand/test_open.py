@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.toolhand.test_runs import make
-from tool_nodes.results import ToolError
-from toolhand.open import open_run, report_of
+from toolhand.cli.open import open_run, report_of
+from toolhand.tool_nodes.results import ToolError
 
 
 @pytest.fixture

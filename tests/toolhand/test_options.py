@@ -7,19 +7,19 @@ from typing import get_type_hints
 
 import pytest
 
-from agent_node.console import options
-from agent_node.protocol import protocol_names
-from sim.world import TIMESTEPS_S
-from tool_nodes import registry
-from tool_nodes.results import ErrorCode, ToolError
-from toolhand.commands import BENCHMARKS
-from toolhand.rollouts_collect import CollectOptions
-from training.env.worlds import WORLDS
-from training.recipes import RECIPES
-from training.rollouts.options import BACKENDS_HERE
-from training.rollouts.plan import GRADERS
-from training.tasks.kinds import TASK_KINDS
-from training.tasks.splits import SPLITS
+from toolhand.agent_node.console import options
+from toolhand.agent_node.protocol import protocol_names
+from toolhand.cli.commands import BENCHMARKS
+from toolhand.cli.rollouts_collect import CollectOptions
+from toolhand.sim.world import TIMESTEPS_S
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.env.worlds import WORLDS
+from toolhand.training.recipes import RECIPES
+from toolhand.training.rollouts.options import BACKENDS_HERE
+from toolhand.training.rollouts.plan import GRADERS
+from toolhand.training.tasks.kinds import TASK_KINDS
+from toolhand.training.tasks.splits import SPLITS
 
 LEAST = {"n": 1, "seeds": 1, "scenes": 1, "jobs": 1, "first_seed": 0}
 """Smallest values of the options that say how much is measured."""

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from agent_node.console.terminal import exit_status_of
-from agent_node.policies import registry as policies
-from agent_node.policy import Message, Reply
-from agent_node.runs.folder import Unwritten
-from tool_nodes.results import ErrorCode, ToolError
-from toolhand import cli
+from toolhand.agent_node.console.terminal import exit_status_of
+from toolhand.agent_node.policies import registry as policies
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.runs.folder import Unwritten
+from toolhand.cli import main as cli
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 ROOT = Path(__file__).parents[2]
 PICK = "pick up the far coconut water"
@@ -23,7 +23,7 @@ ENVIRONMENT = {"PYTHONPATH": str(ROOT), "PATH": "", "PYTHONDONTWRITEBYTECODE": "
 """Compiled modules would be cut short too, and stay so."""
 LIMITED = """
 import resource, sys
-from toolhand.cli import main
+from toolhand.cli.main import main
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
 main(sys.argv[2:])
 """

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import pytest
 
-from agent_node.protocol import load_protocol
 from docs.site import paper_docs
 from docs.site.paper_docs import ROOT, filled, make_blocks, protocol_table, tool_table
 from docs.site.paper_tables import PrintedTool
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import NumberArgument
-from tool_nodes.toolbox.toolbox import Toolbox, tool
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.arguments import NumberArgument
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
 
 Number = Annotated[float, NumberArgument()]
 PAGE = (ROOT / paper_docs.PAGE).read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rclpy_zenoh.launch import LaunchError, guard, launch
-from tool_nodes import platforms
+from toolhand.tool_nodes import platforms
 
 ROOT = Path(__file__).parents[2]
 WITHOUT_UNIX = """
@@ -34,7 +34,7 @@ for module, names in (
 ):
     for name in names.split():
         delattr(module, name)
-from toolhand.entry import main
+from toolhand.cli.entry import main
 main()
 """
 """A program that is `toolhand` on such a machine, without torch, whose build for Linux takes what is left out here."""

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from agent_node.policies.options import ModelSettings
-from tool_nodes.port_names import PortNames
-from toolhand import cli
-from toolhand.repeating import NOT_RECORDED, RECORDED_AS, command_line, recorded
-from toolhand.replay import replay
-from toolhand.run import run
-from toolhand.run_command import RunCommand
+from toolhand.agent_node.policies.options import ModelSettings
+from toolhand.cli import main as cli
+from toolhand.cli.repeating import NOT_RECORDED, RECORDED_AS, command_line, recorded
+from toolhand.cli.replay import replay
+from toolhand.cli.run import run
+from toolhand.cli.run_command import RunCommand
+from toolhand.tool_nodes.port_names import PortNames
 
 DEFAULTS: dict[str, Any] = {option.name: option.default for option in fields(RunCommand) if option.name != "text"}
 OTHER: dict[str, Any] = {

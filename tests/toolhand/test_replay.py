@@ -15,19 +15,19 @@ from mcap.records import Chunk
 from mcap.stream_reader import StreamReader
 from rosbags.highlevel import AnyReader
 
-from agent_node.console.narration import Narrator
-from agent_node.events import Event, Thought, ignore
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.runs.folder import write_json, write_trajectory
-from agent_node.runs.mcap.recorder import MotionLog, Recorder
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station
 from tests.gen3 import GEN3
-from tool_nodes.results import ErrorCode, ToolError
-from toolhand.replay import load, play, replay
-from training.env.episode import run_episode, summarize
-from training.env.goal_from_text import task_from_text
-from training.env.recorded import motion_log
+from toolhand.agent_node.console.narration import Narrator
+from toolhand.agent_node.events import Event, Thought, ignore
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.runs.folder import write_json, write_trajectory
+from toolhand.agent_node.runs.mcap.recorder import MotionLog, Recorder
+from toolhand.cli.replay import load, play, replay
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.env.episode import run_episode, summarize
+from toolhand.training.env.goal_from_text import task_from_text
+from toolhand.training.env.recorded import motion_log
 
 TASK = "pick up the far coconut water"
 

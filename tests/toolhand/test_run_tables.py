@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from agent_node.console.options import BackendOptions
-from bench.commands.grasp import AS_MEASURED
-from bench.grasp.comparison import figures
-from bench.grasp.sides import GraspSide, sides_of
 from docs.site import run_tables
 from tests import grasp_records as held
-from tool_nodes.port_names import PortNames
-from tool_nodes.results import ToolError
-from toolhand.cli import _parse
+from toolhand.agent_node.console.options import BackendOptions
+from toolhand.bench.commands.grasp import AS_MEASURED
+from toolhand.bench.grasp.comparison import figures
+from toolhand.bench.grasp.sides import GraspSide, sides_of
+from toolhand.cli.main import _parse
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.results import ToolError
 
 HELD = replace(
     held.HELD,

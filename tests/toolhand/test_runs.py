@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from agent_node.runs.index import RunFilter, list_runs, parse_since
-from tool_nodes.results import ErrorCode, ToolError
-from toolhand.runs import runs
+from toolhand.agent_node.runs.index import RunFilter, list_runs, parse_since
+from toolhand.cli.runs import runs
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 RESULT = {
     "task": "pick up the cinnamon",

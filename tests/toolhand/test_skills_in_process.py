@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agent_node.console.narration import Narrator
-from agent_node.console.terminal import Interrupt
-from agent_node.dialogue.acts import SkillAct
-from agent_node.dialogue.memory import RobotMemory
-from agent_node.dialogue.skills import skill_policy
-from agent_node.protocol import load_protocol
-from toolhand.run_command import RunCommand
-from toolhand.run_in_process import ProcessSession
+from toolhand.agent_node.console.narration import Narrator
+from toolhand.agent_node.console.terminal import Interrupt
+from toolhand.agent_node.dialogue.acts import SkillAct
+from toolhand.agent_node.dialogue.memory import RobotMemory
+from toolhand.agent_node.dialogue.skills import skill_policy
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.cli.run_command import RunCommand
+from toolhand.cli.run_in_process import ProcessSession
 
 
 def test_a_command_after_a_skill_begins_at_the_park_position(

@@ -36,8 +36,8 @@ from rclpy_zenoh.wire import (
     open_session,
     start_router,
 )
-from toolhand import stop
-from toolhand.up import STOP_KEYS
+from toolhand.cli import stop
+from toolhand.cli.up import STOP_KEYS
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 20.0
@@ -213,7 +213,7 @@ def test_where_ros_is_installed_its_client_asks(
 def test_the_command_as_it_is_installed_loads_nothing_heavy(make_robot: Any, router: str) -> None:
     robot = make_robot()
     code = (
-        "import sys\nfrom toolhand.entry import main\n"
+        "import sys\nfrom toolhand.cli.entry import main\n"
         f"sys.argv = ['toolhand', 'stop', '--router', {router!r}, '--domain', '{DOMAIN}']\n"
         "try:\n    main()\n"
         "finally:\n    print(*sorted({name.split('.')[0] for name in sys.modules}), file=sys.stderr)"

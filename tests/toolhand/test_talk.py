@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from agent_node.dialogue.memory import DoneDeed, OperatorMemory, RobotMemory, SeenThing, Spot
-from agent_node.dialogue.memory_file import FOLDER, MemoryFile
-from agent_node.runs.index import list_runs
 from tests.toolhand.test_cli import Cli
-from toolhand import prompt
-from toolhand import talk as talking
-from toolhand.run_command import TalkCommand
+from toolhand.agent_node.dialogue.memory import DoneDeed, OperatorMemory, RobotMemory, SeenThing, Spot
+from toolhand.agent_node.dialogue.memory_file import FOLDER, MemoryFile
+from toolhand.agent_node.runs.index import list_runs
+from toolhand.cli import prompt
+from toolhand.cli import talk as talking
+from toolhand.cli.run_command import TalkCommand
 
 
 def types(lines: list[str | type[BaseException]], monkeypatch: pytest.MonkeyPatch) -> None:

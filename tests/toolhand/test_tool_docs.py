@@ -11,11 +11,11 @@ from PIL import Image
 from docs.site import tool_docs
 from docs.site.tool_docs import PICTURE_BYTES, PICTURE_WIDTH, ROOT, Documents, anchor, describe_schema, encode
 from docs.site.tool_families import FAMILIES, tool_matrix, tools_of
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from tool_nodes.sandbox import seccomp
-from tool_nodes.toolbox.arguments import ArrayArgument, ImageArgument, NumberArgument, TextArgument
-from tool_nodes.toolbox.toolbox import ToolSpec
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.sandbox import seccomp
+from toolhand.tool_nodes.toolbox.arguments import ArrayArgument, ImageArgument, NumberArgument, TextArgument
+from toolhand.tool_nodes.toolbox.toolbox import ToolSpec
 
 FOLDER = ROOT / "docs" / "reference" / "tools"
 ALL_PICTURES_BYTES = 700_000

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.tools.suites import SUITES, parse_suites
-from toolhand.options import StationOptions
-from toolhand.tools import call
+from toolhand.cli.options import StationOptions
+from toolhand.cli.tools import call
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.tools.suites import SUITES, parse_suites
 
 PAPER = (255, 255, 255)
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from toolhand import cli
-from toolhand.commands import TRAIN
-from training.adapters import smollm2_run
-from training.recipes import RECIPES
+from toolhand.cli import main as cli
+from toolhand.cli.commands import TRAIN
+from toolhand.training.adapters import smollm2_run
+from toolhand.training.recipes import RECIPES
 
 
 @pytest.fixture

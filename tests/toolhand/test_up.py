@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from toolhand.up import main, next_steps
+from toolhand.cli.up import main, next_steps
 
 
 def graph(*labels: str) -> Any:

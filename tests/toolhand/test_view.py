@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agent_node.runs.mcap.frames import recorded_frames
-from sim.mock.recording import record_frame
 from tests.toolhand.test_mock_import import driver_messages, write_mcap
-from tool_nodes.clouds.files import read_cloud
-from tool_nodes.types import Frame
-from toolhand.view import cloud_of, picture_of
+from toolhand.agent_node.runs.mcap.frames import recorded_frames
+from toolhand.cli.view import cloud_of, picture_of
+from toolhand.sim.mock.recording import record_frame
+from toolhand.tool_nodes.clouds.files import read_cloud
+from toolhand.tool_nodes.types import Frame
 
 Cli = Callable[..., Any]
 

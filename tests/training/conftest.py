@@ -2,7 +2,7 @@
 
 import pytest
 
-from training.tasks.kinds import TASK_KINDS, make_task
+from toolhand.training.tasks.kinds import TASK_KINDS, make_task
 
 SEED = 1
 """The first seed at which none of the tasks that the teacher must solve is solved by a guess."""

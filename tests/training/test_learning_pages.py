@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from training.rewards import REWARDS
+from toolhand.training.rewards import REWARDS
 
 PAGES = (
     "reference/rewards",
@@ -25,7 +25,7 @@ def test_the_table_has_each_reward_once_with_its_function() -> None:
     assert [name for name, _, _ in rows] == list(REWARDS)
     for name, module, function in rows:
         if name != "peria.path":  # two functions, one after the other
-            assert REWARDS[name] is getattr(import_module(f"training.rewards.{module}"), function)
+            assert REWARDS[name] is getattr(import_module(f"toolhand.training.rewards.{module}"), function)
 
 
 def test_every_function_that_is_named_exists() -> None:

@@ -5,17 +5,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from agent_node.conversation import Conversation
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.policy import Reply
-from agent_node.protocol import load_protocol
-from sim.tasks.task import Score, Stage
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.toolbox import Toolbox, tool
-from tool_nodes.tools.suites import SUITES
-from training.recipes import RECIPES, recipe_named
-from training.rewards import REWARDS
-from training.tasks.kinds import QUESTIONS, TASK_KINDS
+from toolhand.agent_node.conversation import Conversation
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.policy import Reply
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.sim.tasks.task import Score, Stage
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
+from toolhand.tool_nodes.tools.suites import SUITES
+from toolhand.training.recipes import RECIPES, recipe_named
+from toolhand.training.rewards import REWARDS
+from toolhand.training.tasks.kinds import QUESTIONS, TASK_KINDS
 
 
 class Tools:

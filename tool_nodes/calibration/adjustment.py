@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tool_nodes.calibration.board_poses import cross, seen_at, turned
-from tool_nodes.calibration.detection import BoardCorners
-from tool_nodes.geometry import invert
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.calibration.board_poses import cross, seen_at, turned
+from toolhand.tool_nodes.calibration.detection import BoardCorners
+from toolhand.tool_nodes.geometry import invert
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.types import FloatArray
 
 _ITERATIONS = 50
 """Steps of Levenberg-Marquardt [-]; from the closed form four to eight are needed."""

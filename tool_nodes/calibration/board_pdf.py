@@ -7,9 +7,9 @@ from itertools import groupby
 
 import numpy as np
 
-from tool_nodes.calibration.charuco import MODULES, CharucoBoard
-from tool_nodes.results import invalid
-from tool_nodes.types import BoolArray
+from toolhand.tool_nodes.calibration.charuco import MODULES, CharucoBoard
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import BoolArray
 
 PAPERS = {"a4": (297.0, 210.0), "a3": (420.0, 297.0), "a2": (594.0, 420.0), "letter": (279.4, 215.9)}
 """Sheets that a page may be, lying (width, height) [mm]."""
@@ -26,7 +26,7 @@ def board_pdf(board: CharucoBoard, cells: BoolArray, paper: str = "a4") -> bytes
 
     Args:
         board: The board.
-        cells: Its cells, see `tool_nodes.calibration.detection.pattern`.
+        cells: Its cells, see `toolhand.tool_nodes.calibration.detection.pattern`.
         paper: Name in `PAPERS`.
 
     Raises:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from tool_nodes.calibration.detection import BoardCorners
-from tool_nodes.geometry import pose
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.calibration.detection import BoardCorners
+from toolhand.tool_nodes.geometry import pose
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import FloatArray
 
 _ITERATIONS = 30
 """Gauss-Newton steps [-]; from a homography five to eight are needed."""

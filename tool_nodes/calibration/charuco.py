@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray
 
 MODULES = 8
 """Cells along the side of a square [-]: a marker of 6 (4x4 bits and its black border) and a white one on each side."""

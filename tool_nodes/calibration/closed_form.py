@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from tool_nodes.geometry import invert, pose
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.geometry import invert, pose
+from toolhand.tool_nodes.types import FloatArray
 
 
 @dataclass(frozen=True)

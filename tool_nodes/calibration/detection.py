@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.calibration.charuco import MODULES, CharucoBoard
-from tool_nodes.extras import package
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes.calibration.charuco import MODULES, CharucoBoard
+from toolhand.tool_nodes.extras import package
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 FEWEST_CORNERS = 8
 """Corners that a picture must show [-]: a pose has six unknowns, four corners determine it, and twice as many show

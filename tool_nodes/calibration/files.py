@@ -15,17 +15,17 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Interval
 
-from tool_nodes import plain_yaml
-from tool_nodes.calibration.charuco import CharucoBoard, parse_board
-from tool_nodes.calibration.solving import HandEye
-from tool_nodes.calibration.viewpoints import CameraPlace
-from tool_nodes.camera_names import OPTICAL_FRAMES, SCENE_LINK, WRIST_LINK
-from tool_nodes.files import KIB, why, write_whole
-from tool_nodes.geometry import matrix_from_quat_wxyz, pose, quat_wxyz_from_matrix
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.records import As, Rule, read_yaml
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes import plain_yaml
+from toolhand.tool_nodes.calibration.charuco import CharucoBoard, parse_board
+from toolhand.tool_nodes.calibration.solving import HandEye
+from toolhand.tool_nodes.calibration.viewpoints import CameraPlace
+from toolhand.tool_nodes.camera_names import OPTICAL_FRAMES, SCENE_LINK, WRIST_LINK
+from toolhand.tool_nodes.files import KIB, why, write_whole
+from toolhand.tool_nodes.geometry import matrix_from_quat_wxyz, pose, quat_wxyz_from_matrix
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.records import As, Rule, read_yaml
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.types import FloatArray
 
 _LIMIT = 64 * KIB
 """Longest file [bytes]; one has a thousand."""

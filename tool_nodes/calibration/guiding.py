@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tool_nodes import workspace
-from tool_nodes.calibration.detection import BoardCorners, find_corners
-from tool_nodes.calibration.viewpoints import Arrangement
-from tool_nodes.motion.approval import PlannedMotion
-from tool_nodes.motion.guard import Mode, MotionGuard
-from tool_nodes.motion.moves import GuardedMoves
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.ports import Arm, Camera, Planner
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import CollisionScene, FloatArray, Frame, Goal, JointGoal, PoseGoal, Trajectory
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.calibration.detection import BoardCorners, find_corners
+from toolhand.tool_nodes.calibration.viewpoints import Arrangement
+from toolhand.tool_nodes.motion.approval import PlannedMotion
+from toolhand.tool_nodes.motion.guard import Mode, MotionGuard
+from toolhand.tool_nodes.motion.moves import GuardedMoves
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.ports import Arm, Camera, Planner
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Frame, Goal, JointGoal, PoseGoal, Trajectory
 
 SPEED = 0.5
 """Share of the allowed speed between two poses [-]: a person stands beside, and a held board swings less."""
@@ -60,7 +60,7 @@ class GuidedCalibration(GuardedMoves):
     """Takes the pictures of a calibration with an arm that a guard stands before.
 
     Args:
-        arm, planner, guard, robot: See `tool_nodes.motion.manipulation.Manipulator`.
+        arm, planner, guard, robot: See `toolhand.tool_nodes.motion.manipulation.Manipulator`.
         camera: The camera to calibrate.
         watching: The camera whose pictures a person is shown.
         said: Where board and camera are about.

@@ -8,15 +8,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from tool_nodes.calibration.adjustment import SCALE, Adjusted, HandEyeProblem, adjust, carried_by
-from tool_nodes.calibration.board_poses import IntrinsicsCheck, board_pose, check_intrinsics
-from tool_nodes.calibration.charuco import CharucoBoard
-from tool_nodes.calibration.closed_form import solve_closed_form, turns
-from tool_nodes.calibration.detection import BoardCorners
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.calibration.adjustment import SCALE, Adjusted, HandEyeProblem, adjust, carried_by
+from toolhand.tool_nodes.calibration.board_poses import IntrinsicsCheck, board_pose, check_intrinsics
+from toolhand.tool_nodes.calibration.charuco import CharucoBoard
+from toolhand.tool_nodes.calibration.closed_form import solve_closed_form, turns
+from toolhand.tool_nodes.calibration.detection import BoardCorners
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.types import FloatArray
 
 FEWEST_POSES = 8
 """Poses that a calibration needs [-]: three determine it, and eight show which of them does not fit."""

@@ -7,20 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from tool_nodes.calibration.files import CameraCalibration
-from tool_nodes.calibration.table_plane import TablePlane, require_table, table_plane
-from tool_nodes.geometry import invert, rotation_angle
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.ports import Camera
-from tool_nodes.results import ErrorCode, ToolError, unavailable
-from tool_nodes.types import FloatArray, Frame
+from toolhand.tool_nodes.calibration.files import CameraCalibration
+from toolhand.tool_nodes.calibration.table_plane import TablePlane, require_table, table_plane
+from toolhand.tool_nodes.geometry import invert, rotation_angle
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 POSE_M, POSE_RAD = 0.003, np.radians(0.3)
 """By how much a frame's pose may be off the file's [m], [rad]: joints move by a few hundredths of a degree between the
 picture and their reading, and whoever publishes another calibration is off by more."""
 OTHER_FOCAL = 0.01
-"""Share by which a focal length may differ [-], as in `tool_nodes.calibration.solving`."""
+"""Share by which a focal length may differ [-], as in `toolhand.tool_nodes.calibration.solving`."""
 
 
 def check_calibration(

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from tool_nodes.calibration.detection import BoardCorners
-from tool_nodes.calibration.solving import HandEye
-from tool_nodes.calibration.table_plane import require_table, table_plane
-from tool_nodes.calibration.viewpoints import Arrangement
-from tool_nodes.perception.extents import outline
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.calibration.detection import BoardCorners
+from toolhand.tool_nodes.calibration.solving import HandEye
+from toolhand.tool_nodes.calibration.table_plane import require_table, table_plane
+from toolhand.tool_nodes.calibration.viewpoints import Arrangement
+from toolhand.tool_nodes.perception.extents import outline
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import Frame
 
 _WIDER = 1.7
 """By how much the outline of the found corners is widened to hold the whole board [-]: of 7 by 5 squares the corners

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes import workspace
-from tool_nodes.geometry import backproject, transform
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import FloatArray, Frame
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import backproject, transform
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 _REACH_M = (0.1, 1.0)
 """Horizontal distance from the base within which the table is looked for [m]."""
@@ -94,7 +94,7 @@ def _points(frame: Frame) -> FloatArray:
 
 HEIGHT_M, TILT_RAD = 0.010, np.radians(1.5)
 """By how much a table may be off its height [m] and askew [rad] before nothing may move: what perception levels by
-itself (`tool_nodes.perception.levelling`) is less, and fingers touch the table below that height."""
+itself (`toolhand.tool_nodes.perception.levelling`) is less, and fingers touch the table below that height."""
 
 
 def require_table(height_m: float, tilt_rad: float, what: str, table_z: float = workspace.TABLE_Z) -> None:

@@ -9,12 +9,12 @@ from typing import Literal
 import mujoco
 import numpy as np
 
-from tool_nodes import workspace
-from tool_nodes.calibration.charuco import CharucoBoard
-from tool_nodes.geometry import invert, look_at, pose, rotation_z
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
-from tool_nodes.types import Box, CollisionScene, FloatArray
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.calibration.charuco import CharucoBoard
+from toolhand.tool_nodes.geometry import invert, look_at, pose, rotation_z
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
+from toolhand.tool_nodes.types import Box, CollisionScene, FloatArray
 
 CameraPlace = Literal["wrist", "scene"]
 """The camera that the arm carries, with the board on the table; or the one that stands, with the board in the hand."""

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
-from tool_nodes.clouds.checking import finite_points, rigid_transform
-from tool_nodes.geometry import pose, transform
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.clouds.checking import finite_points, rigid_transform
+from toolhand.tool_nodes.geometry import pose, transform
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.types import FloatArray
 
 _SAMPLE = 4000
 """Points of the moved cloud that are compared [points]: 1 mm apart on 6 by 6 cm."""

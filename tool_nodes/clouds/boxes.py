@@ -8,8 +8,8 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 from scipy.spatial.transform import Rotation
 
-from tool_nodes.clouds.checking import finite_points
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.clouds.checking import finite_points
+from toolhand.tool_nodes.types import FloatArray
 
 SIGNS = np.array([(-1, -1, -1), (1, -1, -1), (1, 1, -1), (-1, 1, -1), (-1, -1, 1), (1, -1, 1), (1, 1, 1), (-1, 1, 1)])
 """Corners of a box as signs of its half sides (8, 3): around one face, then around the other."""

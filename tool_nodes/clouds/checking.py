@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.geometry import is_rigid
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.geometry import is_rigid
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray
 
 MOST_POINTS = 4_000_000
 """Most points of a cloud [points]: two pictures of a 4K camera."""

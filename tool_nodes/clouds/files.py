@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.clouds.checking import MOST_POINTS, finite_points
-from tool_nodes.files import GIB, read_file, why, write_whole
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.clouds.checking import MOST_POINTS, finite_points
+from toolhand.tool_nodes.files import GIB, read_file, why, write_whole
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.types import FloatArray
 
 SUFFIXES = (".ply", ".pcd")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.geometry import intrinsics, invert, look_at, project, transform
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.geometry import intrinsics, invert, look_at, project, transform
+from toolhand.tool_nodes.types import FloatArray
 
 _FOCAL = 1.1
 """Focal length in shares of the picture's width [-]: 49 degrees of view, as a ZED's."""

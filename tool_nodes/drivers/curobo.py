@@ -1,8 +1,9 @@
 """The planner `curobo`: NVIDIA's cuRobo plans on a GPU, version 0.7 (MotionGen) or 0.8 (MotionPlanner).
 
 cuRobo works in single precision and to 5 mm. Its path is what is taken; where it ends is solved exactly, and the time
-law is the project's own. What comes of that is checked like any planner's (`tool_nodes.motion.checked_planner`).
-Straight lines, and the question whether a pose can be reached, are the embedded planner's: cuRobo follows none exactly.
+law is the project's own. What comes of that is checked like any planner's
+(`toolhand.tool_nodes.motion.checked_planner`). Straight lines, and the question whether a pose can be reached, are the
+embedded planner's: cuRobo follows none exactly.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tool_nodes.drivers.curobo_model import (
+from toolhand.tool_nodes.drivers.curobo_model import (
     HELD_COUNT,
     JAWS,
     cuboids,
@@ -25,11 +26,11 @@ from tool_nodes.drivers.curobo_model import (
     robot_document,
     timed,
 )
-from tool_nodes.drivers.library_calls import LibraryCalls
-from tool_nodes.drivers.room import with_room
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.reach import (
+from toolhand.tool_nodes.drivers.library_calls import LibraryCalls
+from toolhand.tool_nodes.drivers.room import with_room
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.reach import (
     check_poses,
     check_speed,
     check_start,
@@ -38,15 +39,15 @@ from tool_nodes.motion.reach import (
     no_solution,
     reachable_poses,
 )
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.scene_model import SceneModels, attached_opening, check_scene
-from tool_nodes.ports import PlannerStats
-from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
-from tool_nodes.robot_export.curobo_files import ATTACHED
-from tool_nodes.robot_export.description import describe, exported_urdf
-from tool_nodes.robot_export.folder import collision_model
-from tool_nodes.robot_export.hand import held_balls, jaw_balls
-from tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.motion.scene_model import SceneModels, attached_opening, check_scene
+from toolhand.tool_nodes.ports import PlannerStats
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
+from toolhand.tool_nodes.robot_export.curobo_files import ATTACHED
+from toolhand.tool_nodes.robot_export.description import describe, exported_urdf
+from toolhand.tool_nodes.robot_export.folder import collision_model
+from toolhand.tool_nodes.robot_export.hand import held_balls, jaw_balls
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
 
 WHERE = "Install it from github.com/NVlabs/curobo: packages named curobo or nvidia-curobo on PyPI are not it."
 """Where cuRobo comes from."""

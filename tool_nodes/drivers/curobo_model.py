@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.geometry import transform
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.timing import time_path, time_waypoints
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.robot_export.curobo_files import ATTACHED, ATTACHED_SPHERES, curobo_v1, curobo_v2
-from tool_nodes.robot_export.folder import CollisionModel
-from tool_nodes.robot_export.hand import jaw_links, parked_poses
-from tool_nodes.types import CollisionScene, FloatArray, Trajectory
+from toolhand.tool_nodes.geometry import transform
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.timing import time_path, time_waypoints
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.robot_export.curobo_files import ATTACHED, ATTACHED_SPHERES, curobo_v1, curobo_v2
+from toolhand.tool_nodes.robot_export.folder import CollisionModel
+from toolhand.tool_nodes.robot_export.hand import jaw_links, parked_poses
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Trajectory
 
 JAWS = "attached_jaws"
 """Link of cuRobo's robot that the balls of the jaws are put on: where they are depends on how far these are open."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from tool_nodes.drivers.device_thread import DeviceThread
-from tool_nodes.results import ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.drivers.device_thread import DeviceThread
+from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
 
 T = TypeVar("T")
 

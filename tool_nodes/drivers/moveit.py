@@ -1,7 +1,8 @@
 """The planner `moveit`: MoveIt's move_group plans, by its services; only in a graph of ROS 2.
 
 move_group is another process with any rmw, which may be slow, crash or be wrong: its answers are read with care
-(`tool_nodes.ros.move_group`), and what is read is checked like any planner's (`tool_nodes.motion.checked_planner`).
+(`toolhand.tool_nodes.ros.move_group`), and what is read is checked like any planner's
+(`toolhand.tool_nodes.motion.checked_planner`).
 """
 
 from __future__ import annotations
@@ -12,16 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.drivers.room import with_room
-from tool_nodes.motion.collision import Checker
-from tool_nodes.motion.kinematics import Kinematics, check_pose
-from tool_nodes.motion.reach import check_poses, check_speed, check_start, joint_target, reach_error, reachable_poses
-from tool_nodes.motion.reach import no_solution as no_solution_of
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.scene_model import SceneModels, attached_opening, check_scene
-from tool_nodes.ports import PlannerStats
-from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
-from tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
+from toolhand.tool_nodes.drivers.room import with_room
+from toolhand.tool_nodes.motion.collision import Checker
+from toolhand.tool_nodes.motion.kinematics import Kinematics, check_pose
+from toolhand.tool_nodes.motion.reach import (
+    check_poses,
+    check_speed,
+    check_start,
+    joint_target,
+    reach_error,
+    reachable_poses,
+)
+from toolhand.tool_nodes.motion.reach import no_solution as no_solution_of
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.motion.scene_model import SceneModels, attached_opening, check_scene
+from toolhand.tool_nodes.ports import PlannerStats
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
 
 PLANNING_S = 5.0
 """How long move_group may search for one path [s] where nothing else is said: MoveIt's own clients' default."""
@@ -41,7 +49,7 @@ class MoveItPlanner:
         robot: The robot; the default one where None.
         planning_s: Time that one search for a path may take [s]; PLANNING_S where None.
         base_frame: Frame of the robot's base.
-        deadlines: A `tool_nodes.ros.calling.Deadlines`; the usual ones where None.
+        deadlines: A `toolhand.tool_nodes.ros.calling.Deadlines`; the usual ones where None.
         interrupted: Polled while move_group is waited for; True, as after a stop, ends the question by
             InterruptedPlanning. What move_group still answers is dropped.
 
@@ -64,8 +72,8 @@ class MoveItPlanner:
                 "Start a graph with it: toolhand up sim planner:=moveit",
             )
         try:
-            from tool_nodes.ros.calling import Deadlines
-            from tool_nodes.ros.move_group import MoveGroup
+            from toolhand.tool_nodes.ros.calling import Deadlines
+            from toolhand.tool_nodes.ros.move_group import MoveGroup
         except ImportError as error:
             raise unavailable(
                 f"The planner 'moveit' needs MoveIt's messages: {error}.",

@@ -3,7 +3,7 @@
 MoveItPy initialises ROS 2 for C++ in the process and spins a thread that never ends; its `shutdown`, and its end, shut
 down ROS 2 for the whole process. So it is started once for a robot, kept, and never shut down. Where it crashes, the
 process does: `moveit` asks move_group, which is another one. What it answers is checked like any planner's
-(`tool_nodes.motion.checked_planner`).
+(`toolhand.tool_nodes.motion.checked_planner`).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.drivers.library_calls import LibraryCalls
-from tool_nodes.drivers.moveit import PLANNING_S
-from tool_nodes.drivers.room import with_room
-from tool_nodes.files import write_whole
-from tool_nodes.motion.kinematics import Kinematics, check_pose
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.reach import (
+from toolhand.tool_nodes.drivers.library_calls import LibraryCalls
+from toolhand.tool_nodes.drivers.moveit import PLANNING_S
+from toolhand.tool_nodes.drivers.room import with_room
+from toolhand.tool_nodes.files import write_whole
+from toolhand.tool_nodes.motion.kinematics import Kinematics, check_pose
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.reach import (
     check_poses,
     check_speed,
     check_start,
@@ -31,14 +31,14 @@ from tool_nodes.motion.reach import (
     reach_error,
     reachable_poses,
 )
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.scene_model import SceneModels, attached_opening, check_scene
-from tool_nodes.ports import PlannerStats
-from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
-from tool_nodes.robot_export.description import describe, exported_urdf
-from tool_nodes.robot_export.folder import collision_model
-from tool_nodes.robot_export.moveit_files import ARM, OMPL, PILZ, PLANNER, parameters, srdf
-from tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.motion.scene_model import SceneModels, attached_opening, check_scene
+from toolhand.tool_nodes.ports import PlannerStats
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
+from toolhand.tool_nodes.robot_export.description import describe, exported_urdf
+from toolhand.tool_nodes.robot_export.folder import collision_model
+from toolhand.tool_nodes.robot_export.moveit_files import ARM, OMPL, PILZ, PLANNER, parameters, srdf
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
 
 WHERE = (
     "Install ros-ROS_DISTRO-moveit-py and source ROS 2, or use planner:=moveit; the package moveit on PyPI is not it."
@@ -99,7 +99,7 @@ class MoveItPyPlanner:
             ToolError: OUT_OF_WORKSPACE, IK_FAILED, PLAN_FAILED; INVALID_ARGUMENT on malformed input; TIMEOUT where
                 MoveIt does not answer, UNAVAILABLE where it fails or answers what cannot be used.
         """
-        from tool_nodes.ros.moveit_messages import joint_constraints, pose_constraints
+        from toolhand.tool_nodes.ros.moveit_messages import joint_constraints, pose_constraints
 
         q = check_start(start, self._robot)
         check_speed(speed)
@@ -137,7 +137,7 @@ class MoveItPyPlanner:
         self, q: FloatArray, goals: list[Any], scene: CollisionScene, speed: float, by: tuple[str, str]
     ) -> Trajectory:
         """The path from joint positions (n,) to any of the constraints, by a (pipeline, planner)."""
-        from tool_nodes.ros.moveit_messages import followed, refusal
+        from toolhand.tool_nodes.ros.moveit_messages import followed, refusal
 
         def ask() -> tuple[Any, Any]:
             self._show(scene)
@@ -161,7 +161,7 @@ class MoveItPyPlanner:
 
     def _show(self, scene: CollisionScene) -> None:
         """Put a scene in the place of the one before, in MoveIt's planning scene."""
-        from tool_nodes.ros.moveit_messages import hand_links, scene_change
+        from toolhand.tool_nodes.ros.moveit_messages import hand_links, scene_change
 
         change = scene_change(scene, self._frame, self._robot.tip_frame, hand_links(self._robot), self._there)
         attached = change.robot_state.attached_collision_objects
@@ -187,7 +187,7 @@ class MoveItPyPlanner:
     def _request(self, speed: float, by: tuple[str, str]) -> Any:
         from moveit.planning import PlanRequestParameters
 
-        from tool_nodes.ros.moveit_messages import ACCELERATION_SHARE, SPEED_SHARE
+        from toolhand.tool_nodes.ros.moveit_messages import ACCELERATION_SHARE, SPEED_SHARE
 
         request = PlanRequestParameters(self._moveit, "")
         request.planning_pipeline, request.planner_id = by
@@ -200,7 +200,7 @@ class MoveItPyPlanner:
 def _require_package() -> None:
     """Raises ToolError UNAVAILABLE where moveit_py, or the messages that it takes, are not installed."""
     try:
-        for module in ("moveit.planning", "tool_nodes.ros.moveit_messages"):
+        for module in ("moveit.planning", "toolhand.tool_nodes.ros.moveit_messages"):
             import_module(module)
     except ImportError as error:
         reason = " ".join(str(error).split())[:200].rstrip(".")

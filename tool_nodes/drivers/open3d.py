@@ -1,4 +1,4 @@
-"""Open3D (0.20) for what `tool_nodes.clouds` does: the smallest box, alignment, files; and its window."""
+"""Open3D (0.20) for what `toolhand.tool_nodes.clouds` does: the smallest box, alignment, files; and its window."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.clouds.alignment import FEWEST, Alignment, no_partner, require_reach
-from tool_nodes.clouds.boxes import SIGNS
-from tool_nodes.clouds.checking import finite_points, rigid_transform
-from tool_nodes.clouds.files import ColouredCloud, require_suffix
-from tool_nodes.extras import install_extra
-from tool_nodes.results import invalid, unavailable
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.clouds.alignment import FEWEST, Alignment, no_partner, require_reach
+from toolhand.tool_nodes.clouds.boxes import SIGNS
+from toolhand.tool_nodes.clouds.checking import finite_points, rigid_transform
+from toolhand.tool_nodes.clouds.files import ColouredCloud, require_suffix
+from toolhand.tool_nodes.extras import install_extra
+from toolhand.tool_nodes.results import invalid, unavailable
+from toolhand.tool_nodes.types import FloatArray
 
 _NEIGHBOURS = 12
-"""Points that a normal is fitted to [points]; as `tool_nodes.clouds.alignment` has it."""
+"""Points that a normal is fitted to [points]; as `toolhand.tool_nodes.clouds.alignment` has it."""
 _STEPS = 50
 """Most iterations [-]; likewise."""
 
@@ -55,7 +55,7 @@ class Open3dBoxes:
 
 
 def smallest_box(cloud: Any) -> tuple[FloatArray, FloatArray]:
-    """As `tool_nodes.clouds.boxes.smallest_box`, by Open3D."""
+    """As `toolhand.tool_nodes.clouds.boxes.smallest_box`, by Open3D."""
     open3d = library()
     points = finite_points(cloud, 4)
     try:
@@ -74,7 +74,7 @@ def smallest_box(cloud: Any) -> tuple[FloatArray, FloatArray]:
 
 
 def aligned(source: Any, target: Any, reach_m: float, T: Any = None) -> Alignment:
-    """As `tool_nodes.clouds.alignment.aligned`, by Open3D's point-to-plane registration."""
+    """As `toolhand.tool_nodes.clouds.alignment.aligned`, by Open3D's point-to-plane registration."""
     open3d = library()
     require_reach(reach_m)
     moved = _cloud(open3d, finite_points(source, FEWEST, "The source cloud"))
@@ -97,7 +97,7 @@ def aligned(source: Any, target: Any, reach_m: float, T: Any = None) -> Alignmen
 
 
 def read_cloud(path: Path) -> ColouredCloud:
-    """As `tool_nodes.clouds.files.read_cloud`, by Open3D, which reads compressed PCD files as well."""
+    """As `toolhand.tool_nodes.clouds.files.read_cloud`, by Open3D, which reads compressed PCD files as well."""
     open3d = library()
     require_suffix(path)
     if not path.is_file():

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tool_nodes.motion.collision import Checker
-from tool_nodes.motion.limits import between
-from tool_nodes.motion.scene_model import SceneModels
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import CollisionScene, FloatArray, Trajectory
+from toolhand.tool_nodes.motion.collision import Checker
+from toolhand.tool_nodes.motion.limits import between
+from toolhand.tool_nodes.motion.scene_model import SceneModels
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Trajectory
 
 CUT_OFF = 0.002
 """What cubics between samples 0.1 s apart may leave a path by [m]: 1.1 mrad in the middle of a swing, 0.5 m from the

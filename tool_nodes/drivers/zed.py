@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.drivers.device_thread import DeviceThread
-from tool_nodes.results import ToolError, invalid, unavailable
-from tool_nodes.types import FloatArray, Frame
+from toolhand.tool_nodes.drivers.device_thread import DeviceThread
+from toolhand.tool_nodes.results import ToolError, invalid, unavailable
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 DEPTH_MODES = ("neural_light", "neural", "neural_plus", "performance", "quality", "ultra")
 """How depth is computed, by the SDK's names: by a network, or by matching without one. Neural is its own default."""
@@ -329,7 +329,7 @@ class ZedCamera:
         lost: Callable[[], None] = lambda: None,
         model: str = "",
     ) -> None:
-        from tool_nodes.ros.device_frames import DeviceFrames
+        from toolhand.tool_nodes.ros.device_frames import DeviceFrames
 
         options = ZedOptions.read(model)
         self._device = ZedDevice(load_sdk(), options, _OPENING * deadline_s, node.get_logger().warning)

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from tool_nodes import geometry
-from tool_nodes.perception.shape_completion import tightest_yaw
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes import geometry
+from toolhand.tool_nodes.perception.shape_completion import tightest_yaw
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 _YAWS = 24
 """Even orientations of the jaws over half a turn, 7.5 degrees apart."""

@@ -1,6 +1,6 @@
 """How likely a grasp holds: what is known about it, and a probability that was fitted to trials in physics.
 
-`python -m training.grasps.fit` tries grasps of generated things in the simulator and writes `fitted.py`.
+`python -m toolhand.training.grasps.fit` tries grasps of generated things in the simulator and writes `fitted.py`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from tool_nodes.grasp.clearance import MOST_INTO, HandRoom
-from tool_nodes.grasp.fitted import INTERCEPT, WEIGHTS
-from tool_nodes.grasp.hand import Hand
-from tool_nodes.grasp.jaws import Grasps
-from tool_nodes.motion.gripper import GripperModel
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.grasp.clearance import MOST_INTO, HandRoom
+from toolhand.tool_nodes.grasp.fitted import INTERCEPT, WEIGHTS
+from toolhand.tool_nodes.grasp.hand import Hand
+from toolhand.tool_nodes.grasp.jaws import Grasps
+from toolhand.tool_nodes.motion.gripper import GripperModel
+from toolhand.tool_nodes.types import FloatArray
 
 _BY_CONTACT = 0.03
 """Share of a score that the contact decides [-]: most grasps of a simple thing hold, and their fitted probabilities

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes import workspace
-from tool_nodes.motion.gripper import GripperModel
-from tool_nodes.perception.heights import LEAST_POINTS, among_many
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.motion.gripper import GripperModel
+from toolhand.tool_nodes.perception.heights import LEAST_POINTS, among_many
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 APPROACH = 0.08
 """Length of the straight approach that is checked [m]."""

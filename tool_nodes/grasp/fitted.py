@@ -1,4 +1,4 @@
-"""Written by `python -m training.grasps.fit`, from 388 trials: do not edit."""
+"""Written by `python -m toolhand.training.grasps.fit`, from 388 trials: do not edit."""
 
 INTERCEPT = 2.8535
 """Log odds of a grasp whose features are all 0 [-]."""
@@ -29,4 +29,4 @@ WEIGHTS = (
     0.5163,  # volume
     -0.7319,  # height
 )
-"""Change of the log odds with each feature, in the order of `tool_nodes.grasp.chances` [-]."""
+"""Change of the log odds with each feature, in the order of `toolhand.tool_nodes.grasp.chances` [-]."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tool_nodes import workspace
-from tool_nodes.motion.gripper import GripperModel
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.motion.gripper import GripperModel
+from toolhand.tool_nodes.types import FloatArray
 
 TIP_GAP = 0.001
 """Least gap between a fingertip and the table [m]: fingers that come 3 mm lower press on it and still hold what they

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes import workspace
-from tool_nodes.grasp.candidates import Candidates
-from tool_nodes.grasp.hand import TIP_GAP, Hand
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.grasp.candidates import Candidates
+from toolhand.tool_nodes.grasp.hand import TIP_GAP, Hand
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 JAW_GAP = 0.0025
 """Least gap on either side between the open jaws and what passes between them [m]; a round figure."""

@@ -12,20 +12,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes import geometry, workspace
-from tool_nodes.grasp.candidates import candidates
-from tool_nodes.grasp.chances import Body, Surroundings, contact_quality, features, probabilities
-from tool_nodes.grasp.clearance import LEAST_HEIGHT, MOST_INTO, HandRoom, SceneHeights
-from tool_nodes.grasp.hand import TIP_GAP, Hand
-from tool_nodes.grasp.jaws import LEAST_CONTACT, Grasps, place_jaws
-from tool_nodes.grasp.seen import MIN_HEIGHT, checked_mask, flattened, known_points, object_points
-from tool_nodes.grasp.seen_depth import SeenDepth
-from tool_nodes.motion.gripper import GripperModel
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.perception.levelling import levelled
-from tool_nodes.perception.shape_completion import complete_shape
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, FloatArray, GraspSet
+from toolhand.tool_nodes import geometry, workspace
+from toolhand.tool_nodes.grasp.candidates import candidates
+from toolhand.tool_nodes.grasp.chances import Body, Surroundings, contact_quality, features, probabilities
+from toolhand.tool_nodes.grasp.clearance import LEAST_HEIGHT, MOST_INTO, HandRoom, SceneHeights
+from toolhand.tool_nodes.grasp.hand import TIP_GAP, Hand
+from toolhand.tool_nodes.grasp.jaws import LEAST_CONTACT, Grasps, place_jaws
+from toolhand.tool_nodes.grasp.seen import MIN_HEIGHT, checked_mask, flattened, known_points, object_points
+from toolhand.tool_nodes.grasp.seen_depth import SeenDepth
+from toolhand.tool_nodes.motion.gripper import GripperModel
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.perception.levelling import levelled
+from toolhand.tool_nodes.perception.shape_completion import complete_shape
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, FloatArray, GraspSet
 
 _MAX_SEEN, _MAX_GUESSED = 600, 400
 """Points of the object that candidates are compared with [-]; they bound the time."""

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes import workspace
-from tool_nodes.grasp.clearance import ROOM
-from tool_nodes.perception.shape_completion import voxel_means
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.grasp.clearance import ROOM
+from toolhand.tool_nodes.perception.shape_completion import voxel_means
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 MIN_HEIGHT = 0.004
 """Lower points are the table [m]."""

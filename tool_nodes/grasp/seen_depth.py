@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes import geometry, workspace
-from tool_nodes.perception.heights import on_surface
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes import geometry, workspace
+from toolhand.tool_nodes.perception.heights import on_surface
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 JUMP = 0.012
 """Neighbouring pixels whose depths differ by more than this belong to different surfaces [m]: four times the noise of a

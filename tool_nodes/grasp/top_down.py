@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes import geometry, workspace
-from tool_nodes.grasp.seen import checked_mask, raised_points
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.types import BoolArray, FloatArray, GraspSet
+from toolhand.tool_nodes import geometry, workspace
+from toolhand.tool_nodes.grasp.seen import checked_mask, raised_points
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.types import BoolArray, FloatArray, GraspSet
 
 _TIP_GAP = 0.004
 """Gap between the fingertips and the table [m]; as the analytic generator keeps it."""

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tool_nodes.language.measures import LENGTH, as_said, is_written, point_of
-from tool_nodes.language.relations import (
+from toolhand.tool_nodes.language.measures import LENGTH, as_said, is_written, point_of
+from toolhand.tool_nodes.language.relations import (
     ADJECTIVES,
     BREAKS,
     CLAUSES,
@@ -20,7 +20,7 @@ from tool_nodes.language.relations import (
     rewrite,
     split_references,
 )
-from tool_nodes.language.words import (
+from toolhand.tool_nodes.language.words import (
     BACKDROPS,
     DETERMINERS,
     FUNCTION_WORDS,
@@ -39,7 +39,7 @@ from tool_nodes.language.words import (
     singular,
     tokenize,
 )
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 MAX_PHRASE = 300
 """Longest phrase that is read [characters]."""

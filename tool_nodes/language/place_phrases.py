@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tool_nodes.language.measures import LENGTH, POINT, is_written
-from tool_nodes.language.phrases import noun_phrase, parse_noun_phrase
-from tool_nodes.language.place_wordings import TABLE, ReadPlace, read_place
-from tool_nodes.language.places import FreeSpaceRequest
-from tool_nodes.language.relations import find_relations, rewrite, split_references
-from tool_nodes.language.traced import Token, Traced
-from tool_nodes.language.words import DETERMINERS, SIDES, tokenize, words_only
+from toolhand.tool_nodes.language.measures import LENGTH, POINT, is_written
+from toolhand.tool_nodes.language.phrases import noun_phrase, parse_noun_phrase
+from toolhand.tool_nodes.language.place_wordings import TABLE, ReadPlace, read_place
+from toolhand.tool_nodes.language.places import FreeSpaceRequest
+from toolhand.tool_nodes.language.relations import find_relations, rewrite, split_references
+from toolhand.tool_nodes.language.traced import Token, Traced
+from toolhand.tool_nodes.language.words import DETERMINERS, SIDES, tokenize, words_only
 
 _FREE = r"(?:free|empty|clear|open|vacant|unoccupied|available|unused|good|suitable)"
 _FREE_SPACE_NOUNS = r"(?:table|tabletop|space|spot|place|area|room|surface|region|location|position|point|gap)s?"

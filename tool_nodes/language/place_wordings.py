@@ -13,11 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from tool_nodes import plain_yaml
-from tool_nodes.language.measures import metres, point_of
-from tool_nodes.language.places import BESIDE, BIT_M, LOT_M, STEP_M, FreeSpaceRequest
-from tool_nodes.language.relations import rewrite, split_references
-from tool_nodes.language.traced import Token, Traced
+from toolhand.tool_nodes import plain_yaml
+from toolhand.tool_nodes.language.measures import metres, point_of
+from toolhand.tool_nodes.language.places import BESIDE, BIT_M, LOT_M, STEP_M, FreeSpaceRequest
+from toolhand.tool_nodes.language.relations import rewrite, split_references
+from toolhand.tool_nodes.language.traced import Token, Traced
 
 _NOUN = r"(?!by =)[^=@]+?(?: @\S+)?"
 _BIT = r"(?:just )?(?:a (?:little bit|tiny bit|little|bit|tad|touch)|slightly|somewhat)"

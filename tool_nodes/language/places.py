@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tool_nodes.language.relations import RELATION_WORDS
-from tool_nodes.results import invalid
+from toolhand.tool_nodes.language.relations import RELATION_WORDS
+from toolhand.tool_nodes.results import invalid
 
 Relation = Literal[
     "in", "on", "left_of", "right_of", "in_front_of", "behind", "next_to", "between", "anywhere",

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tool_nodes.language.phrases import NounPhrase
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray
+from toolhand.tool_nodes.language.phrases import NounPhrase
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray
 
 AT_POINT = 0.06
 """A thing is at a point that is said, and that no outline holds, if its middle is seen no further than this from it, as

@@ -14,13 +14,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from tool_nodes import workspace
-from tool_nodes.geometry import look_at
-from tool_nodes.language.phrases import NounPhrase, Selector, parse_noun_phrase
-from tool_nodes.language.place_phrases import parse_free_space
-from tool_nodes.language.places import FreeSpaceRequest, free_space_phrase
-from tool_nodes.language.pointed import at_point
-from tool_nodes.language.vocabulary import (
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import look_at
+from toolhand.tool_nodes.language.phrases import NounPhrase, Selector, parse_noun_phrase
+from toolhand.tool_nodes.language.place_phrases import parse_free_space
+from toolhand.tool_nodes.language.places import FreeSpaceRequest, free_space_phrase
+from toolhand.tool_nodes.language.pointed import at_point
+from toolhand.tool_nodes.language.vocabulary import (
     Lexicon,
     Match,
     Vocabulary,
@@ -29,9 +29,9 @@ from tool_nodes.language.vocabulary import (
     match,
     may_show,
 )
-from tool_nodes.language.words import COLOURS, NEAR_SYNONYMS, RELATIVE, SAME_THING, SHADES, plural
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, FloatArray, ObjectView
+from toolhand.tool_nodes.language.words import COLOURS, NEAR_SYNONYMS, RELATIVE, SAME_THING, SHADES, plural
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, FloatArray, ObjectView
 
 __all__ = [
     "FreeSpaceRequest",

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tool_nodes.language.measures import is_written
-from tool_nodes.language.traced import Token, Traced
-from tool_nodes.language.words import (
+from toolhand.tool_nodes.language.measures import is_written
+from toolhand.tool_nodes.language.traced import Token, Traced
+from toolhand.tool_nodes.language.words import (
     COLOURS,
     DETERMINERS,
     FILLERS,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from tool_nodes.language.words import word_set
+from toolhand.tool_nodes.language.words import word_set
 
 
 def _plain(text: str) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
-from tool_nodes.catalogue import CatalogueItem, load_catalogue
-from tool_nodes.language.words import (
+from toolhand.tool_nodes.catalogue import CatalogueItem, load_catalogue
+from toolhand.tool_nodes.language.words import (
     BRANDS,
     COLOUR_FAMILIES,
     COLOURS,
@@ -23,7 +23,7 @@ from tool_nodes.language.words import (
     tokenize,
     words_only,
 )
-from tool_nodes.types import ObjectView
+from toolhand.tool_nodes.types import ObjectView
 
 Stems = tuple[str, ...]
 

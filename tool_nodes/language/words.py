@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from tool_nodes.language.measures import LENGTHS, POINTS, TOKENS
-from tool_nodes.language.traced import Token, Traced
+from toolhand.tool_nodes.language.measures import LENGTHS, POINTS, TOKENS
+from toolhand.tool_nodes.language.traced import Token, Traced
 
 _Word = TypeVar("_Word", bound=str)
 

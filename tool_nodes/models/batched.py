@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.models.loading import (
+from toolhand.tool_nodes.models.loading import (
     check_weights,
     device_of,
     folder_of,
@@ -21,9 +21,9 @@ from tool_nodes.models.loading import (
     needed,
     read_config,
 )
-from tool_nodes.models.spec import ModelSpec, NumberOptions, parse_model
-from tool_nodes.ports import Answer
-from tool_nodes.results import ToolError
+from toolhand.tool_nodes.models.spec import ModelSpec, NumberOptions, parse_model
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ToolError
 
 RgbArray = NDArray[np.uint8]
 """uint8 RGB (H, W, 3)."""
@@ -73,7 +73,7 @@ class TorchModel(BatchingBackend[T]):
     """A model of transformers in this process.
 
     Args:
-        model: Text that the user types after the backend's name, see `tool_nodes.models.spec`.
+        model: Text that the user types after the backend's name, see `toolhand.tool_nodes.models.spec`.
 
     Raises:
         ToolError: INVALID_ARGUMENT for an unknown option and for weights that cannot be used, UNAVAILABLE for what is

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from tool_nodes.http_request import Fault, HttpRequest, is_private, plain_line
-from tool_nodes.results import unavailable
+from toolhand.tool_nodes.http_request import Fault, HttpRequest, is_private, plain_line
+from toolhand.tool_nodes.results import unavailable
 
 KEY = "TOOLHAND_MODELS_KEY"
 """Environment variable with the key that servers of models are sent; only over https, or to this very machine."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from tool_nodes.models.batched import TorchModel, numpy_of
-from tool_nodes.models.depth_pro import Depth, focal_of, known_focal
-from tool_nodes.models.spec import NumberOptions, Option
-from tool_nodes.ports import Answer
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.models.batched import TorchModel, numpy_of
+from toolhand.tool_nodes.models.depth_pro import Depth, focal_of, known_focal
+from toolhand.tool_nodes.models.spec import NumberOptions, Option
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.toolbox.images import SessionImage
 
 ASSUMED_FOV_DEG = 60.0
 """Horizontal field of view that a picture of no camera is taken to have [degrees]: a phone's is 60 to

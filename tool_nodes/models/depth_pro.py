@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.models.batched import TorchModel, numpy_of
-from tool_nodes.models.pictures import HALF, Preparation, distinct
-from tool_nodes.ports import Answer
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.models.batched import TorchModel, numpy_of
+from toolhand.tool_nodes.models.pictures import HALF, Preparation, distinct
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.toolbox.images import SessionImage
 
 SEES = Preparation(1536, 1536, HALF, HALF, smooth=False, resize_first=False)
 """As DepthProImageProcessor of transformers 5.23."""

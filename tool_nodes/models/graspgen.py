@@ -16,17 +16,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes import geometry, workspace
-from tool_nodes.grasp.clearance import SceneHeights
-from tool_nodes.grasp.seen import checked_mask, object_points
-from tool_nodes.models.batched import BatchingBackend
-from tool_nodes.models.graspgen_wire import UnreadableError, packed, unpacked
-from tool_nodes.models.loading import needed
-from tool_nodes.models.spec import NumberOptions, Option, parse_address
-from tool_nodes.motion.gripper import GripperModel
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.results import ErrorCode, ToolError, unavailable
-from tool_nodes.types import BoolArray, FloatArray, GraspSet
+from toolhand.tool_nodes import geometry, workspace
+from toolhand.tool_nodes.grasp.clearance import SceneHeights
+from toolhand.tool_nodes.grasp.seen import checked_mask, object_points
+from toolhand.tool_nodes.models.batched import BatchingBackend
+from toolhand.tool_nodes.models.graspgen_wire import UnreadableError, packed, unpacked
+from toolhand.tool_nodes.models.loading import needed
+from toolhand.tool_nodes.models.spec import NumberOptions, Option, parse_address
+from toolhand.tool_nodes.motion.gripper import GripperModel
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.types import BoolArray, FloatArray, GraspSet
 
 PORT = 5556
 """Where GraspGen's server listens if nothing else is said."""

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tool_nodes.models.batched import TorchModel, numpy_of
-from tool_nodes.models.spec import NumberOptions, Option
-from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import Detection, FloatArray
+from toolhand.tool_nodes.models.batched import TorchModel, numpy_of
+from toolhand.tool_nodes.models.spec import NumberOptions, Option
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import Detection, FloatArray
 
 BOX_THRESHOLD = 0.25
 """Least probability of a box [-]; post_process_grounded_object_detection of transformers 5.23, and PERIA's appendix

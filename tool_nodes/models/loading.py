@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tool_nodes import plain_json
-from tool_nodes.extras import package
-from tool_nodes.files import MIB, open_file, read_file, why
-from tool_nodes.models.spec import ModelSpec
-from tool_nodes.results import ToolError, invalid, unavailable
-from tool_nodes.tensor_files import read_header
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.extras import package
+from toolhand.tool_nodes.files import MIB, open_file, read_file, why
+from toolhand.tool_nodes.models.spec import ModelSpec
+from toolhand.tool_nodes.results import ToolError, invalid, unavailable
+from toolhand.tool_nodes.tensor_files import read_header
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _LONGEST_NAME = 96

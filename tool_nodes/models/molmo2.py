@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.models.batched import RgbArray
-from tool_nodes.models.pictures import HALF, Preparation, processor_config
-from tool_nodes.models.points import ModelPoints, molmo_points, no_points
-from tool_nodes.models.spec import NumberOptions
-from tool_nodes.models.writing import TOKENS, Shown, WritingModel
-from tool_nodes.ports import Answer
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.models.batched import RgbArray
+from toolhand.tool_nodes.models.pictures import HALF, Preparation, processor_config
+from toolhand.tool_nodes.models.points import ModelPoints, molmo_points, no_points
+from toolhand.tool_nodes.models.spec import NumberOptions
+from toolhand.tool_nodes.models.writing import TOKENS, Shown, WritingModel
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.toolbox.images import SessionImage
 
 SEES = Preparation(378, 378, HALF, HALF, smooth=False)
 """One square; as Molmo2ImageProcessor of transformers 5.23, like the four below."""

@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 from PIL import Image
 
-from tool_nodes.models.batched import RgbArray
-from tool_nodes.models.spec import NumberOptions, Option
-from tool_nodes.models.writing import Shown, WritingModel
-from tool_nodes.ports import Answer
-from tool_nodes.results import ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import TextSpan
+from toolhand.tool_nodes.models.batched import RgbArray
+from toolhand.tool_nodes.models.spec import NumberOptions, Option
+from toolhand.tool_nodes.models.writing import Shown, WritingModel
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import TextSpan
 
 SMALL_PX = 1500
 """Pictures with both sides below this [px] are enlarged for spotting; pre_process_for_spotting of PaddleX 3.4."""

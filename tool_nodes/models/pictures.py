@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.models.loading import read_json
-from tool_nodes.results import invalid
+from toolhand.tool_nodes.models.loading import read_json
+from toolhand.tool_nodes.results import invalid
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 """Mean of ImageNet's pictures, RGB in [0, 1] [-]; IMAGENET_DEFAULT_MEAN of transformers."""

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
-from tool_nodes.models.batched import BatchingBackend
-from tool_nodes.models.chat_server import ask
-from tool_nodes.models.points import ModelPoints, any_points, no_points
-from tool_nodes.models.spec import NumberOptions, Option, parse_server
-from tool_nodes.ports import Answer
-from tool_nodes.results import ToolError
-from tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.models.batched import BatchingBackend
+from toolhand.tool_nodes.models.chat_server import ask
+from toolhand.tool_nodes.models.points import ModelPoints, any_points, no_points
+from toolhand.tool_nodes.models.spec import NumberOptions, Option, parse_server
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
 
 DEADLINE_S = 25.0
 """Longest wait for an answer [s]: a tool's call may take 30."""

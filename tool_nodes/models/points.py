@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 ModelPoint = tuple[float, float]
 """Normalized (x, y)."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from tool_nodes.models.batched import RgbArray
-from tool_nodes.models.points import THOUSAND, ModelPoints, json_points, no_points, tuple_points
-from tool_nodes.models.spec import NumberOptions
-from tool_nodes.models.writing import TOKENS, Shown, WritingModel
-from tool_nodes.ports import Answer
-from tool_nodes.results import ToolError
-from tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.models.batched import RgbArray
+from toolhand.tool_nodes.models.points import THOUSAND, ModelPoints, json_points, no_points, tuple_points
+from toolhand.tool_nodes.models.spec import NumberOptions
+from toolhand.tool_nodes.models.writing import TOKENS, Shown, WritingModel
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
 
 _CLASSES = {
     "qwen2_vl": "Qwen2VLForConditionalGeneration",

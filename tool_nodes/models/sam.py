@@ -12,15 +12,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.models.batched import RgbArray, TorchModel, numpy_of
-from tool_nodes.models.pictures import Preparation, distinct
-from tool_nodes.models.spec import NumberOptions, Option
-from tool_nodes.perception.box_overlap import not_suppressed
-from tool_nodes.perception.instances import box_of
-from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import BoolArray, BoxPrompt, Everything, PointPrompt, Prompt, Segmentation
+from toolhand.tool_nodes.models.batched import RgbArray, TorchModel, numpy_of
+from toolhand.tool_nodes.models.pictures import Preparation, distinct
+from toolhand.tool_nodes.models.spec import NumberOptions, Option
+from toolhand.tool_nodes.perception.box_overlap import not_suppressed
+from toolhand.tool_nodes.perception.instances import box_of
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import BoolArray, BoxPrompt, Everything, PointPrompt, Prompt, Segmentation
 
 _PAD = -10
 """Label of a point that is none, for prompts of unequal length; transformers 5.23, Sam2PromptEncoder."""

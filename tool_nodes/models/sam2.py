@@ -3,8 +3,8 @@ facebook/sam2.1-hiera-large."""
 
 from __future__ import annotations
 
-from tool_nodes.models.pictures import IMAGENET_MEAN, IMAGENET_STD, Preparation
-from tool_nodes.models.sam import PromptableModel
+from toolhand.tool_nodes.models.pictures import IMAGENET_MEAN, IMAGENET_STD, Preparation
+from toolhand.tool_nodes.models.sam import PromptableModel
 
 SEES = Preparation(1024, 1024, IMAGENET_MEAN, IMAGENET_STD)
 """As Sam2ImageProcessor of transformers 5.23."""

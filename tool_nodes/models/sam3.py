@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tool_nodes.models.batched import numpy_of
-from tool_nodes.models.pictures import HALF, Preparation, distinct
-from tool_nodes.models.sam import Masks, PromptableModel
-from tool_nodes.models.spec import NumberOptions, Option
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoxPrompt, Everything, PointPrompt, Prompt, Segmentation, TextPrompt
+from toolhand.tool_nodes.models.batched import numpy_of
+from toolhand.tool_nodes.models.pictures import HALF, Preparation, distinct
+from toolhand.tool_nodes.models.sam import Masks, PromptableModel
+from toolhand.tool_nodes.models.spec import NumberOptions, Option
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoxPrompt, Everything, PointPrompt, Prompt, Segmentation, TextPrompt
 
 SEES = Preparation(1008, 1008, HALF, HALF)
 """As Sam3ImageProcessor of transformers 5.23."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from tool_nodes.results import invalid
+from toolhand.tool_nodes.results import invalid
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 """Numbers that weights are kept as; `auto` is float32 on the CPU and as they were saved elsewhere."""

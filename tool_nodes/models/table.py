@@ -15,7 +15,7 @@ class RealModel:
 
     Attributes:
         name: Name that users type.
-        port: Which port it stands behind, a key of `tool_nodes.registry.GROUPS`.
+        port: Which port it stands behind, a key of `toolhand.tool_nodes.registry.GROUPS`.
         title: Short description, with an example of weights.
         licence: Licence of the weights.
         memory: Memory of the weights alone, computed from their number.

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tool_nodes.models.batched import RgbArray, TorchModel
-from tool_nodes.models.spec import Option
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.models.batched import RgbArray, TorchModel
+from toolhand.tool_nodes.models.spec import Option
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
 T = TypeVar("T")
 

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw
 
-from tool_nodes.drawing import WHITE, draw_axes
-from tool_nodes.geometry import invert, project, transform
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.types import FloatArray, Frame, Trajectory
+from toolhand.tool_nodes.drawing import WHITE, draw_axes
+from toolhand.tool_nodes.geometry import invert, project, transform
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.types import FloatArray, Frame, Trajectory
 
 MotionStep = Trajectory | float
 """A leg of the arm, or an opening that the jaws move to [m]."""

@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.geometry import rotation_angle
-from tool_nodes.motion.collision import Checker
-from tool_nodes.motion.kinematics import Kinematics, check_pose
-from tool_nodes.motion.limits import between
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.planner_wrapper import InterruptedPlanning, PlannerWrapper
-from tool_nodes.motion.reach import check_speed, check_start, joint_target
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.scene_model import SceneModels
-from tool_nodes.motion.timing import MOST_SAMPLES, overload
-from tool_nodes.motion.trajectory_checks import malformed
-from tool_nodes.ports import Planner
-from tool_nodes.results import ErrorCode, ToolError, unavailable
-from tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
+from toolhand.tool_nodes.geometry import rotation_angle
+from toolhand.tool_nodes.motion.collision import Checker
+from toolhand.tool_nodes.motion.kinematics import Kinematics, check_pose
+from toolhand.tool_nodes.motion.limits import between
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.planner_wrapper import InterruptedPlanning, PlannerWrapper
+from toolhand.tool_nodes.motion.reach import check_speed, check_start, joint_target
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.scene_model import SceneModels
+from toolhand.tool_nodes.motion.timing import MOST_SAMPLES, overload
+from toolhand.tool_nodes.motion.trajectory_checks import malformed
+from toolhand.tool_nodes.ports import Planner
+from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
 
 START_SLACK = 1e-6
 """A trajectory begins this near to where the motion starts, in each joint [rad]: a message carries it exactly, whole

@@ -12,9 +12,9 @@ from functools import cache
 
 import numpy as np
 
-from tool_nodes.motion.scene_model import NEAR, SceneModel
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.motion.scene_model import NEAR, SceneModel
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import FloatArray
 
 START_SLACK = 5e-4
 """How much deeper than at the start of a motion a contact may read [m]."""

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes import workspace
-from tool_nodes.geometry import backproject, transform
-from tool_nodes.motion.gripper import GripperModel
-from tool_nodes.motion.targets import jaw_opening_for, meant_mask, target_mask
-from tool_nodes.perception.carrying import carried_target
-from tool_nodes.perception.heights import MIN_HEIGHT, SeenTable, SeenTwice
-from tool_nodes.perception.levelling import levelled
-from tool_nodes.perception.obstacles import OBSTACLE_CELL_M, fit_obstacles
-from tool_nodes.ports import Planner
-from tool_nodes.scene_change import changed
-from tool_nodes.types import BoolArray, Box, CollisionScene, FloatArray, Frame, GraspTarget
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import backproject, transform
+from toolhand.tool_nodes.motion.gripper import GripperModel
+from toolhand.tool_nodes.motion.targets import jaw_opening_for, meant_mask, target_mask
+from toolhand.tool_nodes.perception.carrying import carried_target
+from toolhand.tool_nodes.perception.heights import MIN_HEIGHT, SeenTable, SeenTwice
+from toolhand.tool_nodes.perception.levelling import levelled
+from toolhand.tool_nodes.perception.obstacles import OBSTACLE_CELL_M, fit_obstacles
+from toolhand.tool_nodes.ports import Planner
+from toolhand.tool_nodes.scene_change import changed
+from toolhand.tool_nodes.types import BoolArray, Box, CollisionScene, FloatArray, Frame, GraspTarget
 
 APPROACH = 0.10
 """Distance from the pre-grasp to the grasp [m]."""

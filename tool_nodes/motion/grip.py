@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tool_nodes.perception.lifted import Lift
-from tool_nodes.ports import Arm
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import MotionStatus
+from toolhand.tool_nodes.perception.lifted import Lift
+from toolhand.tool_nodes.ports import Arm
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import MotionStatus
 
 EMPTY_OPENING = 0.002
 """Jaws closed further than this hold nothing [m]: twice what their reading errs by, which is a step of 0.4 mm, an error

@@ -21,8 +21,8 @@ from typing import ParamSpec, TypeVar
 
 import numpy as np
 
-from tool_nodes.geometry import rotation_angle
-from tool_nodes.motion.approval import (
+from toolhand.tool_nodes.geometry import rotation_angle
+from toolhand.tool_nodes.motion.approval import (
     Approver,
     Decision,
     MotionStep,
@@ -32,13 +32,13 @@ from tool_nodes.motion.approval import (
     motion_hash,
     step_hash,
 )
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.limits import MotionLimits, check_trajectory
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.ports import Arm
-from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
-from tool_nodes.stop_latch import StopWatch
-from tool_nodes.types import ArmState, GripperOutcome, MotionOutcome, Trajectory
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.limits import MotionLimits, check_trajectory
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.ports import Arm
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
+from toolhand.tool_nodes.stop_latch import StopWatch
+from toolhand.tool_nodes.types import ArmState, GripperOutcome, MotionOutcome, Trajectory
 
 LOG = logging.getLogger("toolhand.safety")
 """One JSON object a line for every attempt to move: what, mode, outcome, and the hash and person of an approval."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tool_nodes.motion.grip import EMPTY_OPENING
-from tool_nodes.motion.moves import GuardedMoves
-from tool_nodes.motion.targets import HeldObject, held_object
-from tool_nodes.types import ArmState
+from toolhand.tool_nodes.motion.grip import EMPTY_OPENING
+from toolhand.tool_nodes.motion.moves import GuardedMoves
+from toolhand.tool_nodes.motion.targets import HeldObject, held_object
+from toolhand.tool_nodes.types import ArmState
 
 LOST_OPENING = 0.012
 """Jaws that are further open than when they closed [m] have lost what they held."""

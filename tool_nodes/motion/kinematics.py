@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dposv
 
-from tool_nodes.geometry import is_rigid
-from tool_nodes.motion.robot_file import robot_error
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.geometry import is_rigid
+from toolhand.tool_nodes.motion.robot_file import robot_error
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray
 
 POSITION_TOLERANCE = 1e-5
 """[m]"""

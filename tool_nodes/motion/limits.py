@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.rated import MAX_ACCELERATION, MAX_SPEED
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.timing import LONGEST_S, MOST_SAMPLES, cubic_acceleration, overload
-from tool_nodes.motion.trajectory_checks import unfit
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.types import FloatArray, Trajectory
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.rated import MAX_ACCELERATION, MAX_SPEED
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.motion.timing import LONGEST_S, MOST_SAMPLES, cubic_acceleration, overload
+from toolhand.tool_nodes.motion.trajectory_checks import unfit
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.types import FloatArray, Trajectory
 
 MAX_SPACING_S = 0.02
 """Samples of a trajectory are no further apart [s]: twice what the time laws use. At the velocity limit a joint turns

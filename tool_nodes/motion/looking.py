@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tool_nodes import workspace
-from tool_nodes.geometry import invert, look_at, pose, rotation_z
-from tool_nodes.motion.grasp_scenes import GraspScenes, levelled_obstacles
-from tool_nodes.motion.guard import recorded
-from tool_nodes.motion.moves import NOBODY_MOVES, GuardedMoves, may_go_on
-from tool_nodes.motion.plans import LookPlan
-from tool_nodes.motion.targets import HeldObject, cloud_in_base
-from tool_nodes.ports import Camera
-from tool_nodes.results import ErrorCode, ToolError, unavailable
-from tool_nodes.types import CollisionScene, FloatArray, Frame, JointGoal, PoseGoal, Trajectory
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import invert, look_at, pose, rotation_z
+from toolhand.tool_nodes.motion.grasp_scenes import GraspScenes, levelled_obstacles
+from toolhand.tool_nodes.motion.guard import recorded
+from toolhand.tool_nodes.motion.moves import NOBODY_MOVES, GuardedMoves, may_go_on
+from toolhand.tool_nodes.motion.plans import LookPlan
+from toolhand.tool_nodes.motion.targets import HeldObject, cloud_in_base
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Frame, JointGoal, PoseGoal, Trajectory
 
 _VIEWS: tuple[tuple[float, float], ...] = ((0.32, 10.0), (0.38, 10.0), (0.32, 25.0), (0.38, 25.0))
 """Distance of the camera from the place [m] and tilt from straight above [degrees], in the order in which they are

@@ -12,29 +12,29 @@ from itertools import product
 
 import numpy as np
 
-from tool_nodes import workspace
-from tool_nodes.geometry import transform
-from tool_nodes.motion.grasp_scenes import APPROACH, DOWNWARDS, GraspScenes, mirrored, ways_back
-from tool_nodes.motion.grip import CARRIED_M, EMPTY_OPENING, steady_grip, wrong_object
-from tool_nodes.motion.guard import LIFT_M, MotionGuard, recorded
-from tool_nodes.motion.holding import GuardedHolding
-from tool_nodes.motion.looking import GuardedLooks
-from tool_nodes.motion.moves import NOBODY_MOVES, may_go_on
-from tool_nodes.motion.placing import MOST_IN_VAIN, PlaceCandidate, blocked, place_candidates, verify_placed
-from tool_nodes.motion.plans import GraspPlan, Legs, ManipulatorState, PlacePlan
-from tool_nodes.motion.returning import CARRY_SPEED
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.scene_model import attached_opening
-from tool_nodes.motion.skills import GuardedSkills
-from tool_nodes.motion.targets import HeldObject, firm_points, held_object
-from tool_nodes.motion.trial import GuardedTrials
-from tool_nodes.perception.containers import is_cavity
-from tool_nodes.perception.heights import HeightMap, height_map
-from tool_nodes.perception.lifted import what_was_lifted
-from tool_nodes.perception.obstacles import fit_obstacles
-from tool_nodes.ports import Arm, Camera, Planner
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import (
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import transform
+from toolhand.tool_nodes.motion.grasp_scenes import APPROACH, DOWNWARDS, GraspScenes, mirrored, ways_back
+from toolhand.tool_nodes.motion.grip import CARRIED_M, EMPTY_OPENING, steady_grip, wrong_object
+from toolhand.tool_nodes.motion.guard import LIFT_M, MotionGuard, recorded
+from toolhand.tool_nodes.motion.holding import GuardedHolding
+from toolhand.tool_nodes.motion.looking import GuardedLooks
+from toolhand.tool_nodes.motion.moves import NOBODY_MOVES, may_go_on
+from toolhand.tool_nodes.motion.placing import MOST_IN_VAIN, PlaceCandidate, blocked, place_candidates, verify_placed
+from toolhand.tool_nodes.motion.plans import GraspPlan, Legs, ManipulatorState, PlacePlan
+from toolhand.tool_nodes.motion.returning import CARRY_SPEED
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.scene_model import attached_opening
+from toolhand.tool_nodes.motion.skills import GuardedSkills
+from toolhand.tool_nodes.motion.targets import HeldObject, firm_points, held_object
+from toolhand.tool_nodes.motion.trial import GuardedTrials
+from toolhand.tool_nodes.perception.containers import is_cavity
+from toolhand.tool_nodes.perception.heights import HeightMap, height_map
+from toolhand.tool_nodes.perception.lifted import what_was_lifted
+from toolhand.tool_nodes.perception.obstacles import fit_obstacles
+from toolhand.tool_nodes.ports import Arm, Camera, Planner
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import (
     CollisionScene,
     FloatArray,
     Frame,

@@ -9,19 +9,28 @@ from dataclasses import replace
 
 import numpy as np
 
-from tool_nodes.geometry import rotation_angle
-from tool_nodes.motion.approval import PlannedMotion
-from tool_nodes.motion.guard import MOVED_M, MOVED_RAD, GuardedArm, Mode, MotionGuard
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.limits import MotionLimits, require_share
-from tool_nodes.motion.plans import GraspPlan, Legs, LookPlan, ParkPlan, PlacePlan, SkillPlan, TrialPlan
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.scene_model import attached_opening
-from tool_nodes.ports import Arm, Camera, Planner
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.scene_change import changed
-from tool_nodes.stop_latch import StopWatch
-from tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, MotionStatus, PoseGoal, Trajectory
+from toolhand.tool_nodes.geometry import rotation_angle
+from toolhand.tool_nodes.motion.approval import PlannedMotion
+from toolhand.tool_nodes.motion.guard import MOVED_M, MOVED_RAD, GuardedArm, Mode, MotionGuard
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.limits import MotionLimits, require_share
+from toolhand.tool_nodes.motion.plans import GraspPlan, Legs, LookPlan, ParkPlan, PlacePlan, SkillPlan, TrialPlan
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.motion.scene_model import attached_opening
+from toolhand.tool_nodes.ports import Arm, Camera, Planner
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.scene_change import changed
+from toolhand.tool_nodes.stop_latch import StopWatch
+from toolhand.tool_nodes.types import (
+    CollisionScene,
+    FloatArray,
+    Goal,
+    JointGoal,
+    LinearGoal,
+    MotionStatus,
+    PoseGoal,
+    Trajectory,
+)
 
 NOBODY_MOVES = frozenset({ErrorCode.STOPPED, ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT, ErrorCode.CONTROLLER_FAULT})
 """After these the arm is not commanded any more: it was stopped, does not answer, or does not follow its commands; and

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
-from tool_nodes.results import invalid
+from toolhand.tool_nodes.results import invalid
 
 PACKAGE_PATH = "TOOLHAND_PACKAGE_PATH"
 """Environment variable: folders of packages, separated as in PATH; what a command starts inherits it."""

@@ -8,15 +8,15 @@ from itertools import product
 
 import numpy as np
 
-from tool_nodes import workspace
-from tool_nodes.geometry import pose, rotation_z
-from tool_nodes.motion.robot_model import Reach
-from tool_nodes.motion.targets import HeldObject
-from tool_nodes.perception.containers import is_cavity, seen_inside
-from tool_nodes.perception.heights import HeightMap
-from tool_nodes.perception.placed import rise, seen_heights
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import pose, rotation_z
+from toolhand.tool_nodes.motion.robot_model import Reach
+from toolhand.tool_nodes.motion.targets import HeldObject
+from toolhand.tool_nodes.perception.containers import is_cavity, seen_inside
+from toolhand.tool_nodes.perception.heights import HeightMap
+from toolhand.tool_nodes.perception.placed import rise, seen_heights
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 STEP_TOLERANCE = 0.015
 """Height differences under the object that still count as one surface [m]."""

@@ -14,15 +14,15 @@ from itertools import islice
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from tool_nodes.motion.collision import CLOSE_RESOLUTION, FINE_RESOLUTION, RESOLUTION, Checker
-from tool_nodes.motion.kinematics import (
+from toolhand.tool_nodes.motion.collision import CLOSE_RESOLUTION, FINE_RESOLUTION, RESOLUTION, Checker
+from toolhand.tool_nodes.motion.kinematics import (
     POSITION_TOLERANCE,
     ROTATION_TOLERANCE,
     Kinematics,
     check_pose,
 )
-from tool_nodes.motion.limits import between
-from tool_nodes.motion.reach import (
+from toolhand.tool_nodes.motion.limits import between
+from toolhand.tool_nodes.motion.reach import (
     check_poses,
     check_speed,
     check_start,
@@ -31,13 +31,13 @@ from tool_nodes.motion.reach import (
     reach_error,
     reachable_poses,
 )
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.rrt import ITERATIONS, rrt_connect, shortcut
-from tool_nodes.motion.scene_model import SceneModels
-from tool_nodes.motion.timing import time_path, time_waypoints
-from tool_nodes.ports import PlannerStats
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.types import (
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.motion.rrt import ITERATIONS, rrt_connect, shortcut
+from toolhand.tool_nodes.motion.scene_model import SceneModels
+from toolhand.tool_nodes.motion.timing import time_path, time_waypoints
+from toolhand.tool_nodes.ports import PlannerStats
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.types import (
     CollisionScene,
     FloatArray,
     Goal,

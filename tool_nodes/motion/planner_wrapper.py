@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 
-from tool_nodes.ports import Planner, PlannerStats
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import CollisionScene, FloatArray, Goal, Trajectory
+from toolhand.tool_nodes.ports import Planner, PlannerStats
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, Trajectory
 
 
 class PlannerWrapper:

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes import workspace
-from tool_nodes.motion.approval import MotionStep, PlannedMotion
-from tool_nodes.motion.placing import PlaceCandidate
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.targets import HeldObject
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.scene_change import changed
-from tool_nodes.types import CollisionScene, FloatArray, Frame, GraspTarget, Trajectory
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.motion.approval import MotionStep, PlannedMotion
+from toolhand.tool_nodes.motion.placing import PlaceCandidate
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.motion.targets import HeldObject
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.scene_change import changed
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Frame, GraspTarget, Trajectory
 
 KEPT = 8
 """Plans of one action that are kept until they are run, the newest."""

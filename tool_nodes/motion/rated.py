@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.motion.gripper import GripperModel
-from tool_nodes.motion.robot_file import Section, robot_error
-from tool_nodes.motion.urdf import Urdf
-from tool_nodes.plain_yaml import load
-from tool_nodes.results import ToolError
+from toolhand.tool_nodes.motion.gripper import GripperModel
+from toolhand.tool_nodes.motion.robot_file import Section, robot_error
+from toolhand.tool_nodes.motion.urdf import Urdf
+from toolhand.tool_nodes.plain_yaml import load
+from toolhand.tool_nodes.results import ToolError
 
 MAX_SPEED = 2.0
 """No joint of any robot turns faster [rad/s], whatever its folder says: a half more than a Gen3's. A

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tool_nodes.geometry import transform
-from tool_nodes.motion.collision import TIP_SLACK
-from tool_nodes.motion.kinematics import POSITION_TOLERANCE, ROTATION_TOLERANCE, Kinematics, check_pose
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.scene_model import attached_opening
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.types import CollisionScene, FloatArray, JointGoal, PoseGoal
+from toolhand.tool_nodes.geometry import transform
+from toolhand.tool_nodes.motion.collision import TIP_SLACK
+from toolhand.tool_nodes.motion.kinematics import POSITION_TOLERANCE, ROTATION_TOLERANCE, Kinematics, check_pose
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.scene_model import attached_opening
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, JointGoal, PoseGoal
 
 _LIMIT_SLACK = 0.02
 """A motion may start this far beyond a joint's limit, where a measurement may lie [rad]; a round figure."""

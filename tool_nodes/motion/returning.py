@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from tool_nodes.motion.approval import MotionStep
-from tool_nodes.motion.grasp_scenes import APPROACH
-from tool_nodes.motion.guard import LIFT_M, Mode
-from tool_nodes.motion.moves import NOBODY_MOVES, GuardedMoves, HeldUp, may_go_on
-from tool_nodes.motion.plans import ParkPlan
-from tool_nodes.motion.targets import HeldObject
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.scene_change import changed
-from tool_nodes.types import CollisionScene, FloatArray, Frame, JointGoal, LinearGoal, Trajectory
+from toolhand.tool_nodes.motion.approval import MotionStep
+from toolhand.tool_nodes.motion.grasp_scenes import APPROACH
+from toolhand.tool_nodes.motion.guard import LIFT_M, Mode
+from toolhand.tool_nodes.motion.moves import NOBODY_MOVES, GuardedMoves, HeldUp, may_go_on
+from toolhand.tool_nodes.motion.plans import ParkPlan
+from toolhand.tool_nodes.motion.targets import HeldObject
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.scene_change import changed
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Frame, JointGoal, LinearGoal, Trajectory
 
 CARRY_SPEED = 0.7
 """Share of the full speed on the way home, with or without something in the hand [-]; a round figure."""

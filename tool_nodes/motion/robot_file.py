@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.plain_yaml import PlainYamlError, load
-from tool_nodes.results import ToolError, invalid, unavailable
+from toolhand.tool_nodes.plain_yaml import PlainYamlError, load
+from toolhand.tool_nodes.results import ToolError, invalid, unavailable
 
 
 def robot_error(file: Path, what: str) -> ToolError:

@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tool_nodes import registry
-from tool_nodes.motion.gripper import GripperModel, VolumeBox, VolumeRing
-from tool_nodes.motion.rated import check_arm, check_gripper
-from tool_nodes.motion.robot_file import Section, read_document, read_file
-from tool_nodes.motion.urdf import Urdf
-from tool_nodes.results import invalid
-from tool_nodes.robot_names import DEFAULT_ROBOT, ROBOTS
-from tool_nodes.types import BoolArray, FloatArray
-from tool_nodes.workspace import in_sector
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.motion.gripper import GripperModel, VolumeBox, VolumeRing
+from toolhand.tool_nodes.motion.rated import check_arm, check_gripper
+from toolhand.tool_nodes.motion.robot_file import Section, read_document, read_file
+from toolhand.tool_nodes.motion.urdf import Urdf
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.robot_names import DEFAULT_ROBOT, ROBOTS
+from toolhand.tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes.workspace import in_sector
 
 URDF_FOLDER = Path(__file__).parents[2] / "urdf"
 """Beside the package, both in a checkout and where it is installed."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import mujoco
 
-from tool_nodes.motion.rated import check_drive
-from tool_nodes.motion.robot_file import read_file, robot_error
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.urdf import compiled
-from tool_nodes.plain_yaml import PlainYamlError, load
+from toolhand.tool_nodes.motion.rated import check_drive
+from toolhand.tool_nodes.motion.robot_file import read_file, robot_error
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.urdf import compiled
+from toolhand.tool_nodes.plain_yaml import PlainYamlError, load
 
 _DRIVEN_TENDON = "fingers"
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.spatial import cKDTree
 
-from tool_nodes.motion.collision import RESOLUTION, Checker
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.motion.collision import RESOLUTION, Checker
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.types import FloatArray
 
 STEP = 0.4
 """Length of one extension in the weighted metric [rad]."""

@@ -14,11 +14,11 @@ from functools import cache
 import mujoco
 import numpy as np
 
-from tool_nodes.motion.gripper import GripperModel
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
-from tool_nodes.results import invalid
-from tool_nodes.types import MOST_CLOUD_POINTS, Box, CollisionScene, FloatArray
+from toolhand.tool_nodes.motion.gripper import GripperModel
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import MOST_CLOUD_POINTS, Box, CollisionScene, FloatArray
 
 NEAR = 0.002
 """Things closer than this are reported, with a negative penetration [m]."""

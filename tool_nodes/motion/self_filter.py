@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 from scipy import ndimage
 
-from tool_nodes import workspace
-from tool_nodes.geometry import invert, pose, project, transform
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
-from tool_nodes.motion.scene_model import followers
-from tool_nodes.motion.targets import HeldObject
-from tool_nodes.perception.extents import outline
-from tool_nodes.ports import Camera
-from tool_nodes.types import SHOWS_ROBOT_BITS, ArmState, BoolArray, Box, FloatArray, Frame
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import invert, pose, project, transform
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
+from toolhand.tool_nodes.motion.scene_model import followers
+from toolhand.tool_nodes.motion.targets import HeldObject
+from toolhand.tool_nodes.perception.extents import outline
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.types import SHOWS_ROBOT_BITS, ArmState, BoolArray, Box, FloatArray, Frame
 
 _STEP_PX = 4
 """A ray is cast for each square of so many pixels [px]: fingers are 8 px wide at 1.2 m, rays take 3 ms at most then."""

@@ -8,20 +8,20 @@ from dataclasses import replace
 import numpy as np
 from scipy import ndimage
 
-from tool_nodes import workspace
-from tool_nodes.geometry import pose, rotation_z
-from tool_nodes.motion.grip import EMPTY_OPENING, steady_grip
-from tool_nodes.motion.guard import LIFT_M, recorded
-from tool_nodes.motion.limits import require_share
-from tool_nodes.motion.moves import NOBODY_MOVES
-from tool_nodes.motion.plans import PlacePlan, SkillPlan
-from tool_nodes.motion.returning import GuardedReturns
-from tool_nodes.motion.targets import HeldObject
-from tool_nodes.motion.turning import stood_up
-from tool_nodes.perception.heights import MIN_HEIGHT, HeightMap, height_map
-from tool_nodes.perception.obstacles import fit_obstacles
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.types import (
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import pose, rotation_z
+from toolhand.tool_nodes.motion.grip import EMPTY_OPENING, steady_grip
+from toolhand.tool_nodes.motion.guard import LIFT_M, recorded
+from toolhand.tool_nodes.motion.limits import require_share
+from toolhand.tool_nodes.motion.moves import NOBODY_MOVES
+from toolhand.tool_nodes.motion.plans import PlacePlan, SkillPlan
+from toolhand.tool_nodes.motion.returning import GuardedReturns
+from toolhand.tool_nodes.motion.targets import HeldObject
+from toolhand.tool_nodes.motion.turning import stood_up
+from toolhand.tool_nodes.perception.heights import MIN_HEIGHT, HeightMap, height_map
+from toolhand.tool_nodes.perception.obstacles import fit_obstacles
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.types import (
     CollisionScene,
     FloatArray,
     Frame,

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes import workspace
-from tool_nodes.geometry import backproject, invert, pose, rotation_z, transform
-from tool_nodes.motion.gripper import GripperModel
-from tool_nodes.perception.masks import window_of
-from tool_nodes.perception.surface import find_surface, firm_pixels
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, Box, FloatArray, Frame
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import backproject, invert, pose, rotation_z, transform
+from toolhand.tool_nodes.motion.gripper import GripperModel
+from toolhand.tool_nodes.perception.masks import window_of
+from toolhand.tool_nodes.perception.surface import find_surface, firm_pixels
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, Box, FloatArray, Frame
 
 ELEVATED = 0.008
 """Points higher than this above the table belong to a thing [m]."""

@@ -13,9 +13,9 @@ from itertools import pairwise
 import numpy as np
 import ruckig
 
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.types import FloatArray, Trajectory
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.types import FloatArray, Trajectory
 
 SAMPLE_PERIOD = 0.01
 """Largest spacing of trajectory samples [s]."""

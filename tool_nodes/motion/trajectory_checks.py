@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.types import FloatArray, Trajectory
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.types import FloatArray, Trajectory
 
 JUMP = 1.1
 """Two points further apart than the arm gets at its velocity limit, by this factor [-], are a jump. A tenth more than

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tool_nodes.motion.guard import Mode, recorded
-from tool_nodes.motion.moves import GuardedMoves
-from tool_nodes.motion.plans import TrialPlan
-from tool_nodes.types import CollisionScene, LinearGoal
+from toolhand.tool_nodes.motion.guard import Mode, recorded
+from toolhand.tool_nodes.motion.moves import GuardedMoves
+from toolhand.tool_nodes.motion.plans import TrialPlan
+from toolhand.tool_nodes.types import CollisionScene, LinearGoal
 
 TRIAL_M = 0.02
 """Length of the first motion, straight up [m]: seen from two metres away, and shorter than the fingers are high."""

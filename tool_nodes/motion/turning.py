@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from tool_nodes.motion.targets import HeldObject
-from tool_nodes.types import Box, FloatArray
+from toolhand.tool_nodes.motion.targets import HeldObject
+from toolhand.tool_nodes.types import Box, FloatArray
 
 _STANDS = 1.2
 """A thing lies where it is longer than it is high by more than this factor [-]; a round figure, for cubes and balls."""

@@ -16,9 +16,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from tool_nodes.motion.packages import mesh_file
-from tool_nodes.motion.robot_file import robot_error
-from tool_nodes.motion.urdf_xml import UrdfFile, described
+from toolhand.tool_nodes.motion.packages import mesh_file
+from toolhand.tool_nodes.motion.robot_file import robot_error
+from toolhand.tool_nodes.motion.urdf_xml import UrdfFile, described
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 """As the URDF's specification has them."""

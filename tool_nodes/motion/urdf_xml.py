@@ -10,8 +10,8 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from xml.parsers import expat
 
-from tool_nodes.motion.robot_file import read_file, robot_error
-from tool_nodes.results import ToolError
+from toolhand.tool_nodes.motion.robot_file import read_file, robot_error
+from toolhand.tool_nodes.results import ToolError
 
 MAX_DEPTH = 64
 """Elements within elements; a URDF needs 6, and readers of XML recurse."""

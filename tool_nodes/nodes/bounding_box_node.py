@@ -10,14 +10,14 @@ from rclpy.node import Node
 from toolhand_interfaces.srv import ComputeBoundingBox
 from vision_msgs.msg import Point2D
 
-from tool_nodes import registry
-from tool_nodes.port_names import DEFAULT_BOXES
-from tool_nodes.ros import parameters
-from tool_nodes.ros.messages import image_to_mask, message_to_cloud
-from tool_nodes.ros.spinning import run_node
-from tool_nodes.ros.status import answering, success, use_tool
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.port_names import DEFAULT_BOXES
+from toolhand.tool_nodes.ros import parameters
+from toolhand.tool_nodes.ros.messages import image_to_mask, message_to_cloud
+from toolhand.tool_nodes.ros.spinning import run_node
+from toolhand.tool_nodes.ros.status import answering, success, use_tool
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
 
 
 class BoundingBoxNode(Node):

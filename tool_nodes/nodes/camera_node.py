@@ -12,26 +12,26 @@ from rclpy.node import Node
 from tf2_ros import Buffer, StaticTransformBroadcaster, TransformListener
 from toolhand_interfaces.srv import CaptureImage, GetDepth
 
-from tool_nodes.camera_names import WRIST_LINK
-from tool_nodes.geometry import backproject, matrix_from_quat_wxyz, pose
-from tool_nodes.results import ToolResult, invalid
-from tool_nodes.ros import parameters
-from tool_nodes.ros.calibrated_frames import CalibratedFrames, declare_calibrations, transform_message
-from tool_nodes.ros.camera_parameters import declare_cameras
-from tool_nodes.ros.messages import (
+from toolhand.tool_nodes.camera_names import WRIST_LINK
+from toolhand.tool_nodes.geometry import backproject, matrix_from_quat_wxyz, pose
+from toolhand.tool_nodes.results import ToolResult, invalid
+from toolhand.tool_nodes.ros import parameters
+from toolhand.tool_nodes.ros.calibrated_frames import CalibratedFrames, declare_calibrations, transform_message
+from toolhand.tool_nodes.ros.camera_parameters import declare_cameras
+from toolhand.tool_nodes.ros.messages import (
     BASE_FRAME,
     cloud_to_message,
     header_of,
     put_frame,
     put_picture,
 )
-from tool_nodes.ros.parameters import NonEmpty, Seconds
-from tool_nodes.ros.spinning import Unrecoverable, run_node
-from tool_nodes.ros.status import answering, success, use_tool, visualization
-from tool_nodes.ros.topic_camera import SILENT_DEADLINES
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.spacetools.robot import CameraTools
-from tool_nodes.types import FloatArray, Frame
+from toolhand.tool_nodes.ros.parameters import NonEmpty, Seconds
+from toolhand.tool_nodes.ros.spinning import Unrecoverable, run_node
+from toolhand.tool_nodes.ros.status import answering, success, use_tool, visualization
+from toolhand.tool_nodes.ros.topic_camera import SILENT_DEADLINES
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.spacetools.robot import CameraTools
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 _ANSWER_S = 0.5
 """How long an answer may take to leave before the node ends [s]."""

@@ -10,12 +10,12 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from toolhand_interfaces.srv import ExecuteCode
 
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.ros import parameters
-from tool_nodes.ros.parameters import Count, Seconds
-from tool_nodes.ros.spinning import run_node
-from tool_nodes.ros.status import answering, checked, success
-from tool_nodes.sandbox.executor import CodeArgument, CodeExecutor, ProgramLimits, shown, tool_result
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.ros import parameters
+from toolhand.tool_nodes.ros.parameters import Count, Seconds
+from toolhand.tool_nodes.ros.spinning import run_node
+from toolhand.tool_nodes.ros.status import answering, checked, success
+from toolhand.tool_nodes.sandbox.executor import CodeArgument, CodeExecutor, ProgramLimits, shown, tool_result
 
 _MODES = {ExecuteCode.Request.EXEC: "exec", ExecuteCode.Request.EVAL: "eval"}
 _NAME_LENGTH = 100

@@ -10,17 +10,17 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from toolhand_interfaces.srv import EstimateDepth
 
-from tool_nodes.perception.prompts import depth_by
-from tool_nodes.ports import Answer, DepthEstimator
-from tool_nodes.ros.backends import load_backends
-from tool_nodes.ros.frame_memory import FrameMemory
-from tool_nodes.ros.messages import cloud_to_message, depth_to_image
-from tool_nodes.ros.pictures import header_for, take_picture
-from tool_nodes.ros.spinning import run_node
-from tool_nodes.ros.status import answering, success, use_tool, visualization
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.spacetools.depth import DepthTools, cloud_of
+from toolhand.tool_nodes.perception.prompts import depth_by
+from toolhand.tool_nodes.ports import Answer, DepthEstimator
+from toolhand.tool_nodes.ros.backends import load_backends
+from toolhand.tool_nodes.ros.frame_memory import FrameMemory
+from toolhand.tool_nodes.ros.messages import cloud_to_message, depth_to_image
+from toolhand.tool_nodes.ros.pictures import header_for, take_picture
+from toolhand.tool_nodes.ros.spinning import run_node
+from toolhand.tool_nodes.ros.status import answering, success, use_tool, visualization
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.spacetools.depth import DepthTools, cloud_of
 
 
 class DepthNode(Node):

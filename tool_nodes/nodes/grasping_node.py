@@ -9,18 +9,18 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from toolhand_interfaces.srv import ComputeGrasp
 
-from tool_nodes.motion.grasp_scenes import GraspScenes
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.ports import GraspGenerator
-from tool_nodes.results import invalid
-from tool_nodes.ros import parameters
-from tool_nodes.ros.backends import backend_maker
-from tool_nodes.ros.frame_memory import FrameMemory
-from tool_nodes.ros.messages import header_of, image_to_mask, matrix_to_pose, message_to_cloud
-from tool_nodes.ros.spinning import run_node
-from tool_nodes.ros.status import answering, checked, success, visualization
-from tool_nodes.toolbox.arguments import NumberArgument
-from tool_nodes.tools.spacetools.grasping import GraspTools, MaskedCloud, require_matching
+from toolhand.tool_nodes.motion.grasp_scenes import GraspScenes
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.ports import GraspGenerator
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.ros import parameters
+from toolhand.tool_nodes.ros.backends import backend_maker
+from toolhand.tool_nodes.ros.frame_memory import FrameMemory
+from toolhand.tool_nodes.ros.messages import header_of, image_to_mask, matrix_to_pose, message_to_cloud
+from toolhand.tool_nodes.ros.spinning import run_node
+from toolhand.tool_nodes.ros.status import answering, checked, success, visualization
+from toolhand.tool_nodes.toolbox.arguments import NumberArgument
+from toolhand.tool_nodes.tools.spacetools.grasping import GraspTools, MaskedCloud, require_matching
 
 
 class GraspingNode(Node):

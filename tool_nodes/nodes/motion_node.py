@@ -3,8 +3,8 @@
 Actions execute_grasp and place, the services execute_grasp_once and place_once for callers that need only a call,
 look_closer for a picture by the camera at the wrist, run_skill for what else the hand can do, return_to_park for an arm
 that a stop has left in the camera's view, try_motion for the first motion of an arm that was set up, /stop and
-/reset_stop (`tool_nodes.ros.stop`), /reset_fault (`tool_nodes.ros.faults`), /approve_motion for the operator
-(`tool_nodes.ros.approving`), /get_motion_attempts for records of runs.
+/reset_stop (`toolhand.tool_nodes.ros.stop`), /reset_fault (`toolhand.tool_nodes.ros.faults`), /approve_motion for the
+operator (`toolhand.tool_nodes.ros.approving`), /get_motion_attempts for records of runs.
 One motion at a time; it runs in a thread of its own.
 """
 
@@ -31,30 +31,30 @@ from toolhand_interfaces.srv import ExecuteGrasp as ExecuteGraspOnce
 from toolhand_interfaces.srv import GetHeld, LookCloser, RunSkill
 from toolhand_interfaces.srv import Place as PlaceOnce
 
-from tool_nodes import registry
-from tool_nodes.calibration.start_check import StartCheck
-from tool_nodes.motion.checked_planner import checked
-from tool_nodes.motion.guard import Mode, MotionGuard
-from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.planner_wrapper import InterruptedPlanning, InterruptiblePlanner, stopped_in_planning
-from tool_nodes.motion.plans import GraspPlan, PlacePlan, PlanBook
-from tool_nodes.ports import Arm, Planner
-from tool_nodes.registry import Setting
-from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
-from tool_nodes.ros import parameters
-from tool_nodes.ros.approving import ApprovalDesk, read_limits, read_token
-from tool_nodes.ros.attempts import AttemptLog
-from tool_nodes.ros.calibrated_frames import declare_calibrations
-from tool_nodes.ros.camera_parameters import declare_cameras
-from tool_nodes.ros.messages import header_of, put_frame, rgb_to_image
-from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, StageProgress
-from tool_nodes.ros.motion_markers import MotionMarkers
-from tool_nodes.ros.motion_parameters import MotionParameters
-from tool_nodes.ros.spinning import run_node
-from tool_nodes.ros.status import answering, failure, success
-from tool_nodes.ros.stop import StopNode
-from tool_nodes.stop_latch import HOW_TO_RESET, StopLatch, StopWatch
-from tool_nodes.types import ArmState
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.calibration.start_check import StartCheck
+from toolhand.tool_nodes.motion.checked_planner import checked
+from toolhand.tool_nodes.motion.guard import Mode, MotionGuard
+from toolhand.tool_nodes.motion.manipulation import Manipulator
+from toolhand.tool_nodes.motion.planner_wrapper import InterruptedPlanning, InterruptiblePlanner, stopped_in_planning
+from toolhand.tool_nodes.motion.plans import GraspPlan, PlacePlan, PlanBook
+from toolhand.tool_nodes.ports import Arm, Planner
+from toolhand.tool_nodes.registry import Setting
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
+from toolhand.tool_nodes.ros import parameters
+from toolhand.tool_nodes.ros.approving import ApprovalDesk, read_limits, read_token
+from toolhand.tool_nodes.ros.attempts import AttemptLog
+from toolhand.tool_nodes.ros.calibrated_frames import declare_calibrations
+from toolhand.tool_nodes.ros.camera_parameters import declare_cameras
+from toolhand.tool_nodes.ros.messages import header_of, put_frame, rgb_to_image
+from toolhand.tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, StageProgress
+from toolhand.tool_nodes.ros.motion_markers import MotionMarkers
+from toolhand.tool_nodes.ros.motion_parameters import MotionParameters
+from toolhand.tool_nodes.ros.spinning import run_node
+from toolhand.tool_nodes.ros.status import answering, failure, success
+from toolhand.tool_nodes.ros.stop import StopNode
+from toolhand.tool_nodes.stop_latch import HOW_TO_RESET, StopLatch, StopWatch
+from toolhand.tool_nodes.types import ArmState
 
 CLIENT_GONE_S = 1.0
 """A goal whose action has had no client for so long [s] is cancelled: it has no client left that could cancel it."""
@@ -109,7 +109,8 @@ class QueuedMotion:
 class MotionNode(Node):
     """Serves grasps and places.
 
-    Parameters: those of `MotionParameters` and `tool_nodes.ros.calling.Deadlines`, `robot`, `seed` (may be set while
+    Parameters: those of `MotionParameters` and `toolhand.tool_nodes.ros.calling.Deadlines`, `robot`, `seed` (may be set
+        while
     nothing moves: all but what is held is as freshly started), what the arm adds (`ros2_control`: `gripper_action` and
     `time_step`), those of `declare_cameras` for the scene camera, `wrist.camera`, `calibration` (files of `toolhand
     calibrate`: nothing moves before a picture agrees with them); for the guard those of `approving.LimitParameters`.

@@ -12,18 +12,18 @@ from std_msgs.msg import Header
 from toolhand_interfaces.srv import DetectBoxes, DetectPoints
 from vision_msgs.msg import Detection2D, ObjectHypothesisWithPose, Point2D
 
-from tool_nodes.drawing import draw_boxes
-from tool_nodes.ports import Detector, Pointer
-from tool_nodes.ros.backends import load_backends
-from tool_nodes.ros.frame_memory import FrameMemory
-from tool_nodes.ros.messages import box_to_message, rgb_to_image
-from tool_nodes.ros.pictures import header_for, take_picture
-from tool_nodes.ros.spinning import run_node
-from tool_nodes.ros.status import answering, checked, success, use_tool, visualization
-from tool_nodes.toolbox.arguments import TextArgument
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.spacetools.pointing import RoboReferTools
-from tool_nodes.types import Detection
+from toolhand.tool_nodes.drawing import draw_boxes
+from toolhand.tool_nodes.ports import Detector, Pointer
+from toolhand.tool_nodes.ros.backends import load_backends
+from toolhand.tool_nodes.ros.frame_memory import FrameMemory
+from toolhand.tool_nodes.ros.messages import box_to_message, rgb_to_image
+from toolhand.tool_nodes.ros.pictures import header_for, take_picture
+from toolhand.tool_nodes.ros.spinning import run_node
+from toolhand.tool_nodes.ros.status import answering, checked, success, use_tool, visualization
+from toolhand.tool_nodes.toolbox.arguments import TextArgument
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.spacetools.pointing import RoboReferTools
+from toolhand.tool_nodes.types import Detection
 
 _NO_POINT = (math.nan, math.nan)
 

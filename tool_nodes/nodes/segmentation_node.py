@@ -9,21 +9,21 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from toolhand_interfaces.srv import Segment
 
-from tool_nodes.drawing import draw_mask
-from tool_nodes.perception.prompts import segment_by
-from tool_nodes.ports import Answer, Segmenter
-from tool_nodes.results import invalid
-from tool_nodes.ros.backends import load_backends
-from tool_nodes.ros.frame_memory import FrameMemory
-from tool_nodes.ros.messages import mask_to_image, message_to_box, rgb_to_image
-from tool_nodes.ros.pictures import header_for, take_picture
-from tool_nodes.ros.spinning import run_node
-from tool_nodes.ros.status import answering, checked, success, use_tool, visualization
-from tool_nodes.toolbox.arguments import TextArgument
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.spacetools.segmentation import Sam2Tools
-from tool_nodes.types import BoxPrompt, Everything, Prompt, Segmentation, TextPrompt
+from toolhand.tool_nodes.drawing import draw_mask
+from toolhand.tool_nodes.perception.prompts import segment_by
+from toolhand.tool_nodes.ports import Answer, Segmenter
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.ros.backends import load_backends
+from toolhand.tool_nodes.ros.frame_memory import FrameMemory
+from toolhand.tool_nodes.ros.messages import mask_to_image, message_to_box, rgb_to_image
+from toolhand.tool_nodes.ros.pictures import header_for, take_picture
+from toolhand.tool_nodes.ros.spinning import run_node
+from toolhand.tool_nodes.ros.status import answering, checked, success, use_tool, visualization
+from toolhand.tool_nodes.toolbox.arguments import TextArgument
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.spacetools.segmentation import Sam2Tools
+from toolhand.tool_nodes.types import BoxPrompt, Everything, Prompt, Segmentation, TextPrompt
 
 
 class SegmentationNode(Node):

@@ -7,13 +7,13 @@ from typing import Any
 from rclpy.node import Node
 from toolhand_interfaces.srv import ReadText
 
-from tool_nodes.drawing import draw_boxes
-from tool_nodes.ports import TextReader
-from tool_nodes.ros.backends import load_backends
-from tool_nodes.ros.messages import box_to_message, image_to_rgb, rgb_to_image
-from tool_nodes.ros.spinning import run_node
-from tool_nodes.ros.status import answering, success
-from tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.drawing import draw_boxes
+from toolhand.tool_nodes.ports import TextReader
+from toolhand.tool_nodes.ros.backends import load_backends
+from toolhand.tool_nodes.ros.messages import box_to_message, image_to_rgb, rgb_to_image
+from toolhand.tool_nodes.ros.spinning import run_node
+from toolhand.tool_nodes.ros.status import answering, success
+from toolhand.tool_nodes.toolbox.images import SessionImage
 
 
 class TextReadingNode(Node):

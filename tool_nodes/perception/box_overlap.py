@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tool_nodes.types import BoolArray
+from toolhand.tool_nodes.types import BoolArray
 
 PixelBox = tuple[int, int, int, int]
 """(left, top, right, bottom) [px]."""

@@ -6,10 +6,10 @@ import numpy as np
 from scipy import ndimage
 from scipy.spatial import cKDTree
 
-from tool_nodes import workspace
-from tool_nodes.geometry import backproject, invert, project, transform
-from tool_nodes.perception.heights import MIN_HEIGHT
-from tool_nodes.types import BoolArray, FloatArray, Frame, GraspTarget
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import backproject, invert, project, transform
+from toolhand.tool_nodes.perception.heights import MIN_HEIGHT
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame, GraspTarget
 
 _DEPTH_M = 0.012
 """Points that differ by no more along a camera's axis are the same [m]: two hand-eye calibrations of 2 mm and 0.25

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from tool_nodes.language.referring import parse_free_space, parse_noun_phrase, refer
-from tool_nodes.language.vocabulary import Lexicon, Vocabulary, match
-from tool_nodes.language.words import RELATIVE
-from tool_nodes.perception.word_pointer import names_table, point_by_words
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, Frame, ObjectView
+from toolhand.tool_nodes.language.referring import parse_free_space, parse_noun_phrase, refer
+from toolhand.tool_nodes.language.vocabulary import Lexicon, Vocabulary, match
+from toolhand.tool_nodes.language.words import RELATIVE
+from toolhand.tool_nodes.perception.word_pointer import names_table, point_by_words
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, Frame, ObjectView
 
 LEAST = 0.02
 """What is less likely to be what was asked for is not reported [-]: below LAST's threshold of 0.1, so that it

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes import workspace
-from tool_nodes.perception.extents import Extents, area, measure, rectangle
-from tool_nodes.perception.flat import flat_pixels
-from tool_nodes.perception.masks import Window, dilated, eroded, filled, widened, window_of
-from tool_nodes.perception.surface import SOLID_M, Surface, firm_pixels
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.perception.extents import Extents, area, measure, rectangle
+from toolhand.tool_nodes.perception.flat import flat_pixels
+from toolhand.tool_nodes.perception.masks import Window, dilated, eroded, filled, widened, window_of
+from toolhand.tool_nodes.perception.surface import SOLID_M, Surface, firm_pixels
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 _LOW_M = 0.003
 """Down to this height a pixel is taken as the foot of the thing above it."""

@@ -11,7 +11,7 @@ import colorsys
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.types import FloatArray
 
 _GAMMA = 2.2
 """Exponent from sRGB values to linear light [-]; the usual approximation of sRGB's piecewise curve (IEC 61966-2-1)."""

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes.perception.heights import HeightMap, SeenTable
-from tool_nodes.types import BoolArray, Box, FloatArray
+from toolhand.tool_nodes.perception.heights import HeightMap, SeenTable
+from toolhand.tool_nodes.types import BoolArray, Box, FloatArray
 
 HAND_REACH = 0.12
 """How far beside a thing the hand comes near the table [m]: the open hand and the camera on it reach 0.11 m from its

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes.perception.heights import HeightMap
-from tool_nodes.perception.placed import CELL_M, risen, seen_heights, top_of
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.tool_nodes.perception.heights import HeightMap
+from toolhand.tool_nodes.perception.placed import CELL_M, risen, seen_heights, top_of
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 WALL_M = 0.02
 """What rises so much above a place is a wall around it [m]; a round figure."""

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.perception.clusters import ROUGH_TABLE_M, Cluster
-from tool_nodes.perception.extents import measure
-from tool_nodes.perception.fitted import network
-from tool_nodes.perception.joining import Joined, RegionSums, join
-from tool_nodes.perception.masks import Window, widened, window_of
-from tool_nodes.perception.parts import Pairs, find_pairs, find_patches
-from tool_nodes.perception.relief import MARGIN_PX, Relief, find_relief
-from tool_nodes.perception.surface import SOLID_M, Surface, firm_pixels
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.tool_nodes.perception.clusters import ROUGH_TABLE_M, Cluster
+from toolhand.tool_nodes.perception.extents import measure
+from toolhand.tool_nodes.perception.fitted import network
+from toolhand.tool_nodes.perception.joining import Joined, RegionSums, join
+from toolhand.tool_nodes.perception.masks import Window, widened, window_of
+from toolhand.tool_nodes.perception.parts import Pairs, find_pairs, find_patches
+from toolhand.tool_nodes.perception.relief import MARGIN_PX, Relief, find_relief
+from toolhand.tool_nodes.perception.surface import SOLID_M, Surface, firm_pixels
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 _ABSORBED = 0.2
 """What is too small for a thing belongs to the neighbour that it is one with by at least this probability; else it is

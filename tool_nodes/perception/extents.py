@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
 from scipy.special import ndtri
 
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.types import FloatArray
 
 _TOP_QUANTILE = 0.985
 """Quantile of the heights that is the top; the stem of a fruit lies above it."""

@@ -1,4 +1,4 @@
-"""Small networks that were fitted to generated scenes: what `python -m bench.perception.fitting` writes."""
+"""Small networks that were fitted to generated scenes: what `python -m toolhand.bench.perception.fitting` writes."""
 
 from __future__ import annotations
 

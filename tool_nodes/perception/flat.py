@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes import workspace
-from tool_nodes.perception.masks import dilated, eroded, filled, widened
-from tool_nodes.perception.relief import Image32
-from tool_nodes.perception.surface import Surface
-from tool_nodes.types import BoolArray, Frame
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.perception.masks import dilated, eroded, filled, widened
+from toolhand.tool_nodes.perception.relief import Image32
+from toolhand.tool_nodes.perception.surface import Surface
+from toolhand.tool_nodes.types import BoolArray, Frame
 
 _HUE, _HUE_NOISE = 0.03, 6.0
 """Hue that surely differs from the table's: by this share of red or blue [-], and by so many times what is usual on

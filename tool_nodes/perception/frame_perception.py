@@ -13,15 +13,24 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.perception.certainty import Candidate
-from tool_nodes.perception.instances import Instance
-from tool_nodes.perception.prompts import ALL_PROMPTS, best_in_box, signed
-from tool_nodes.perception.surface import SOLID_M, find_surface
-from tool_nodes.perception.word_pointer import names_table
-from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import BoxPrompt, Detection, Everything, Frame, PointPrompt, Prompt, Segmentation, TextPrompt
+from toolhand.tool_nodes.perception.certainty import Candidate
+from toolhand.tool_nodes.perception.instances import Instance
+from toolhand.tool_nodes.perception.prompts import ALL_PROMPTS, best_in_box, signed
+from toolhand.tool_nodes.perception.surface import SOLID_M, find_surface
+from toolhand.tool_nodes.perception.word_pointer import names_table
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import (
+    BoxPrompt,
+    Detection,
+    Everything,
+    Frame,
+    PointPrompt,
+    Prompt,
+    Segmentation,
+    TextPrompt,
+)
 
 _SHOWN_SHARE = 0.4
 """Share of a thing that must be inside a crop for the crop to show it [-]."""
@@ -33,7 +42,7 @@ Points = Sequence[tuple[float, float]]
 class FramePerception(ABC):
     """Pointer, Detector, Segmenter and DepthEstimator; a picture without a camera frame is PICTURE_UNUSABLE to each.
 
-    A subclass sees things in whole camera frames, as `tool_nodes.perception.pixels.PixelPerception` does.
+    A subclass sees things in whole camera frames, as `toolhand.tool_nodes.perception.pixels.PixelPerception` does.
 
     Attributes:
         backend: name, e.g. "pixels".

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.types import Frame
 
 _CACHED_FRAMES = 4
 """Frames whose results are kept."""

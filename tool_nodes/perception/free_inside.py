@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from tool_nodes.perception.extents import area, distance_to_outline, outline, rectangle
-from tool_nodes.perception.free_wishes import DIRECTIONS, WAYS, on_table
-from tool_nodes.perception.masks import window_of
-from tool_nodes.perception.surface import Surface, firm_pixels, solid_pixels
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.tool_nodes.perception.extents import area, distance_to_outline, outline, rectangle
+from toolhand.tool_nodes.perception.free_wishes import DIRECTIONS, WAYS, on_table
+from toolhand.tool_nodes.perception.masks import window_of
+from toolhand.tool_nodes.perception.surface import Surface, firm_pixels, solid_pixels
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 _OFF_MIDDLE_M = 0.015
 """A part of a container begins so far from its middle [m]: more than placing is uncertain."""

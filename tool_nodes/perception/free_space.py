@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes import workspace
-from tool_nodes.geometry import invert, project, transform
-from tool_nodes.language.places import FreeSpaceRequest, place_words
-from tool_nodes.perception.extents import rectangle
-from tool_nodes.perception.free_inside import check_spot, corners, inside, on_top
-from tool_nodes.perception.free_wishes import DIRECTIONS, NARROWEST_M, Footprint, wish
-from tool_nodes.perception.surface import SOLID_M, Surface, find_surface, solid_pixels
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import invert, project, transform
+from toolhand.tool_nodes.language.places import FreeSpaceRequest, place_words
+from toolhand.tool_nodes.perception.extents import rectangle
+from toolhand.tool_nodes.perception.free_inside import check_spot, corners, inside, on_top
+from toolhand.tool_nodes.perception.free_wishes import DIRECTIONS, NARROWEST_M, Footprint, wish
+from toolhand.tool_nodes.perception.surface import SOLID_M, Surface, find_surface, solid_pixels
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 _CELL_M = 0.005
 """Side of a cell of the table's grid [m]; a round figure."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tool_nodes import workspace
-from tool_nodes.language.places import FreeSpaceRequest
-from tool_nodes.perception.extents import distance_to_outline
-from tool_nodes.results import invalid
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.language.places import FreeSpaceRequest
+from toolhand.tool_nodes.perception.extents import distance_to_outline
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 NARROWEST_M = 0.03
 """Least clearance that is tried when there is not as much as asked for [m]."""

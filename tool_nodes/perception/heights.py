@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
-from tool_nodes import geometry, workspace
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.tool_nodes import geometry, workspace
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 MIN_HEIGHT = 0.008
 """Lower things count as the table [m]."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tool_nodes.perception.box_overlap import PixelBox
-from tool_nodes.perception.masks import inner_point, window_of
-from tool_nodes.types import BoolArray, Detection
+from toolhand.tool_nodes.perception.box_overlap import PixelBox
+from toolhand.tool_nodes.perception.masks import inner_point, window_of
+from toolhand.tool_nodes.types import BoolArray, Detection
 
 
 @dataclass(frozen=True, eq=False)

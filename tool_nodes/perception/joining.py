@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.perception.fitted import logistic
-from tool_nodes.perception.parts import Pairs
-from tool_nodes.perception.relief import Relief
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes.perception.fitted import logistic
+from toolhand.tool_nodes.perception.parts import Pairs
+from toolhand.tool_nodes.perception.relief import Relief
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 JOINT_FEATURES = 47
 """Features of two regions that may be one, see `RegionSums.features` [-]."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes import workspace
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 _NEAR_M = 0.015
 """Points within this of the table's height may be the table [m]: hand-eye errors of 5 mm and 0.5 degrees, and noise."""

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes import workspace
-from tool_nodes.geometry import backproject, transform
-from tool_nodes.perception.neighbours import Neighbour, neighbours
-from tool_nodes.perception.surface import find_surface
-from tool_nodes.types import BoolArray, FloatArray, Frame, GraspTarget
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import backproject, transform
+from toolhand.tool_nodes.perception.neighbours import Neighbour, neighbours
+from toolhand.tool_nodes.perception.surface import find_surface
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame, GraspTarget
 
 CHANGED_M = 0.006
 """A pixel shows something else when its depth differs by more [m]: several times the noise of the depth."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import ndimage
 
-from tool_nodes.geometry import pixel
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.types import BoolArray, FloatArray, Frame, Segmentation
+from toolhand.tool_nodes.geometry import pixel
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame, Segmentation
 
 _NEAR_MISS_PX = 8.0
 """A point this near to a mask still means it [px]; a round figure."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.types import FloatArray
 
 _FILE = Path(__file__).with_name("naming.json")
 

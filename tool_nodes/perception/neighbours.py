@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tool_nodes.perception.clusters import find_clusters, least_pixels
-from tool_nodes.perception.division import divide, divisible
-from tool_nodes.perception.relief import depth_noise
-from tool_nodes.perception.surface import find_surface
-from tool_nodes.types import BoolArray, Frame
+from toolhand.tool_nodes.perception.clusters import find_clusters, least_pixels
+from toolhand.tool_nodes.perception.division import divide, divisible
+from toolhand.tool_nodes.perception.relief import depth_noise
+from toolhand.tool_nodes.perception.surface import find_surface
+from toolhand.tool_nodes.types import BoolArray, Frame
 
 _OF_MASK = 0.5
 """A part is the thing's where the mask covers more of it, and so is a whole cluster that holds more of the mask [-]."""

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tool_nodes.geometry import pixel
-from tool_nodes.perception.instances import Instance
-from tool_nodes.perception.prompts import depth_by, detected_by, prompt_for, segment_by
-from tool_nodes.ports import Answer, DepthEstimator, Detector, Segmenter
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import Detection, Everything, PointPrompt, Prompt, TextPrompt
+from toolhand.tool_nodes.geometry import pixel
+from toolhand.tool_nodes.perception.instances import Instance
+from toolhand.tool_nodes.perception.prompts import depth_by, detected_by, prompt_for, segment_by
+from toolhand.tool_nodes.ports import Answer, DepthEstimator, Detector, Segmenter
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import Detection, Everything, PointPrompt, Prompt, TextPrompt
 
 
 class ObjectFinder:

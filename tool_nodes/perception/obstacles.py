@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes import geometry, workspace
-from tool_nodes.perception.columns import around, column_boxes, rim, within_hand, without_own
-from tool_nodes.perception.heights import LEAST_POINTS, MAX_HEIGHT, MIN_HEIGHT, HeightMap, SeenTable
-from tool_nodes.types import BoolArray, Box, FloatArray, Frame
+from toolhand.tool_nodes import geometry, workspace
+from toolhand.tool_nodes.perception.columns import around, column_boxes, rim, within_hand, without_own
+from toolhand.tool_nodes.perception.heights import LEAST_POINTS, MAX_HEIGHT, MIN_HEIGHT, HeightMap, SeenTable
+from toolhand.tool_nodes.types import BoolArray, Box, FloatArray, Frame
 
 _Labels = NDArray[np.signedinteger[Any]]
 

@@ -10,9 +10,9 @@ from scipy import ndimage
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
-from tool_nodes.perception.fitted import Network, logistic
-from tool_nodes.perception.relief import Image32, Relief
-from tool_nodes.types import BoolArray
+from toolhand.tool_nodes.perception.fitted import Network, logistic
+from toolhand.tool_nodes.perception.relief import Image32, Relief
+from toolhand.tool_nodes.types import BoolArray
 
 FEATURES = 21
 """Features of a pair of neighbouring pixels, see `pair_features` [-]."""

@@ -8,19 +8,19 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.catalogue import CatalogueItem, load_catalogue
-from tool_nodes.geometry import pixel
-from tool_nodes.language.vocabulary import Lexicon
-from tool_nodes.perception.certainty import Candidate, ReadScene, ReadView, candidates_by_words
-from tool_nodes.perception.colours import main_colours
-from tool_nodes.perception.frame_perception import FramePerception
-from tool_nodes.perception.frames import FrameCache, fill_holes
-from tool_nodes.perception.masks import inner_point, masks_at
-from tool_nodes.perception.recognition import Recogniser, describe_unknown
-from tool_nodes.perception.surface import Surface
-from tool_nodes.perception.things import Thing, Things
-from tool_nodes.perception.word_pointer import point_by_words
-from tool_nodes.types import Frame, ObjectView, Segmentation
+from toolhand.tool_nodes.catalogue import CatalogueItem, load_catalogue
+from toolhand.tool_nodes.geometry import pixel
+from toolhand.tool_nodes.language.vocabulary import Lexicon
+from toolhand.tool_nodes.perception.certainty import Candidate, ReadScene, ReadView, candidates_by_words
+from toolhand.tool_nodes.perception.colours import main_colours
+from toolhand.tool_nodes.perception.frame_perception import FramePerception
+from toolhand.tool_nodes.perception.frames import FrameCache, fill_holes
+from toolhand.tool_nodes.perception.masks import inner_point, masks_at
+from toolhand.tool_nodes.perception.recognition import Recogniser, describe_unknown
+from toolhand.tool_nodes.perception.surface import Surface
+from toolhand.tool_nodes.perception.things import Thing, Things
+from toolhand.tool_nodes.perception.word_pointer import point_by_words
+from toolhand.tool_nodes.types import Frame, ObjectView, Segmentation
 
 
 class PixelPerception(FramePerception):

@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes import workspace
-from tool_nodes.geometry import invert, project, transform
-from tool_nodes.language.places import FreeSpaceRequest
-from tool_nodes.perception.extents import outline, rectangle
-from tool_nodes.perception.free_inside import corners
-from tool_nodes.perception.free_space import WIDEST_ANGLES
-from tool_nodes.perception.free_wishes import Footprint, wish
-from tool_nodes.perception.surface import SOLID_M, Surface, find_surface
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import invert, project, transform
+from toolhand.tool_nodes.language.places import FreeSpaceRequest
+from toolhand.tool_nodes.perception.extents import outline, rectangle
+from toolhand.tool_nodes.perception.free_inside import corners
+from toolhand.tool_nodes.perception.free_space import WIDEST_ANGLES
+from toolhand.tool_nodes.perception.free_wishes import Footprint, wish
+from toolhand.tool_nodes.perception.surface import SOLID_M, Surface, find_surface
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 ImagePoint = tuple[float, float]
 Outline = tuple[ImagePoint, ...]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import ndimage
 
-from tool_nodes import workspace
-from tool_nodes.perception.heights import LEAST_POINTS, MIN_HEIGHT, HeightMap, SeenTable
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.perception.heights import LEAST_POINTS, MIN_HEIGHT, HeightMap, SeenTable
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 CELL_M = 0.005
 """Side of a cell of the two height maps [m]; a round figure."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.port_names import PortNames
-from tool_nodes.registry import Shared
+from toolhand.tool_nodes.perception.pixels import PixelPerception
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.registry import Shared
 
 PIXELS = PortNames(
     pointer="pixels",

@@ -9,12 +9,12 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.perception.box_overlap import box_iou
-from tool_nodes.perception.instances import box_of
-from tool_nodes.ports import Answer, DepthEstimator, Detector, Pointer, Segmenter
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import BoxPrompt, Detection, Everything, PointPrompt, Prompt, Segmentation, TextPrompt
+from toolhand.tool_nodes.perception.box_overlap import box_iou
+from toolhand.tool_nodes.perception.instances import box_of
+from toolhand.tool_nodes.ports import Answer, DepthEstimator, Detector, Pointer, Segmenter
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import BoxPrompt, Detection, Everything, PointPrompt, Prompt, Segmentation, TextPrompt
 
 ALL_PROMPTS: frozenset[type[Prompt]] = frozenset({PointPrompt, BoxPrompt, TextPrompt, Everything})
 

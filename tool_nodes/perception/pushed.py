@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes.geometry import backproject, invert, project, transform
-from tool_nodes.perception.heights import HeightMap
-from tool_nodes.perception.placed import CELL_M, rise, seen_heights, top_of
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.tool_nodes.geometry import backproject, invert, project, transform
+from toolhand.tool_nodes.perception.heights import HeightMap
+from toolhand.tool_nodes.perception.placed import CELL_M, rise, seen_heights, top_of
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 _CHANGED_M = 0.015
 """A cell has changed by more than this [m]: half of the height of the smallest thing, several times the noise."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.catalogue import CatalogueItem
-from tool_nodes.perception.colours import shade_and_misfit
-from tool_nodes.perception.extents import Extents
-from tool_nodes.perception.naming import SURE, known_product
-from tool_nodes.types import FloatArray, ObjectView
+from toolhand.tool_nodes.catalogue import CatalogueItem
+from toolhand.tool_nodes.perception.colours import shade_and_misfit
+from toolhand.tool_nodes.perception.extents import Extents
+from toolhand.tool_nodes.perception.naming import SURE, known_product
+from toolhand.tool_nodes.types import FloatArray, ObjectView
 
 _PIXEL_SCALE = 9.0
 """Misfit at which a pixel starts to speak against a colour [grey levels]."""

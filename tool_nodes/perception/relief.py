@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes import workspace
-from tool_nodes.perception.masks import Window, filled
-from tool_nodes.perception.surface import Surface
-from tool_nodes.types import BoolArray, Frame
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.perception.masks import Window, filled
+from toolhand.tool_nodes.perception.surface import Surface
+from toolhand.tool_nodes.types import BoolArray, Frame
 
 Image32 = NDArray[np.float32]
 

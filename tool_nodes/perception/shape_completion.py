@@ -13,8 +13,8 @@ import numpy as np
 from scipy import ndimage
 from scipy.spatial import ConvexHull
 
-from tool_nodes import workspace
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 _FIT_RMS = 0.0012
 """Points lie on a surface if their root mean square distance from it is less than this [m]."""

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from tool_nodes.perception.clusters import Cluster
-from tool_nodes.perception.extents import Extents, measure
-from tool_nodes.perception.surface import SOLID_M, Surface
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes.perception.clusters import Cluster
+from toolhand.tool_nodes.perception.extents import Extents, measure
+from toolhand.tool_nodes.perception.surface import SOLID_M, Surface
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 _BIN_M = 0.002
 """Bin of the histogram of heights [m]; a round figure."""

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.geometry import pixel
-from tool_nodes.perception.clusters import Cluster, find_clusters, least_pixels, shell_and_others
-from tool_nodes.perception.division import Halves, Piece, divide, divisible, united
-from tool_nodes.perception.fitted import network
-from tool_nodes.perception.masks import dilated, eroded, expected_iou, widened, window_of
-from tool_nodes.perception.recognition import CONFIDENCE, STRANGE, Look, Recogniser
-from tool_nodes.perception.relief import MARGIN_PX, depth_noise
-from tool_nodes.perception.stacks import split_candidates
-from tool_nodes.perception.surface import find_surface
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.tool_nodes.geometry import pixel
+from toolhand.tool_nodes.perception.clusters import Cluster, find_clusters, least_pixels, shell_and_others
+from toolhand.tool_nodes.perception.division import Halves, Piece, divide, divisible, united
+from toolhand.tool_nodes.perception.fitted import network
+from toolhand.tool_nodes.perception.masks import dilated, eroded, expected_iou, widened, window_of
+from toolhand.tool_nodes.perception.recognition import CONFIDENCE, STRANGE, Look, Recogniser
+from toolhand.tool_nodes.perception.relief import MARGIN_PX, depth_noise
+from toolhand.tool_nodes.perception.stacks import split_candidates
+from toolhand.tool_nodes.perception.surface import find_surface
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 _SAMPLE = 240
 """Pixels of a thing whose colours are compared; bounds the time."""

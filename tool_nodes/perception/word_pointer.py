@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from tool_nodes.language.referring import FreeSpaceRequest, parse_free_space, parse_noun_phrase, refer
-from tool_nodes.language.vocabulary import Lexicon
-from tool_nodes.perception.free_space import find_free_space
-from tool_nodes.types import BoolArray, Frame, ObjectView
+from toolhand.tool_nodes.language.referring import FreeSpaceRequest, parse_free_space, parse_noun_phrase, refer
+from toolhand.tool_nodes.language.vocabulary import Lexicon
+from toolhand.tool_nodes.perception.free_space import find_free_space
+from toolhand.tool_nodes.types import BoolArray, Frame, ObjectView
 
 
 class SceneView(Protocol):

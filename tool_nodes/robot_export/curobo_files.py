@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.robot_export.description import describe
-from tool_nodes.robot_export.spheres import Ball
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.robot_export.description import describe
+from toolhand.tool_nodes.robot_export.spheres import Ball
 
 ATTACHED = "attached_object"
 """Name of the link that what is held is put on, as in cuRobo's own files."""

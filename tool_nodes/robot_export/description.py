@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tool_nodes.motion.packages import mesh_file
-from tool_nodes.motion.robot_file import read_file, robot_error
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.robot_spec import gripper_links, load_robot_spec
+from toolhand.tool_nodes.motion.packages import mesh_file
+from toolhand.tool_nodes.motion.robot_file import read_file, robot_error
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.robot_spec import gripper_links, load_robot_spec
 
 BASE_LINK = "base_link"
 """Name of the link that stands on the origin of the base frame."""

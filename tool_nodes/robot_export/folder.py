@@ -9,14 +9,14 @@ from typing import Any
 
 import yaml
 
-from tool_nodes.files import write_folder
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.results import invalid, unavailable
-from tool_nodes.robot_export import curobo_files, moveit_files
-from tool_nodes.robot_export.description import describe, exported_urdf
-from tool_nodes.robot_export.shapes import link_shapes
-from tool_nodes.robot_export.spheres import EXCESS, Ball, cover_links
-from tool_nodes.robot_export.touching import NEVER_WITHIN, SAMPLES, IgnoredPair, ignored_pairs, touching_balls
+from toolhand.tool_nodes.files import write_folder
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.results import invalid, unavailable
+from toolhand.tool_nodes.robot_export import curobo_files, moveit_files
+from toolhand.tool_nodes.robot_export.description import describe, exported_urdf
+from toolhand.tool_nodes.robot_export.shapes import link_shapes
+from toolhand.tool_nodes.robot_export.spheres import EXCESS, Ball, cover_links
+from toolhand.tool_nodes.robot_export.touching import NEVER_WITHIN, SAMPLES, IgnoredPair, ignored_pairs, touching_balls
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,14 +7,14 @@ from functools import cache
 import mujoco
 import numpy as np
 
-from tool_nodes.geometry import transform
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
-from tool_nodes.results import invalid
-from tool_nodes.robot_export.description import describe
-from tool_nodes.robot_export.spheres import EXCESS, Ball, cover_box
-from tool_nodes.robot_export.touching import joint_positions
-from tool_nodes.types import Box, FloatArray
+from toolhand.tool_nodes.geometry import transform
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.robot_export.description import describe
+from toolhand.tool_nodes.robot_export.spheres import EXCESS, Ball, cover_box
+from toolhand.tool_nodes.robot_export.touching import joint_positions
+from toolhand.tool_nodes.types import Box, FloatArray
 
 _GROWTH = 1.5
 """By what the balls of a held thing are made larger where there would be too many [-]; a round figure."""

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 from scipy.spatial.distance import cdist
 
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.types import FloatArray
 
 _SIDE_SHARE = 0.75
 """Longest side of a triangle as a share of the excess: up to sqrt(3) a ball about its middle holds it. Round figure."""

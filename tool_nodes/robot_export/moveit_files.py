@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.timing import SAMPLE_PERIOD
-from tool_nodes.robot_export.description import describe
-from tool_nodes.robot_export.touching import IgnoredPair
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.timing import SAMPLE_PERIOD
+from toolhand.tool_nodes.robot_export.description import describe
+from toolhand.tool_nodes.robot_export.touching import IgnoredPair
 
 ARM, GRIPPER = "manipulator", "gripper"
 """Names of the planning groups, as in Kinova's own configurations."""

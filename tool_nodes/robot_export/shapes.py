@@ -12,10 +12,10 @@ from functools import cache
 import mujoco
 import numpy as np
 
-from tool_nodes.motion.robot_file import robot_error
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.motion.robot_file import robot_error
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
+from toolhand.tool_nodes.types import FloatArray
 
 BOX, CYLINDER, SPHERE, MESH = "box", "cylinder", "sphere", "mesh"
 

@@ -15,11 +15,11 @@ from itertools import product
 
 import numpy as np
 
-from tool_nodes.geometry import transform
-from tool_nodes.results import invalid
-from tool_nodes.robot_export.hulls import cover_hull
-from tool_nodes.robot_export.shapes import BOX, CYLINDER, SPHERE, LinkShape
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.geometry import transform
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.robot_export.hulls import cover_hull
+from toolhand.tool_nodes.robot_export.shapes import BOX, CYLINDER, SPHERE, LinkShape
+from toolhand.tool_nodes.types import FloatArray
 
 EXCESS = 0.012
 """How far a ball may stick out of a link [m]. At 20 mm the Gen3 and its gripper take 110 balls, at 12 mm 210, at 8 mm

@@ -10,11 +10,11 @@ from itertools import combinations
 import mujoco
 import numpy as np
 
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.robot_spec import compile_spec, gripper_links, load_robot_spec
-from tool_nodes.robot_export.shapes import link_shapes
-from tool_nodes.robot_export.spheres import EXCESS, Ball
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.robot_spec import compile_spec, gripper_links, load_robot_spec
+from toolhand.tool_nodes.robot_export.shapes import link_shapes
+from toolhand.tool_nodes.robot_export.spheres import EXCESS, Ball
+from toolhand.tool_nodes.types import FloatArray
 
 SAMPLES = 20_000
 """Configurations that are drawn: twice as many as MoveIt's Setup Assistant draws. What was in none of them is in less

@@ -22,16 +22,16 @@ from std_msgs.msg import Header
 from toolhand_interfaces.msg import MotionRequest as MotionRequestMessage
 from toolhand_interfaces.srv import ApproveMotion
 
-from tool_nodes.motion.approval import Decision, MotionRequest
-from tool_nodes.motion.guard import record
-from tool_nodes.motion.limits import MotionLimits
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.records import Before
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros import parameters, proofs
-from tool_nodes.ros.motion_requests import request_message
-from tool_nodes.ros.parameters import Count
-from tool_nodes.ros.status import failure, success
+from toolhand.tool_nodes.motion.approval import Decision, MotionRequest
+from toolhand.tool_nodes.motion.guard import record
+from toolhand.tool_nodes.motion.limits import MotionLimits
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.records import Before
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros import parameters, proofs
+from toolhand.tool_nodes.ros.motion_requests import request_message
+from toolhand.tool_nodes.ros.parameters import Count
+from toolhand.tool_nodes.ros.status import failure, success
 
 _LOOK_S = 0.02
 """Time between two looks at whether an answer came [s]."""
@@ -96,7 +96,7 @@ def read_limits(node: Node, robot: RobotModel) -> MotionLimits:
 
 
 class ApprovalDesk:
-    """The Approver over ROS; see `tool_nodes.motion.approval.Approver`.
+    """The Approver over ROS; see `toolhand.tool_nodes.motion.approval.Approver`.
 
     Args:
         node: Gets the topic motion_request and the service approve_motion.

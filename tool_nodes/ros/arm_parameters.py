@@ -8,15 +8,15 @@ from typing import Annotated
 
 from rclpy.node import Node
 
-from tool_nodes.ros import parameters
-from tool_nodes.ros.calling import Deadlines
-from tool_nodes.ros.controllers import RosArm
-from tool_nodes.ros.faults import DriverFaults
-from tool_nodes.ros.goals import Stepper
-from tool_nodes.ros.joint_states import JointStates
-from tool_nodes.ros.motion_messages import GRIPPER_TYPES
-from tool_nodes.ros.parameters import Seconds, one_of
-from tool_nodes.stop_latch import StopLatch
+from toolhand.tool_nodes.ros import parameters
+from toolhand.tool_nodes.ros.calling import Deadlines
+from toolhand.tool_nodes.ros.controllers import RosArm
+from toolhand.tool_nodes.ros.faults import DriverFaults
+from toolhand.tool_nodes.ros.goals import Stepper
+from toolhand.tool_nodes.ros.joint_states import JointStates
+from toolhand.tool_nodes.ros.motion_messages import GRIPPER_TYPES
+from toolhand.tool_nodes.ros.parameters import Seconds, one_of
+from toolhand.tool_nodes.stop_latch import StopLatch
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.ros.joint_states import measured
-from tool_nodes.ros.messages import BadMessage, nanoseconds
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.ros.joint_states import measured
+from toolhand.tool_nodes.ros.messages import BadMessage, nanoseconds
+from toolhand.tool_nodes.types import FloatArray
 
 STILL_RAD = 0.002
 """An arm none of whose joints turned further did not move: 2 mm at its full reach, ten times an encoder's noise."""

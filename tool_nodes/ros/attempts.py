@@ -13,7 +13,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
-from tool_nodes.motion.guard import LOG
+from toolhand.tool_nodes.motion.guard import LOG
 
 SERVICE = "get_motion_attempts"
 KEPT = 500

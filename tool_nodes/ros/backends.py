@@ -7,12 +7,12 @@ from typing import Any
 
 from rclpy.node import Node
 
-from tool_nodes.backends import make_port
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.port_names import DEFAULT_PRESET, PortNames
-from tool_nodes.registry import Setting
-from tool_nodes.ros import parameters
-from tool_nodes.ros.parameters import NonEmpty
+from toolhand.tool_nodes.backends import make_port
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.port_names import DEFAULT_PRESET, PortNames
+from toolhand.tool_nodes.registry import Setting
+from toolhand.tool_nodes.ros import parameters
+from toolhand.tool_nodes.ros.parameters import NonEmpty
 
 
 def load_backends(node: Node, use: Callable[..., None], *ports: str, others: tuple[str, ...] = ()) -> None:
@@ -39,7 +39,7 @@ def backend_maker(
 
     Args:
         node: Declares these parameters.
-        ports: Names from `tool_nodes.port_names.PORTS`, in the order of the backends that are made.
+        ports: Names from `toolhand.tool_nodes.port_names.PORTS`, in the order of the backends that are made.
         others: Ports that those may need: a segmenter that takes no words asks a detector.
         robot: For backends that propose grasps; None for the default one.
 

@@ -12,13 +12,13 @@ from rclpy.node import Node
 from rclpy.time import Time
 from tf2_ros import Buffer, StaticTransformBroadcaster, TransformException
 
-from tool_nodes.calibration.files import CameraCalibration, read_calibration_file
-from tool_nodes.geometry import invert
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.results import invalid
-from tool_nodes.ros import parameters
-from tool_nodes.ros.messages import matrix_to_pose, rigid
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.calibration.files import CameraCalibration, read_calibration_file
+from toolhand.tool_nodes.geometry import invert
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.ros import parameters
+from toolhand.tool_nodes.ros.messages import matrix_to_pose, rigid
+from toolhand.tool_nodes.types import FloatArray
 
 _EVERY_S = 0.5
 """How often it is looked whether a driver has published what is below its camera's body [s]."""

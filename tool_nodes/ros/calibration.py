@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from sensor_msgs.msg import CameraInfo
 
-from tool_nodes.camera_checks import SKEWED, BadMessage, numbers_in, require_pinhole
-from tool_nodes.ros.lenses import COEFFICIENTS, Lens, make_lens
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.camera_checks import SKEWED, BadMessage, numbers_in, require_pinhole
+from toolhand.tool_nodes.ros.lenses import COEFFICIENTS, Lens, make_lens
+from toolhand.tool_nodes.types import FloatArray
 
 STRAIGHT = ("", "none", "plumb_bob", "rational_polynomial")
 """Distortion models whose pictures are a pinhole camera's where d is zero or empty."""

@@ -19,9 +19,9 @@ from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.task import Future
 
-from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
-from tool_nodes.ros.messages import BadMessage
-from tool_nodes.ros.status import raise_failure
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
+from toolhand.tool_nodes.ros.messages import BadMessage
+from toolhand.tool_nodes.ros.status import raise_failure
 
 _POLL_S = 0.1
 """How often a waiting call looks whether its server is still there [s]."""

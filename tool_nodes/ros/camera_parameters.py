@@ -10,17 +10,17 @@ from annotated_types import Interval
 from rclpy.node import Node
 from tf2_ros import Buffer
 
-from tool_nodes import registry
-from tool_nodes.camera_names import DRIVERS, ZED, CameraTopics, names_of
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.self_filter import SelfFilteredCamera, shape_of
-from tool_nodes.ports import Camera
-from tool_nodes.registry import Setting
-from tool_nodes.ros import parameters
-from tool_nodes.ros.messages import BASE_FRAME
-from tool_nodes.ros.parameters import NonEmpty, one_of
-from tool_nodes.ros.robot_pose import RobotOnTf
-from tool_nodes.ros.topic_camera import STAMP_TOLERANCE_S, TopicCamera
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.camera_names import DRIVERS, ZED, CameraTopics, names_of
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.motion.self_filter import SelfFilteredCamera, shape_of
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.registry import Setting
+from toolhand.tool_nodes.ros import parameters
+from toolhand.tool_nodes.ros.messages import BASE_FRAME
+from toolhand.tool_nodes.ros.parameters import NonEmpty, one_of
+from toolhand.tool_nodes.ros.robot_pose import RobotOnTf
+from toolhand.tool_nodes.ros.topic_camera import STAMP_TOLERANCE_S, TopicCamera
 
 _LARGEST_TOLERANCE_S = 1.0
 """Pictures that are further apart are of different moments, whatever the arm did [s]."""

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 
-from tool_nodes.extras import pip_install
-from tool_nodes.results import invalid, unavailable
+from toolhand.tool_nodes.extras import pip_install
+from toolhand.tool_nodes.results import invalid, unavailable
 
 RUN_COMMAND = "/run_command/_action/send_goal"
 """The service that every graph with an agent offers."""
@@ -63,7 +63,7 @@ def router(pip_client: bool) -> str | None:
 
 def graph_runs(pip_client: bool) -> bool:
     """True if a graph on this domain serves run_command. Raises ToolError INVALID_ARGUMENT for a bad environment."""
-    from tool_nodes.ros.link import RosLink
+    from toolhand.tool_nodes.ros.link import RosLink
 
     if router(pip_client) is None:
         return False

@@ -21,13 +21,13 @@ from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 
-from tool_nodes.motion.trajectory_checks import beside, unfit
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.calling import Deadlines, cancel_late_goal, server_absent
-from tool_nodes.ros.faults import ControllerStates, DriverFaults
-from tool_nodes.ros.goals import CHUNK, ActiveGoal, Stepper
-from tool_nodes.ros.joint_states import JointReading, JointStates
-from tool_nodes.ros.motion_messages import (
+from toolhand.tool_nodes.motion.trajectory_checks import beside, unfit
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.calling import Deadlines, cancel_late_goal, server_absent
+from toolhand.tool_nodes.ros.faults import ControllerStates, DriverFaults
+from toolhand.tool_nodes.ros.goals import CHUNK, ActiveGoal, Stepper
+from toolhand.tool_nodes.ros.joint_states import JointReading, JointStates
+from toolhand.tool_nodes.ros.motion_messages import (
     GRIPPER_TYPES,
     LEAST_S,
     gripper_failure,
@@ -35,8 +35,8 @@ from tool_nodes.ros.motion_messages import (
     trajectory_failure,
     trajectory_goal,
 )
-from tool_nodes.ros.rest import WINDOW_S
-from tool_nodes.ros.watching import (
+from toolhand.tool_nodes.ros.rest import WINDOW_S
+from toolhand.tool_nodes.ros.watching import (
     END_TOLERANCE,
     SETTLE_S,
     START_TOLERANCE,
@@ -45,8 +45,8 @@ from tool_nodes.ros.watching import (
     distance,
     silence,
 )
-from tool_nodes.stop_latch import StopLatch, StopWatch
-from tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
+from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
+from toolhand.tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 
 GRIPPER_LIMIT_S = 4.0
 """Longest motion of the jaws, in time of the robot [s]."""

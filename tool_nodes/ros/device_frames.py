@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from rclpy.time import Time
 from tf2_ros import Buffer
 
-from tool_nodes.camera_checks import BadMessage, require_metres, require_pinhole, require_usable
-from tool_nodes.camera_names import OPTICAL_FRAMES
-from tool_nodes.results import unavailable
-from tool_nodes.ros.messages import RosFrame, time_message
-from tool_nodes.ros.picture_checks import pose_of
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.camera_checks import BadMessage, require_metres, require_pinhole, require_usable
+from toolhand.tool_nodes.camera_names import OPTICAL_FRAMES
+from toolhand.tool_nodes.results import unavailable
+from toolhand.tool_nodes.ros.messages import RosFrame, time_message
+from toolhand.tool_nodes.ros.picture_checks import pose_of
+from toolhand.tool_nodes.types import FloatArray
 
 
 class DeviceFrames:

@@ -20,9 +20,9 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.calling import Deadlines, call, server_is_there
-from tool_nodes.stop_latch import StopLatch
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.calling import Deadlines, call, server_is_there
+from toolhand.tool_nodes.stop_latch import StopLatch
 
 FAULT_TOPIC = "fault_controller/internal_fault"
 """Topic of example_interfaces/Bool that the driver publishes."""

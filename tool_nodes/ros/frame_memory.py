@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.ros.messages import RosFrame, take_frame
+from toolhand.tool_nodes.ros.messages import RosFrame, take_frame
 
 _REMEMBERED = 4
 """Number of newest frames that are kept [-]."""

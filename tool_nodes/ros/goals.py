@@ -13,8 +13,8 @@ from rclpy.task import Future
 from simulation_interfaces.msg import Result as SimulationResult
 from simulation_interfaces.srv import StepSimulation
 
-from tool_nodes.results import unavailable
-from tool_nodes.ros.calling import Deadlines, call, server_gone, server_is_there
+from toolhand.tool_nodes.results import unavailable
+from toolhand.tool_nodes.ros.calling import Deadlines, call, server_gone, server_is_there
 
 CHUNK = 50
 """Most time steps of one request in lockstep."""

@@ -16,10 +16,10 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.ros.messages import BadMessage, nanoseconds
-from tool_nodes.ros.rest import FRESH_S, RestJudge, Unrest
-from tool_nodes.types import ArmState, FloatArray
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.ros.messages import BadMessage, nanoseconds
+from toolhand.tool_nodes.ros.rest import FRESH_S, RestJudge, Unrest
+from toolhand.tool_nodes.types import ArmState, FloatArray
 
 STILL_VELOCITY = 0.002
 """A joint of the arm is not at rest above this reported velocity [rad/s]: what a simulated one trembles by; measured

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.types import FloatArray
 
 COEFFICIENTS = {"plumb_bob": (4, 5), "rational_polynomial": (8,), "equidistant": (4,)}
 """Distortion models by their names in CameraInfo, and how many numbers each may have."""

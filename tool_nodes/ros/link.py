@@ -16,9 +16,9 @@ from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.calling import Deadlines, call
-from tool_nodes.ros.client import environment
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.calling import Deadlines, call
+from toolhand.tool_nodes.ros.client import environment
 
 _POLL_S = 0.02
 """Time between two looks at a future [s]."""
@@ -86,7 +86,7 @@ class RosLink:
             time.sleep(_POLL_S)
 
     def call(self, kind: Any, name: str, request: Any, response_s: float | None = None) -> Any:
-        """Call a service; arguments as of `trigger`. Raises ToolError as tool_nodes.ros.calling.call."""
+        """Call a service; arguments as of `trigger`. Raises ToolError as toolhand.tool_nodes.ros.calling.call."""
         longest_s = self.deadlines.response_s if response_s is None else response_s
         return call(self._client(kind, name), request, longest_s, self.deadlines.availability_s)
 

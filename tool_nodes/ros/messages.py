@@ -19,12 +19,12 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2, PointField
 from std_msgs.msg import Header
 from vision_msgs.msg import BoundingBox2D
 
-from tool_nodes.camera_checks import BadMessage as BadMessage
-from tool_nodes.camera_checks import NotRegistered, known_depth, require_metres
-from tool_nodes.camera_names import OPTICAL_FRAMES
-from tool_nodes.geometry import carried_rotation, pose, quat_wxyz_from_matrix
-from tool_nodes.ros.calibration import Rectified, read_calibration
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.tool_nodes.camera_checks import BadMessage as BadMessage
+from toolhand.tool_nodes.camera_checks import NotRegistered, known_depth, require_metres
+from toolhand.tool_nodes.camera_names import OPTICAL_FRAMES
+from toolhand.tool_nodes.geometry import carried_rotation, pose, quat_wxyz_from_matrix
+from toolhand.tool_nodes.ros.calibration import Rectified, read_calibration
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 BASE_FRAME = "base_link"
 _CAMERAS = {frame_id: camera for camera, frame_id in OPTICAL_FRAMES.items()}

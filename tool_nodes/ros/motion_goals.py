@@ -12,14 +12,14 @@ from rclpy.time import Time
 from tf2_ros import Buffer, TransformException
 from toolhand_interfaces.action import ExecuteGrasp, Place
 
-from tool_nodes.geometry import transform
-from tool_nodes.language.phrases import MAX_PHRASE
-from tool_nodes.motion.stages import SHARES
-from tool_nodes.motion.targets import ray_to_base
-from tool_nodes.results import invalid, unavailable
-from tool_nodes.ros.messages import header_of, image_to_mask, pose_to_matrix, rigid
-from tool_nodes.toolbox.arguments import FARTHEST_M
-from tool_nodes.types import MOST_POINTS, FloatArray, Frame, GraspTarget, SkillRequest
+from toolhand.tool_nodes.geometry import transform
+from toolhand.tool_nodes.language.phrases import MAX_PHRASE
+from toolhand.tool_nodes.motion.stages import SHARES
+from toolhand.tool_nodes.motion.targets import ray_to_base
+from toolhand.tool_nodes.results import invalid, unavailable
+from toolhand.tool_nodes.ros.messages import header_of, image_to_mask, pose_to_matrix, rigid
+from toolhand.tool_nodes.toolbox.arguments import FARTHEST_M
+from toolhand.tool_nodes.types import MOST_POINTS, FloatArray, Frame, GraspTarget, SkillRequest
 
 TRANSFORM_WAIT_S = 1.0
 """Longest wait for the transform of a goal's frame [s]."""

@@ -20,14 +20,14 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
-from tool_nodes.geometry import pose, transform
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.plans import GraspPlan, PlacePlan
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.targets import HeldObject
-from tool_nodes.ros.messages import matrix_to_pose
-from tool_nodes.ros.robot_pose import HeldPublisher
-from tool_nodes.types import Box, FloatArray, Trajectory
+from toolhand.tool_nodes.geometry import pose, transform
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.plans import GraspPlan, PlacePlan
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.targets import HeldObject
+from toolhand.tool_nodes.ros.messages import matrix_to_pose
+from toolhand.tool_nodes.ros.robot_pose import HeldPublisher
+from toolhand.tool_nodes.types import Box, FloatArray, Trajectory
 
 TOPIC = "toolhand/markers"
 QOS = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -12,7 +12,7 @@ from control_msgs.msg import GripperCommand as GripperPosition
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from tool_nodes.types import Trajectory
+from toolhand.tool_nodes.types import Trajectory
 
 GRIPPER_TYPES = {"GripperCommand": GripperCommand, "ParallelGripperCommand": ParallelGripperCommand}
 

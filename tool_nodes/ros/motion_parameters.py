@@ -7,11 +7,11 @@ from typing import Annotated
 
 from annotated_types import Interval
 
-from tool_nodes.motion.guard import Mode
-from tool_nodes.port_names import DEFAULT_PLANNER
-from tool_nodes.ros.joint_states import STILL_VELOCITIES, STILL_VELOCITY
-from tool_nodes.ros.messages import BASE_FRAME
-from tool_nodes.ros.parameters import NonEmpty, Seconds
+from toolhand.tool_nodes.motion.guard import Mode
+from toolhand.tool_nodes.port_names import DEFAULT_PLANNER
+from toolhand.tool_nodes.ros.joint_states import STILL_VELOCITIES, STILL_VELOCITY
+from toolhand.tool_nodes.ros.messages import BASE_FRAME
+from toolhand.tool_nodes.ros.parameters import NonEmpty, Seconds
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from std_msgs.msg import Header
 from toolhand_interfaces.msg import MotionLeg
 from toolhand_interfaces.msg import MotionRequest as MotionRequestMessage
 
-from tool_nodes.camera_checks import BadMessage
-from tool_nodes.motion.approval import MotionRequest, MotionStep
-from tool_nodes.ros.messages import (
+from toolhand.tool_nodes.camera_checks import BadMessage
+from toolhand.tool_nodes.motion.approval import MotionRequest, MotionStep
+from toolhand.tool_nodes.ros.messages import (
     image_to_rgb,
     matrix_to_pose,
     nanoseconds,
@@ -19,7 +19,7 @@ from tool_nodes.ros.messages import (
     rgb_to_image,
     time_message,
 )
-from tool_nodes.types import FloatArray, Trajectory
+from toolhand.tool_nodes.types import FloatArray, Trajectory
 
 MAX_STEPS = 100
 """Steps of a motion that is shown; a place has 5. Rounded up."""

@@ -13,14 +13,14 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from std_msgs.msg import Header
 
-from tool_nodes.camera_checks import BadMessage
-from tool_nodes.motion.planner_wrapper import InterruptedPlanning
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.results import ErrorCode, ToolError, unavailable
-from tool_nodes.ros import parameters
-from tool_nodes.ros.calling import Deadlines, call
-from tool_nodes.ros.messages import matrix_to_pose
-from tool_nodes.ros.moveit_messages import (
+from toolhand.tool_nodes.camera_checks import BadMessage
+from toolhand.tool_nodes.motion.planner_wrapper import InterruptedPlanning
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.ros import parameters
+from toolhand.tool_nodes.ros.calling import Deadlines, call
+from toolhand.tool_nodes.ros.messages import matrix_to_pose
+from toolhand.tool_nodes.ros.moveit_messages import (
     ACCELERATION_SHARE,
     OURS,
     SPEED_SHARE,
@@ -35,8 +35,8 @@ from tool_nodes.ros.moveit_messages import (
     stamped,
     unusable,
 )
-from tool_nodes.ros.parameters import NonEmpty
-from tool_nodes.types import CollisionScene, FloatArray, Trajectory
+from toolhand.tool_nodes.ros.parameters import NonEmpty
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Trajectory
 
 JOINT_TOLERANCE = 1e-4
 """How near a joint goal is to be reached [rad]: what MoveIt's own clients ask for."""

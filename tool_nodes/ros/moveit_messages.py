@@ -1,7 +1,7 @@
 """Questions to MoveIt's move_group, and its answers, as messages.
 
-Poses are frames of the robot's base; quaternions are turned into messages and back by `tool_nodes.ros.messages` alone,
-which names their parts. A message that cannot be read raises `BadMessage`.
+Poses are frames of the robot's base; quaternions are turned into messages and back by
+`toolhand.tool_nodes.ros.messages` alone, which names their parts. A message that cannot be read raises `BadMessage`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from sensor_msgs.msg import JointState
 from shape_msgs.msg import SolidPrimitive
 from std_msgs.msg import Header
 
-from tool_nodes.camera_checks import BadMessage
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.timing import SAMPLE_PERIOD, resampled
-from tool_nodes.results import ErrorCode, ToolError, unavailable
-from tool_nodes.ros.messages import matrix_to_pose
-from tool_nodes.types import Box, CollisionScene, FloatArray, Trajectory
+from toolhand.tool_nodes.camera_checks import BadMessage
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.timing import SAMPLE_PERIOD, resampled
+from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.ros.messages import matrix_to_pose
+from toolhand.tool_nodes.types import Box, CollisionScene, FloatArray, Trajectory
 
 TABLE, BOXES, POINTS, HELD = "toolhand_table", "toolhand_boxes", "toolhand_points", "toolhand_held"
 """Names of what is put into MoveIt's planning scene; everything else in it is left alone."""

@@ -12,10 +12,10 @@ from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from tool_nodes.motion.robot_model import DEFAULT_ROBOT, RobotModel, load_robot
-from tool_nodes.records import Rule, record_of
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.ros.calling import Deadlines
+from toolhand.tool_nodes.motion.robot_model import DEFAULT_ROBOT, RobotModel, load_robot
+from toolhand.tool_nodes.records import Rule, record_of
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.ros.calling import Deadlines
 
 T = TypeVar("T")
 

@@ -10,11 +10,11 @@ from rclpy.time import Time
 from std_msgs.msg import Header
 from tf2_ros import Buffer, TransformException
 
-from tool_nodes.camera_checks import NotRegistered
-from tool_nodes.geometry import rotation_angle
-from tool_nodes.results import ToolError, unavailable
-from tool_nodes.ros.messages import rigid
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.camera_checks import NotRegistered
+from toolhand.tool_nodes.geometry import rotation_angle
+from toolhand.tool_nodes.results import ToolError, unavailable
+from toolhand.tool_nodes.ros.messages import rigid
+from toolhand.tool_nodes.types import FloatArray
 
 SAME_PLACE_M, SAME_PLACE_RAD = 1e-3, 1e-3
 """Two frames so near each other are one [m, rad]: a pixel, at half a metre and with a focal length of 500 px."""

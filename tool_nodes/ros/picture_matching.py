@@ -10,9 +10,9 @@ from typing import Any
 
 from sensor_msgs.msg import CameraInfo, Image
 
-from tool_nodes.camera_names import CameraTopics
-from tool_nodes.ros.arm_trace import STILL_RAD
-from tool_nodes.ros.messages import nanoseconds
+from toolhand.tool_nodes.camera_names import CameraTopics
+from toolhand.tool_nodes.ros.arm_trace import STILL_RAD
+from toolhand.tool_nodes.ros.messages import nanoseconds
 
 KINDS = tuple(entry.name for entry in fields(CameraTopics))
 """What a message of a camera can be: "image", "camera_info" or "depth"."""

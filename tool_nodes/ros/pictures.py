@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from std_msgs.msg import Header
 
-from tool_nodes.ros.frame_memory import FrameMemory
-from tool_nodes.ros.messages import (
+from toolhand.tool_nodes.ros.frame_memory import FrameMemory
+from toolhand.tool_nodes.ros.messages import (
     BadMessage,
     box_to_message,
     header_of,
@@ -17,7 +17,7 @@ from tool_nodes.ros.messages import (
     put_frame,
     rgb_to_image,
 )
-from tool_nodes.toolbox.images import FrameWindow, SessionImage
+from toolhand.tool_nodes.toolbox.images import FrameWindow, SessionImage
 
 _ROUNDING_PX = 1e-6
 """A window whose middle and sizes were sent is off by less than this [px]."""

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.files import KIB, open_file
-from tool_nodes.private_folders import FolderRefused, made_private, runtime_folder
-from tool_nodes.results import invalid
+from toolhand.tool_nodes.files import KIB, open_file
+from toolhand.tool_nodes.private_folders import FolderRefused, made_private, runtime_folder
+from toolhand.tool_nodes.results import invalid
 
 _LONGEST_FILE = 4 * KIB
 """Bytes of a token file that are read."""

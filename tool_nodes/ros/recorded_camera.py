@@ -12,13 +12,13 @@ from rclpy.time import Time
 from sensor_msgs.msg import CompressedImage, Image
 from tf2_ros import Buffer
 
-from tool_nodes.camera_checks import BadMessage, known_depth, require_usable
-from tool_nodes.camera_names import CameraTopics
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.ros.calibration import rectified_by_name
-from tool_nodes.ros.messages import RosFrame, depth_to_image, make_frame, nanoseconds, rgb_to_image
-from tool_nodes.ros.picture_checks import pose_of, require_registered
-from tool_nodes.toolbox.picture_files import PictureFileError, opened
+from toolhand.tool_nodes.camera_checks import BadMessage, known_depth, require_usable
+from toolhand.tool_nodes.camera_names import CameraTopics
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.ros.calibration import rectified_by_name
+from toolhand.tool_nodes.ros.messages import RosFrame, depth_to_image, make_frame, nanoseconds, rgb_to_image
+from toolhand.tool_nodes.ros.picture_checks import pose_of, require_registered
+from toolhand.tool_nodes.toolbox.picture_files import PictureFileError, opened
 
 TF, TF_STATIC = "/tf", "/tf_static"
 """Topics of the transforms."""

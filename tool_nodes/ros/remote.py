@@ -28,10 +28,10 @@ from toolhand_interfaces.srv import (
 )
 from vision_msgs.msg import Point2D
 
-from tool_nodes.results import ToolResult
-from tool_nodes.ros.calling import Deadlines, Service, run_goal
-from tool_nodes.ros.frame_memory import FrameMemory
-from tool_nodes.ros.messages import (
+from toolhand.tool_nodes.results import ToolResult
+from toolhand.tool_nodes.ros.calling import Deadlines, Service, run_goal
+from toolhand.tool_nodes.ros.frame_memory import FrameMemory
+from toolhand.tool_nodes.ros.messages import (
     BASE_FRAME,
     cloud_to_message,
     header_of,
@@ -41,23 +41,23 @@ from tool_nodes.ros.messages import (
     pose_to_matrix,
     put_frame,
 )
-from tool_nodes.ros.remote_perception import (
+from toolhand.tool_nodes.ros.remote_perception import (
     RemoteDepthEstimator,
     RemoteDetector,
     RemotePointer,
     RemoteSegmenter,
     RemoteTextReader,
 )
-from tool_nodes.ros.status import raise_failure
-from tool_nodes.ros.stop_state import StopListener
-from tool_nodes.sandbox.executor import CodeExecutor
-from tool_nodes.stop_latch import StopWatch
-from tool_nodes.toolbox.toolbox import Toolbox
-from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
-from tool_nodes.tools.spacetools.grasping import GraspAlternatives, MaskedCloud
-from tool_nodes.tools.spacetools.robot import robot_tools
-from tool_nodes.tools.suites import Backends, make_toolbox
-from tool_nodes.types import BoolArray, FloatArray, Frame, Grasped, GraspTarget, SkillOutcome, SkillRequest
+from toolhand.tool_nodes.ros.status import raise_failure
+from toolhand.tool_nodes.ros.stop_state import StopListener
+from toolhand.tool_nodes.sandbox.executor import CodeExecutor
+from toolhand.tool_nodes.stop_latch import StopWatch
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
+from toolhand.tool_nodes.tools.spacetools.grasping import GraspAlternatives, MaskedCloud
+from toolhand.tool_nodes.tools.spacetools.robot import robot_tools
+from toolhand.tool_nodes.tools.suites import Backends, make_toolbox
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame, Grasped, GraspTarget, SkillOutcome, SkillRequest
 
 
 class RemoteCamera:
@@ -282,7 +282,7 @@ def remote_toolbox(
     role: str = "operator",
     stops: StopListener | None = None,
 ) -> Toolbox:
-    """The same tools as `sim.station.Station` has, with the robot, perception and grasps in other nodes.
+    """The same tools as `toolhand.sim.station.Station` has, with the robot, perception and grasps in other nodes.
 
     Args:
         node: Gets the clients; spun by an executor in another thread.

@@ -12,13 +12,22 @@ from std_msgs.msg import Header
 from toolhand_interfaces.srv import DetectBoxes, DetectPoints, EstimateDepth, ReadText, Segment
 from vision_msgs.msg import Point2D
 
-from tool_nodes.perception.prompts import ALL_PROMPTS
-from tool_nodes.ports import Answer
-from tool_nodes.ros.calling import Deadlines, Service
-from tool_nodes.ros.messages import box_to_message, image_to_depth, image_to_mask, message_to_box, rgb_to_image
-from tool_nodes.ros.pictures import put_picture
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import BoxPrompt, Detection, Everything, PointPrompt, Prompt, Segmentation, TextPrompt, TextSpan
+from toolhand.tool_nodes.perception.prompts import ALL_PROMPTS
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.ros.calling import Deadlines, Service
+from toolhand.tool_nodes.ros.messages import box_to_message, image_to_depth, image_to_mask, message_to_box, rgb_to_image
+from toolhand.tool_nodes.ros.pictures import put_picture
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import (
+    BoxPrompt,
+    Detection,
+    Everything,
+    PointPrompt,
+    Prompt,
+    Segmentation,
+    TextPrompt,
+    TextSpan,
+)
 
 
 class _Remote:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.robot_model import RobotModel
 
 WINDOW_S = 0.3
 """Time of the robot over which positions must not travel [s]. The turning point of a swing of 0.3 rad in 4 s travels by

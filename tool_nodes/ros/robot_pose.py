@@ -16,10 +16,10 @@ from rclpy.time import Time
 from tf2_ros import Buffer, TransformException
 from visualization_msgs.msg import Marker
 
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.self_filter import RobotPose, RobotShape
-from tool_nodes.ros.messages import BadMessage, header_of, matrix_to_pose, pose_to_matrix, rigid
-from tool_nodes.types import Box, FloatArray, Frame
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.self_filter import RobotPose, RobotShape
+from toolhand.tool_nodes.ros.messages import BadMessage, header_of, matrix_to_pose, pose_to_matrix, rigid
+from toolhand.tool_nodes.types import Box, FloatArray, Frame
 
 HELD_TOPIC = "toolhand/held"
 """What the motion node knows to be held, latched: a cube in the robot's tip frame, or the order to delete it."""

@@ -11,7 +11,7 @@ from rclpy.exceptions import InvalidHandle, ParameterException
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.node import Node
 
-from tool_nodes.results import ToolError
+from toolhand.tool_nodes.results import ToolError
 
 FAILED, BAD_INPUT = 1, 2
 """Exit status of a node that ended itself, and of one that cannot start with what it was given."""

@@ -11,10 +11,10 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import Header
 from toolhand_interfaces.msg import ToolStatus
 
-from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
-from tool_nodes.ros.messages import BadMessage, rgb_to_image
-from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue
-from tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
+from toolhand.tool_nodes.ros.messages import BadMessage, rgb_to_image
+from toolhand.tool_nodes.toolbox.arguments import ArgumentType, InvalidValue
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
 
 
 def success(text: str, backend: str = "") -> ToolStatus:

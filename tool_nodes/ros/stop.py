@@ -28,12 +28,12 @@ from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 from toolhand_interfaces.msg import StopState
 
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.ros.calling import require_positive
-from tool_nodes.ros.faults import FAULT_TOPIC, RESET_SERVICE, DriverFaults, FaultReset
-from tool_nodes.ros.joint_states import JointReading, JointStates
-from tool_nodes.ros.stop_state import QOS, TOPIC
-from tool_nodes.stop_latch import StopLatch
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.ros.calling import require_positive
+from toolhand.tool_nodes.ros.faults import FAULT_TOPIC, RESET_SERVICE, DriverFaults, FaultReset
+from toolhand.tool_nodes.ros.joint_states import JointReading, JointStates
+from toolhand.tool_nodes.ros.stop_state import QOS, TOPIC
+from toolhand.tool_nodes.stop_latch import StopLatch
 
 _LOOK_S = 0.02
 """How often a stop that is not confirmed yet is looked at, besides at every measurement [s]."""

@@ -11,7 +11,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from toolhand_interfaces.msg import StopState
 
-from tool_nodes.stop_latch import HOW_TO_RESET, StopLatch
+from toolhand.tool_nodes.stop_latch import HOW_TO_RESET, StopLatch
 
 TOPIC = "stop_state"
 QOS = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -19,18 +19,18 @@ from rclpy.time import Time
 from sensor_msgs.msg import CameraInfo, Image
 from tf2_ros import Buffer
 
-from tool_nodes.camera_checks import BadMessage, NotRegistered, require_usable
-from tool_nodes.camera_names import CameraTopics
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.results import ToolError, unavailable
-from tool_nodes.ros.arm_trace import ArmTrace
-from tool_nodes.ros.calibration import rectified_by_name
-from tool_nodes.ros.calling import require_positive
-from tool_nodes.ros.frame_memory import FrameMemory
-from tool_nodes.ros.messages import BASE_FRAME, RosFrame, make_frame, nanoseconds
-from tool_nodes.ros.picture_checks import pose_of, require_registered
-from tool_nodes.ros.picture_matching import MatchedMessages, PictureMatching
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.camera_checks import BadMessage, NotRegistered, require_usable
+from toolhand.tool_nodes.camera_names import CameraTopics
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.results import ToolError, unavailable
+from toolhand.tool_nodes.ros.arm_trace import ArmTrace
+from toolhand.tool_nodes.ros.calibration import rectified_by_name
+from toolhand.tool_nodes.ros.calling import require_positive
+from toolhand.tool_nodes.ros.frame_memory import FrameMemory
+from toolhand.tool_nodes.ros.messages import BASE_FRAME, RosFrame, make_frame, nanoseconds
+from toolhand.tool_nodes.ros.picture_checks import pose_of, require_registered
+from toolhand.tool_nodes.ros.picture_matching import MatchedMessages, PictureMatching
+from toolhand.tool_nodes.types import FloatArray
 
 STAMP_TOLERANCE_S = 0.05
 """Image and depth of one picture may be so far apart while the arm stands still [s]: more than a frame at 30 Hz, which

@@ -9,10 +9,10 @@ from collections import deque
 
 import numpy as np
 
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.results import ToolError, unavailable
-from tool_nodes.ros.joint_states import JointReading, JointStates
-from tool_nodes.types import FloatArray, Trajectory
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.results import ToolError, unavailable
+from toolhand.tool_nodes.ros.joint_states import JointReading, JointStates
+from toolhand.tool_nodes.types import FloatArray, Trajectory
 
 START_TOLERANCE = 0.05
 """A trajectory starts no further than this from where the arm is measured [rad]; the simulated arm's bound. MoveIt's

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.results import unavailable
-from tool_nodes.sandbox import wire
-from tool_nodes.sandbox.server import END, START
-from tool_nodes.sandbox.worker import LOCKED
+from toolhand.tool_nodes.results import unavailable
+from toolhand.tool_nodes.sandbox import wire
+from toolhand.tool_nodes.sandbox.server import END, START
+from toolhand.tool_nodes.sandbox.worker import LOCKED
 
 _START_S = 60.0
 """Longest wait for a worker to start [s], long enough for a machine under load."""
@@ -30,7 +30,12 @@ _STEP_S = 10.0
 
 _PACKAGES = str(Path(__file__).parents[2])
 _NUMPY = str(Path(np.__file__).parents[1])
-_PROGRAM = f"import sys; sys.path += [{_PACKAGES!r}, {_NUMPY!r}]; from tool_nodes.sandbox.server import main; main()"
+# No site is loaded, and with it no finder of an editable installation: the package is told where its parts lie.
+_PROGRAM = (
+    "import sys, types; sys.modules['toolhand'] = types.ModuleType('toolhand'); "
+    f"sys.modules['toolhand'].__path__ = [{_PACKAGES!r}]; sys.path.append({_NUMPY!r}); "
+    "from toolhand.tool_nodes.sandbox.server import main; main()"
+)
 # Alone in the environment, so that nothing of the caller's is in it; one thread, because threads do not survive a fork.
 _ENVIRONMENT = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 

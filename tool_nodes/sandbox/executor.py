@@ -17,13 +17,13 @@ from typing import Annotated, Any
 
 from numpy.typing import NDArray
 
-from tool_nodes.ports import CodeRunner
-from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid, unavailable
-from tool_nodes.sandbox import connection, lockdown, seccomp, wire
-from tool_nodes.toolbox.arguments import CallingSession, InvalidValue, Lookup, describe, show
-from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import tool
+from toolhand.tool_nodes.ports import CodeRunner
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid, unavailable
+from toolhand.tool_nodes.sandbox import connection, lockdown, seccomp, wire
+from toolhand.tool_nodes.toolbox.arguments import CallingSession, InvalidValue, Lookup, describe, show
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import tool
 
 MODES = ("exec", "eval")
 """Statements, or one expression."""

@@ -8,7 +8,7 @@ import os
 import signal
 from pathlib import Path
 
-from tool_nodes.sandbox import landlock, seccomp
+from toolhand.tool_nodes.sandbox import landlock, seccomp
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4

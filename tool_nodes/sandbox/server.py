@@ -67,7 +67,7 @@ def prepare(parent: int) -> None:
 
     Numpy is imported here, not above, so that the executor can import this module's constants and hears what failed.
     """
-    from tool_nodes.sandbox import lockdown, worker
+    from toolhand.tool_nodes.sandbox import lockdown, worker
 
     lockdown.die_with_parent(parent)
     import numpy
@@ -91,7 +91,7 @@ def _import_all(package: ModuleType) -> None:
 
 def _fork(connection: int, request_file: int) -> int:
     """Start a worker; its process id."""
-    from tool_nodes.sandbox import lockdown, worker
+    from toolhand.tool_nodes.sandbox import lockdown, worker
 
     server = os.getpid()
     child = os.fork()

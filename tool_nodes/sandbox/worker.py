@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from tool_nodes.sandbox import lockdown, wire
+from toolhand.tool_nodes.sandbox import lockdown, wire
 
 OUTPUT = 3
 """The file descriptor of the connection to the executor; the worker has no other."""

@@ -1,8 +1,8 @@
 """The caller's side: a connection to what is served, and calls that end by their deadline, whatever becomes of it.
 
 A call that is too late is cancelled where it waits; a computation that has begun is ended by the replica's own process
-(`tool_nodes.serve.runner`). What went wrong on the way is UNAVAILABLE with a `Cause`, and is tried again as the entry
-says; what the backend itself answers, an error too, is the answer.
+(`toolhand.tool_nodes.serve.runner`). What went wrong on the way is UNAVAILABLE with a `Cause`, and is tried again as
+the entry says; what the backend itself answers, an error too, is the answer.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.results import Cause, ErrorCode, ToolError, unavailable
-from tool_nodes.serve import service_file
-from tool_nodes.serve.coalescing import Coalescer, QueueFull
-from tool_nodes.serve.config import ABREAST, ACTOR, Local, ServedEntry, without_ray
-from tool_nodes.serve.metrics_actor import OK, ReplicaStats
-from tool_nodes.serve.requests import PortRequest, SharedArrays
-from tool_nodes.serve.runner import LAST_WORDS_S
-from tool_nodes.serve.service_file import ServiceNote, running_service
-from tool_nodes.serve.transport import GONE, RayTransport, first_line, not_served
-from tool_nodes.serve.trust import require_trusted
+from toolhand.tool_nodes.results import Cause, ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.serve import service_file
+from toolhand.tool_nodes.serve.coalescing import Coalescer, QueueFull
+from toolhand.tool_nodes.serve.config import ABREAST, ACTOR, Local, ServedEntry, without_ray
+from toolhand.tool_nodes.serve.metrics_actor import OK, ReplicaStats
+from toolhand.tool_nodes.serve.requests import PortRequest, SharedArrays
+from toolhand.tool_nodes.serve.runner import LAST_WORDS_S
+from toolhand.tool_nodes.serve.service_file import ServiceNote, running_service
+from toolhand.tool_nodes.serve.transport import GONE, RayTransport, first_line, not_served
+from toolhand.tool_nodes.serve.trust import require_trusted
 
 REPORT_S = 1.0
 """How often a client reports to the metrics actor [s]."""
@@ -57,7 +57,7 @@ class Connection:
 
     def __init__(self, service: ServiceNote) -> None:
         ray = joined(service)
-        from tool_nodes.serve.replicas import METRICS, NAMESPACE
+        from toolhand.tool_nodes.serve.replicas import METRICS, NAMESPACE
 
         self.service = service
         self.shared = SharedArrays(ray.put)
@@ -262,7 +262,7 @@ _connecting = threading.Lock()
 
 
 def connect() -> Connection:
-    """This process's connection to the service that runs now, see `tool_nodes.serve.service_file`.
+    """This process's connection to the service that runs now, see `toolhand.tool_nodes.serve.service_file`.
 
     Raises:
         ToolError: UNAVAILABLE where none runs, where it does not answer, and without Ray.

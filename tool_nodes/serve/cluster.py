@@ -26,11 +26,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.results import Cause, ToolError, invalid, unavailable
-from tool_nodes.serve import processes, service_file
-from tool_nodes.serve.calling import connect, disconnect, joined, leave, lives, start_cluster
-from tool_nodes.serve.config import Local, ServeConfig, check_resources, without_ray
-from tool_nodes.serve.service_file import ServiceNote
+from toolhand.tool_nodes.results import Cause, ToolError, invalid, unavailable
+from toolhand.tool_nodes.serve import processes, service_file
+from toolhand.tool_nodes.serve.calling import connect, disconnect, joined, leave, lives, start_cluster
+from toolhand.tool_nodes.serve.config import Local, ServeConfig, check_resources, without_ray
+from toolhand.tool_nodes.serve.service_file import ServiceNote
 
 START_S = 600.0
 """How long it is tried to start a cluster [s]: it takes five on an idle machine, but Ray gives one of its parts 15 s,
@@ -152,7 +152,7 @@ class Keeper:
                 return
 
     def _serve(self) -> None:
-        from tool_nodes.serve import replicas
+        from toolhand.tool_nodes.serve import replicas
 
         entries = self._config.entries
         self._say(f"Being started: {', '.join(entries)}.")
@@ -217,7 +217,7 @@ _LEAN = {
 def _withdraw(entries: Any) -> None:
     """Serve nothing of this any more on a cluster that goes on."""
     with contextlib.suppress(Exception):  # it may have ended first
-        from tool_nodes.serve import replicas
+        from toolhand.tool_nodes.serve import replicas
 
         for entry in entries:
             with contextlib.suppress(Exception):

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tool_nodes.serve.requests import PortRequest
+from toolhand.tool_nodes.serve.requests import PortRequest
 
 
 class Carrier(Protocol):

@@ -14,11 +14,11 @@ from typing import Annotated, Any, Final, Literal
 
 from annotated_types import Interval, Len
 
-from tool_nodes import registry
-from tool_nodes.extras import install_extra
-from tool_nodes.port_names import PortNames
-from tool_nodes.records import Before, read_yaml, record_of
-from tool_nodes.results import ToolError, invalid, unavailable
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.extras import install_extra
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.records import Before, read_yaml, record_of
+from toolhand.tool_nodes.results import ToolError, invalid, unavailable
 
 METHODS: Mapping[str, str] = {
     "pointer": "point",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.serve.config import ServedEntry
+from toolhand.tool_nodes.serve.config import ServedEntry
 
 KEPT = 2000
 """The latest calls of an entry, over which percentiles are taken; a round figure."""

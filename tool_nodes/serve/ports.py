@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.port_names import PortNames
-from tool_nodes.ports import Answer
-from tool_nodes.results import invalid
-from tool_nodes.serve.calling import connect
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import BoolArray, Detection, FloatArray, GraspSet, Prompt, Segmentation, TextSpan
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.serve.calling import connect
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import BoolArray, Detection, FloatArray, GraspSet, Prompt, Segmentation, TextSpan
 
 SERVED = PortNames(
     pointer="served", detector="served", segmenter="served", depth="served", reader="served", grasps="served"

@@ -8,7 +8,7 @@ import signal
 import time
 from pathlib import Path
 
-from tool_nodes.serve.service_file import MARK, ServiceNote, keeper_file, ray_folder
+from toolhand.tool_nodes.serve.service_file import MARK, ServiceNote, keeper_file, ray_folder
 
 SWEEP_S = 10.0
 """How long killed processes may take to be gone [s]; a round figure."""

@@ -18,11 +18,11 @@ from ray import serve
 from ray.serve.config import AutoscalingConfig
 from ray.serve.schema import ApplicationStatus, LoggingConfig
 
-from tool_nodes.results import Cause, ToolError, unavailable
-from tool_nodes.serve.config import ABREAST, ACTOR, SERVE, ServedEntry
-from tool_nodes.serve.metrics_actor import MetricsActor
-from tool_nodes.serve.requests import PortRequest
-from tool_nodes.serve.runner import Reply, Runner, make_backend
+from toolhand.tool_nodes.results import Cause, ToolError, unavailable
+from toolhand.tool_nodes.serve.config import ABREAST, ACTOR, SERVE, ServedEntry
+from toolhand.tool_nodes.serve.metrics_actor import MetricsActor
+from toolhand.tool_nodes.serve.requests import PortRequest
+from toolhand.tool_nodes.serve.runner import Reply, Runner, make_backend
 
 NAMESPACE = "toolhand"
 """Namespace of the actors; applications of Ray Serve have no namespace, so `application` names them likewise."""

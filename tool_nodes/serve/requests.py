@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.content import content_key
-from tool_nodes.toolbox.images import FrameWindow, SessionImage
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.content import content_key
+from toolhand.tool_nodes.toolbox.images import FrameWindow, SessionImage
+from toolhand.tool_nodes.types import Frame
 
 INLINE_BYTES = 100_000
 """Smaller arrays travel with the request [bytes]; Ray itself sends values below this size along with a call."""

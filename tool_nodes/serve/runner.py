@@ -1,6 +1,6 @@
 """A backend at work in a process of its own: batches, deadlines, and the end of a process that is not to be trusted.
 
-Nothing here knows Ray: `tool_nodes.serve.replicas` puts it on a cluster.
+Nothing here knows Ray: `toolhand.tool_nodes.serve.replicas` puts it on a cluster.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tool_nodes import registry
-from tool_nodes.perception.prompts import BY_PICTURE
-from tool_nodes.port_names import PortNames
-from tool_nodes.results import Cause, ErrorCode, ToolError, unavailable
-from tool_nodes.serve.config import ServedEntry
-from tool_nodes.serve.requests import PortRequest, references, unpack
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.perception.prompts import BY_PICTURE
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.results import Cause, ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.serve.config import ServedEntry
+from toolhand.tool_nodes.serve.requests import PortRequest, references, unpack
 
 GRACE_S = 0.5
 """A batch may take so much longer than the deadline before its process is ended [s]: longer than the scheduler of a

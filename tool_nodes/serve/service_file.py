@@ -1,7 +1,7 @@
 """Where the service of this machine is noted: one folder, so that a client needs no address.
 
 What is noted there is believed, and a cluster may run programs in a process that joins it. So the folder is this
-user's alone (`tool_nodes.private_folders`), and that is looked at before anything in it is read.
+user's alone (`toolhand.tool_nodes.private_folders`), and that is looked at before anything in it is read.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tool_nodes import private_folders
-from tool_nodes.files import KIB, read_file, write_whole
-from tool_nodes.private_folders import FolderRefused
-from tool_nodes.results import Cause, ToolError, invalid, unavailable
+from toolhand.tool_nodes import private_folders
+from toolhand.tool_nodes.files import KIB, read_file, write_whole
+from toolhand.tool_nodes.private_folders import FolderRefused
+from toolhand.tool_nodes.results import Cause, ToolError, invalid, unavailable
 
 VARIABLE = "TOOLHAND_SERVE"
 """The environment variable that names another folder, so that several services can run on a machine."""

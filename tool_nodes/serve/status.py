@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tool_nodes.serve.calling import connect
+from toolhand.tool_nodes.serve.calling import connect
 
 
 def rows() -> list[dict[str, Any]]:
     """Those of `MetricsActor.rows`, with `replicas` by state, e.g. {"RUNNING": 2}. Raises ToolError UNAVAILABLE."""
     connection = connect()
-    from tool_nodes.serve.replicas import states
+    from toolhand.tool_nodes.serve.replicas import states
 
     return [row | {"replicas": states(connection.entries[row["name"]])} for row in connection.rows()]
 

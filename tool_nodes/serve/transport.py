@@ -7,10 +7,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from tool_nodes.results import Cause, ErrorCode, ToolError, invalid, unavailable
-from tool_nodes.serve.coalescing import Closed
-from tool_nodes.serve.config import SERVE, ServedEntry
-from tool_nodes.serve.requests import PortRequest
+from toolhand.tool_nodes.results import Cause, ErrorCode, ToolError, invalid, unavailable
+from toolhand.tool_nodes.serve.coalescing import Closed
+from toolhand.tool_nodes.serve.config import SERVE, ServedEntry
+from toolhand.tool_nodes.serve.requests import PortRequest
 
 
 class RayTransport:
@@ -29,7 +29,7 @@ class RayTransport:
     def start(self, method: str, *arguments: Any) -> Any:
         """Call a method of a replica; what `receive` waits for. Raises ToolError, and what Ray raises."""
         if self._handle is None:
-            from tool_nodes.serve.replicas import handle_of
+            from toolhand.tool_nodes.serve.replicas import handle_of
 
             try:
                 self._handle = handle_of(self._entry)

@@ -12,9 +12,9 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.results import Cause, unavailable
-from tool_nodes.serve.service_file import ServiceNote
-from tool_nodes.serve.transport import GONE, not_served
+from toolhand.tool_nodes.results import Cause, unavailable
+from toolhand.tool_nodes.serve.service_file import ServiceNote
+from toolhand.tool_nodes.serve.transport import GONE, not_served
 
 ANSWER_S = 10.0
 """How long a cluster may take to say whether it asks for a token [s]: it takes milliseconds."""

@@ -15,8 +15,8 @@ from typing import Annotated, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.toolbox.images import PackedPicture, SessionImage
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes.toolbox.images import PackedPicture, SessionImage
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 VARIABLE = re.compile(r"^\$[A-Za-z_]\w*$")
 

@@ -14,7 +14,8 @@ class Example:
     Attributes:
         arguments: Arguments in JSON. Picture 0 is the one of `picture`; `$variables` come from the calls before.
         before: Tools whose own examples are called first, in this order.
-        picture: Picture 0: "table", the example scene as its camera sees it, or a drawing of `sim.tool_examples.DRAWN`.
+        picture: Picture 0: "table", the example scene as its camera sees it, or a drawing of
+            `toolhand.sim.tool_examples.DRAWN`.
     """
 
     arguments: Mapping[str, Any]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tool_nodes.types import BoolArray, FloatArray, Frame, GraspTarget
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame, GraspTarget
 
 KEPT = 16
 """Grasps and masks of a conversation, the newest, of which it is known what they are for [-]."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 _NOT_SEEN = frozenset(
     {

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
-from tool_nodes.geometry import intrinsics
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import FloatArray, Frame
+from toolhand.tool_nodes.geometry import intrinsics
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 FrameWindow = tuple[float, float, float, float]
 """A part of a frame, (left, top, right, bottom) [px], right and bottom exclusive."""

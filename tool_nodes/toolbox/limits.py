@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.toolbox.arguments import show
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.toolbox.arguments import show
+from toolhand.tool_nodes.types import Frame
 
 T = TypeVar("T")
 

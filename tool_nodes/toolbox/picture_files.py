@@ -15,7 +15,7 @@ from pathlib import Path
 
 from PIL import Image, UnidentifiedImageError
 
-from tool_nodes.files import read_file
+from toolhand.tool_nodes.files import read_file
 
 LOSSLESS_OR_JPEG = ("PNG", "JPEG")
 """What cameras, recordings and data sets hold."""

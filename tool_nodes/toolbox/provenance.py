@@ -18,10 +18,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tool_nodes.results import ToolResult, invalid
-from tool_nodes.toolbox.arguments import VARIABLE, ArgumentType, show
-from tool_nodes.toolbox.images import FrameWindow, PackedPicture, SessionImage
-from tool_nodes.types import FloatArray, Frame
+from toolhand.tool_nodes.results import ToolResult, invalid
+from toolhand.tool_nodes.toolbox.arguments import VARIABLE, ArgumentType, show
+from toolhand.tool_nodes.toolbox.images import FrameWindow, PackedPicture, SessionImage
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 _SAME_POSE = 1e-3
 """Cameras whose poses differ by no more than this in any entry stand still [-, m]; as `scene_change` has it."""
@@ -84,7 +84,7 @@ class SeenPart:
             return False
         if not (np.isfinite(before.depth).any() and np.isfinite(after.depth).any()):
             return np.array_equal(before.rgb, after.rgb)
-        from tool_nodes.scene_change import changed  # scipy: nobody else here needs it
+        from toolhand.tool_nodes.scene_change import changed  # scipy: nobody else here needs it
 
         return not changed(before, after)
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-from tool_nodes.toolbox.arguments import SessionArgument
-from tool_nodes.toolbox.grasp_memory import GraspMemory
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.limits import CallHistory
-from tool_nodes.toolbox.provenance import VariableOrigin
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.toolbox.arguments import SessionArgument
+from toolhand.tool_nodes.toolbox.grasp_memory import GraspMemory
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.limits import CallHistory
+from toolhand.tool_nodes.toolbox.provenance import VariableOrigin
+from toolhand.tool_nodes.types import Frame
 
 
 @dataclass

@@ -22,16 +22,16 @@ from docstring_parser import DocstringStyle
 from docstring_parser import parse as parse_docstring
 from numpy.typing import NDArray
 
-from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
-from tool_nodes.stop_latch import StopLatch, StopWatch
-from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, SessionArgument, show
-from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.hidden import hidden_by_arm
-from tool_nodes.toolbox.images import CameraView, SessionImage
-from tool_nodes.toolbox.limits import CallHistory, CallLimiter
-from tool_nodes.toolbox.provenance import NOTHING_USED, Used, names_made
-from tool_nodes.toolbox.session import InSession as InSession
-from tool_nodes.toolbox.session import Session as Session
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
+from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
+from toolhand.tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, SessionArgument, show
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.hidden import hidden_by_arm
+from toolhand.tool_nodes.toolbox.images import CameraView, SessionImage
+from toolhand.tool_nodes.toolbox.limits import CallHistory, CallLimiter
+from toolhand.tool_nodes.toolbox.provenance import NOTHING_USED, Used, names_made
+from toolhand.tool_nodes.toolbox.session import InSession as InSession
+from toolhand.tool_nodes.toolbox.session import Session as Session
 
 F = TypeVar("F", bound=Callable[..., ToolResult])
 

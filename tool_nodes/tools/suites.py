@@ -1,8 +1,9 @@
 """Tool suites by name, of installed packages, and the backends that stand behind their tools.
 
 A suite is an entry point of the group `toolhand.tools`: a class with methods marked by `@tool`, or a function that
-returns a list of such objects. It is called with those attributes of `Backends`, and of `tool_nodes.registry.Setting`,
-that it has parameters for. Only the modules of suites that are chosen are imported.
+returns a list of such objects. It is called with those attributes of `Backends`, and of
+`toolhand.tool_nodes.registry.Setting`, that it has parameters for. Only the modules of suites that are chosen are
+imported.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from tool_nodes import registry
-from tool_nodes.perception.object_finder import ObjectFinder
-from tool_nodes.port_names import PORTS, PortNames
-from tool_nodes.ports import CodeRunner, DepthEstimator, Detector, Pointer, Segmenter, TextReader
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.toolbox.toolbox import Toolbox
-from tool_nodes.tools.skills.hand import ParkTools
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.perception.object_finder import ObjectFinder
+from toolhand.tool_nodes.port_names import PORTS, PortNames
+from toolhand.tool_nodes.ports import CodeRunner, DepthEstimator, Detector, Pointer, Segmenter, TextReader
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.tool_nodes.tools.skills.hand import ParkTools
 
 if TYPE_CHECKING:
-    from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
-    from tool_nodes.tools.spacetools.grasping import GraspAlternatives
-    from tool_nodes.tools.spacetools.robot import CameraTools
+    from toolhand.tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
+    from toolhand.tool_nodes.tools.spacetools.grasping import GraspAlternatives
+    from toolhand.tool_nodes.tools.spacetools.robot import CameraTools
 
 SUITES = ("spacetools", "peria", "evic", "last")
 """One for each paper; together they are "all"."""

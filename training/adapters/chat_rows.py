@@ -1,6 +1,6 @@
-"""Conversations as tokens to be learned: what `training.adapters.sft_on_trl` reads, made of rollouts.
+"""Conversations as tokens to be learned: what `toolhand.training.adapters.sft_on_trl` reads, made of rollouts.
 
-    .engines/trl/bin/python -m training.adapters.chat_rows ROLLOUTS MODEL FOLDER
+    .engines/trl/bin/python -m toolhand.training.adapters.chat_rows ROLLOUTS MODEL FOLDER
         [--wordings N] [--longest N] [--rows N] [--sentences N] [--unresolved N] [--seed N]
 
 ROLLOUTS is a folder of `toolhand data synth` or `toolhand rollouts collect`, of which those are taken that the task's
@@ -8,9 +8,9 @@ own score calls right. The tokens are those that the policy `transformers` reads
 template, and the turns word by word. The policy's turns and the tokens that end them are learned, nothing else.
 
 Of each conversation with a command there are as many rows as --wordings (1 where it is left out): the first as it was,
-the others with the command in other words of its split (`training.tasks.sayings`), of the train split and more, so
-that an epoch has each wording once. Rows of more than --longest tokens are left out, and of the others --rows are
-drawn; all where they are left out.
+the others with the command in other words of its split (`toolhand.training.tasks.sayings`), of the train split and
+more, so that an epoch has each wording once. Rows of more than --longest tokens are left out, and of the others --rows
+are drawn; all where they are left out.
 
 What a sentence asks for is learned from more sentences than were played: --sentences commands in the words of the train
 split and more, each with the turn that a teacher begins with, which holds its plan. They need no simulation, and there
@@ -28,21 +28,21 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.policies.scripted.commands import parse_command
-from agent_node.policies.smollm2 import PROTOCOL
-from agent_node.protocol import load_protocol
-from sim.tasks.predicates import RELATIONS
-from sim.tasks.sentences import COMPARATIVES
-from tool_nodes.files import write_whole
-from tool_nodes.results import ErrorCode, invalid
-from training.adapters.environments import require_engine, run_stage
-from training.adapters.sft_on_trl import DATA, NOT_LEARNED, ROWS
-from training.data.formats.conversation import ChatEntry, example_of
-from training.rollouts.collection import read_rollouts
-from training.tasks.sayings import CommandWords, say_otherwise, say_widely, wider_things
-from training.tasks.splits import Split, products_of
-from training.teacher.careful import RETRIES, plan_of
-from training.teacher.moves import Move, Plan, render_move
+from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.agent_node.policies.smollm2 import PROTOCOL
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.sim.tasks.predicates import RELATIONS
+from toolhand.sim.tasks.sentences import COMPARATIVES
+from toolhand.tool_nodes.files import write_whole
+from toolhand.tool_nodes.results import ErrorCode, invalid
+from toolhand.training.adapters.environments import require_engine, run_stage
+from toolhand.training.adapters.sft_on_trl import DATA, NOT_LEARNED, ROWS
+from toolhand.training.data.formats.conversation import ChatEntry, example_of
+from toolhand.training.rollouts.collection import read_rollouts
+from toolhand.training.tasks.sayings import CommandWords, say_otherwise, say_widely, wider_things
+from toolhand.training.tasks.splits import Split, products_of
+from toolhand.training.teacher.careful import RETRIES, plan_of
+from toolhand.training.teacher.moves import Move, Plan, render_move
 
 _SENTENCES, _UNRESOLVED = 23, 29
 """Keep these random numbers apart from others of the same seed."""

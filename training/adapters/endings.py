@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent_node.policies.chat import Completion, ToolNames, canonical
-from tool_nodes.results import ToolError
-from training.adapters.episodes import NOT_SCORED, require_sound
-from training.env.grading import EpisodeScore
-from training.env.session import EpisodeSession
+from toolhand.agent_node.policies.chat import Completion, ToolNames, canonical
+from toolhand.tool_nodes.results import ToolError
+from toolhand.training.adapters.episodes import NOT_SCORED, require_sound
+from toolhand.training.env.grading import EpisodeScore
+from toolhand.training.env.session import EpisodeSession
 
 
 def say_last(session: EpisodeSession, message: Any) -> None:

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tool_nodes.files import write_whole
-from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
+from toolhand.tool_nodes.files import write_whole
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 
 FOLDER = Path(".engines")
 """Where environments are made, in the folder that one stands in."""

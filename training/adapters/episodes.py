@@ -3,8 +3,8 @@
     episodes = Episodes({"recipe": "dirl", "image_size": [320, 240]})
     session = episodes.open({"task": task_document("distance", 7), "seed": 7}, rollout=3)
 
-Settings are fields of `training.rollouts.plan.RolloutPlan`, which checks them, so that an engine's episodes are those
-of `toolhand rollouts collect`. Rows of one task and seed are a group.
+Settings are fields of `toolhand.training.rollouts.plan.RolloutPlan`, which checks them, so that an engine's episodes
+are those of `toolhand rollouts collect`. Rows of one task and seed are a group.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from agent_node.context_window import Memory
-from agent_node.policies.chat import NativeResult as _Result
-from agent_node.policies.chat import picture_words
-from agent_node.protocol import load_protocol
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, invalid, unavailable
-from training.env.environment import Environment
-from training.env.session import EpisodeSession, TurnResult
-from training.recipes import recipe_named
-from training.rollouts.plan import RolloutPlan
-from training.tasks.kinds import task_document, task_from_document
+from toolhand.agent_node.context_window import Memory
+from toolhand.agent_node.policies.chat import NativeResult as _Result
+from toolhand.agent_node.policies.chat import picture_words
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, invalid, unavailable
+from toolhand.training.env.environment import Environment
+from toolhand.training.env.session import EpisodeSession, TurnResult
+from toolhand.training.recipes import recipe_named
+from toolhand.training.rollouts.plan import RolloutPlan
+from toolhand.training.tasks.kinds import task_document, task_from_document
 
 NOT_SCORED = INFRASTRUCTURE_ERRORS | {ErrorCode.TIMEOUT, ErrorCode.STOPPED}
 """What ends a rollout from outside: it is dropped, whatever the engine, and never scored."""
@@ -92,7 +92,9 @@ class Episodes:
         if isinstance(document, str):
             document = _read(document)
         if not isinstance(document, Mapping):
-            raise invalid('A row of an episode has a "task", as task_document of training.tasks.kinds writes it.')
+            raise invalid(
+                'A row of an episode has a "task", as task_document of toolhand.training.tasks.kinds writes it.'
+            )
         task = self._plan.as_hard(task_from_document(document), int(seed))
         return self.environment.open(task, int(seed), int(rollout))
 

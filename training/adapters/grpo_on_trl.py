@@ -1,12 +1,12 @@
 """GRPO of a LoRA adapter by TRL's GRPOTrainer, on episodes that the model plays itself in this project's environment.
 
-    .engines/trl/bin/python -m training.adapters.grpo_on_trl FOLDER
+    .engines/trl/bin/python -m toolhand.training.adapters.grpo_on_trl FOLDER
 
-FOLDER/settings.json   a document of `GrpoSettings`; everything else as of `training.adapters.sft_on_trl`
+FOLDER/settings.json   a document of `GrpoSettings`; everything else as of `toolhand.training.adapters.sft_on_trl`
 
-A step plays `groups` tasks `group_size` times each (`training.adapters.own_episodes`): TRL takes whole rollouts
-(`rollout_func`), with a mask that leaves to the loss what the model wrote and nothing that tools answered. A rollout
-that broke from outside has no reward: TRL leaves it out of its group.
+A step plays `groups` tasks `group_size` times each (`toolhand.training.adapters.own_episodes`): TRL takes whole
+rollouts (`rollout_func`), with a mask that leaves to the loss what the model wrote and nothing that tools answered. A
+rollout that broke from outside has no reward: TRL leaves it out of its group.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from training.adapters.environments import require_engine, run_stage
-from training.adapters.own_episodes import EpisodeSettings, OwnEpisodeJob, OwnEpisodes, as_rollout
-from training.adapters.sft_on_trl import ADAPTER, arguments_of, callbacks, read_settings, trained
+from toolhand.training.adapters.environments import require_engine, run_stage
+from toolhand.training.adapters.own_episodes import EpisodeSettings, OwnEpisodeJob, OwnEpisodes, as_rollout
+from toolhand.training.adapters.sft_on_trl import ADAPTER, arguments_of, callbacks, read_settings, trained
 
 
 @dataclass(frozen=True)

@@ -21,15 +21,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_node.policies.chat import Pictures, ToolNames
-from agent_node.policy import Message
-from tool_nodes.files import MIB
-from tool_nodes.results import ToolError, invalid
-from training.adapters.endings import say_last, scored_or_dropped
-from training.adapters.environments import require_engine
-from training.adapters.episodes import NOT_SCORED, Episodes, words_of
-from training.adapters.loopback_gate import LoopbackGate
-from training.env.session import EpisodeSession
+from toolhand.agent_node.policies.chat import Pictures, ToolNames
+from toolhand.agent_node.policy import Message
+from toolhand.tool_nodes.files import MIB
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.training.adapters.endings import say_last, scored_or_dropped
+from toolhand.training.adapters.environments import require_engine
+from toolhand.training.adapters.episodes import NOT_SCORED, Episodes, words_of
+from toolhand.training.adapters.loopback_gate import LoopbackGate
+from toolhand.training.env.session import EpisodeSession
 
 with require_engine("openenv"):
     import uvicorn

@@ -28,24 +28,24 @@ from typing import Any
 
 from PIL import Image
 
-from agent_node.policies.chat import NativeResult, picture_words, without_control
-from agent_node.policy import Message
-from agent_node.protocol import as_data
-from tool_nodes.results import ToolError, invalid, unavailable
-from training.adapters.endings import say_last, scored_or_dropped
-from training.adapters.environments import require_engine
-from training.adapters.episodes import NOT_SCORED, Episodes
-from training.adapters.tool_class import class_of_tools
-from training.advantages.gigpo import TurnAdvantages, or_gigpo
-from training.advantages.steps import Anchor, ScoredRollout
-from training.advantages.tokens import of_turns, spans_of
-from training.env.session import EpisodeSession
+from toolhand.agent_node.policies.chat import NativeResult, picture_words, without_control
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import as_data
+from toolhand.tool_nodes.results import ToolError, invalid, unavailable
+from toolhand.training.adapters.endings import say_last, scored_or_dropped
+from toolhand.training.adapters.environments import require_engine
+from toolhand.training.adapters.episodes import NOT_SCORED, Episodes
+from toolhand.training.adapters.tool_class import class_of_tools
+from toolhand.training.advantages.gigpo import TurnAdvantages, or_gigpo
+from toolhand.training.advantages.steps import Anchor, ScoredRollout
+from toolhand.training.advantages.tokens import of_turns, spans_of
+from toolhand.training.env.session import EpisodeSession
 
 Part = dict[str, Any]
 """{"type": "text", "text": ...} or {"type": "image", "image": a PIL image}."""
 
 StepAdvantages = Callable[[Sequence[ScoredRollout]], TurnAdvantages]
-"""Such as `training.advantages.gigpo.or_gigpo`, with other parameters by functools.partial."""
+"""Such as `toolhand.training.advantages.gigpo.or_gigpo`, with other parameters by functools.partial."""
 
 
 class TrlEpisode:
@@ -163,7 +163,8 @@ def content_of(message: Message) -> list[Part]:
 def scored_completion(
     group: str, prompt: Sequence[Mapping[str, Any]], completion: Sequence[Mapping[str, Any]], reward: float
 ) -> ScoredRollout:
-    """A rollout as `training.advantages` takes it: its turns are its assistant messages, each after what it answered.
+    """A rollout as `toolhand.training.advantages` takes it: its turns are its assistant messages, each after what it
+    answered.
 
     Args:
         group: Names the rollouts that are compared.
@@ -200,7 +201,7 @@ def step_trainer(advantages: StepAdvantages = or_gigpo) -> Any:
     from accelerate.utils import gather_object
 
     class StepTrainer(GRPOTrainer):
-        """See `training.adapters.on_trl.step_trainer`."""
+        """See `toolhand.training.adapters.on_trl.step_trainer`."""
 
         def _calculate_rewards(self, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any) -> Any:
             if self.environments:

@@ -27,17 +27,17 @@ from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener, answer_challenge, deliver_challenge
 from typing import Any
 
-from agent_node.policies.chat import Pictures, ToolNames, native_turns
-from agent_node.policy import Message
-from agent_node.protocol import load_protocol
-from tool_nodes.results import ErrorCode, ToolError
-from training.adapters.endings import counts_of, say_last, terms_of
-from training.adapters.environments import require_engine
-from training.adapters.episodes import require_sound, shared_episodes, words_of
-from training.env.session import EpisodeSession
-from training.rollouts.plan import tasks_of, tasks_of_recipe
-from training.tasks.kinds import task_from_document
-from training.tasks.shown import ShownTask
+from toolhand.agent_node.policies.chat import Pictures, ToolNames, native_turns
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.adapters.endings import counts_of, say_last, terms_of
+from toolhand.training.adapters.environments import require_engine
+from toolhand.training.adapters.episodes import require_sound, shared_episodes, words_of
+from toolhand.training.env.session import EpisodeSession
+from toolhand.training.rollouts.plan import tasks_of, tasks_of_recipe
+from toolhand.training.tasks.kinds import task_from_document
+from toolhand.training.tasks.shown import ShownTask
 
 with require_engine("verifiers"):
     import verifiers.v1 as vf
@@ -87,7 +87,7 @@ class EpisodesConfig(vf.TasksetConfig):
     split: str = "train"
     """train, validation or test."""
     settings: dict[str, Any] = Field(default_factory=dict)
-    """Of `training.adapters.episodes.Episodes`; the protocol is native."""
+    """Of `toolhand.training.adapters.episodes.Episodes`; the protocol is native."""
     tools: vf.SharedToolsetConfig = vf.SharedToolsetConfig()
     """Where the tool server runs; on this machine."""
 

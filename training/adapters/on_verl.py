@@ -5,8 +5,8 @@
 | `toolhand` | whole turns in the form of a protocol, e.g. a paper's | in the system prompt |
 | `toolhand_tools` | calls as its chat template has them; verl parses them | of `tool_config_path`, each a SessionTool |
 
-`training.adapters.verl_files` writes the YAML files and rows that select them. The reward is the session's score, made
-inside the loop, so verl calls no reward function.
+`toolhand.training.adapters.verl_files` writes the YAML files and rows that select them. The reward is the session's
+score, made inside the loop, so verl calls no reward function.
 
 A rollout that has no score, since a tool broke or ran out of its time, is dropped by itself: the loop returns no
 output, so verl's trainer V1 keeps no row of it, its group is that much smaller, and padding fills the batch. Whatever
@@ -25,14 +25,14 @@ from uuid import uuid4
 
 from PIL import Image
 
-from agent_node.policies.chat import ToolNames, text_turns
-from agent_node.policy import Message, Reply
-from tool_nodes.results import ToolError, invalid, unavailable
-from training.adapters.endings import counts_of, say_last, terms_of
-from training.adapters.environments import require_engine
-from training.adapters.episodes import NOT_SCORED, Episodes, require_sound, shared_episodes, words_of
-from training.adapters.turns import turn_document
-from training.env.session import EpisodeSession
+from toolhand.agent_node.policies.chat import ToolNames, text_turns
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.tool_nodes.results import ToolError, invalid, unavailable
+from toolhand.training.adapters.endings import counts_of, say_last, terms_of
+from toolhand.training.adapters.environments import require_engine
+from toolhand.training.adapters.episodes import NOT_SCORED, Episodes, require_sound, shared_episodes, words_of
+from toolhand.training.adapters.turns import turn_document
+from toolhand.training.env.session import EpisodeSession
 
 with require_engine("verl"):
     from pydantic import ConfigDict
@@ -85,7 +85,7 @@ class EpisodeLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
     session's: system prompt and question come from it, whatever prompt the row has.
 
     Args:
-        settings: Settings of `training.adapters.episodes.Episodes`.
+        settings: Settings of `toolhand.training.adapters.episodes.Episodes`.
         turn_tokens: Longest turn [tokens]; as long as the response where None.
     """
 
@@ -217,7 +217,7 @@ class ToolEpisodeLoop(ToolAgentLoop):  # type: ignore[misc, unused-ignore]
     256 characters otherwise.
 
     Args:
-        settings: Settings of `training.adapters.episodes.Episodes`; the protocol is `native`.
+        settings: Settings of `toolhand.training.adapters.episodes.Episodes`; the protocol is `native`.
     """
 
     def __init__(self, *args: Any, settings: Mapping[str, Any] | None = None, **kwargs: Any) -> None:

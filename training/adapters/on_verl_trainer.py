@@ -1,10 +1,11 @@
-"""OR-GIGPO in verl 0.9: its synchronous trainer with the advantages of `training.advantages.gigpo`.
+"""OR-GIGPO in verl 0.9: its synchronous trainer with the advantages of `toolhand.training.advantages.gigpo`.
 
-    VERL_USE_EXTERNAL_MODULES=training.adapters.on_verl_trainer python -m verl.trainer.main_ppo \
+    VERL_USE_EXTERNAL_MODULES=toolhand.training.adapters.on_verl_trainer python -m verl.trainer.main_ppo \
         trainer.v1.trainer_mode=or_gigpo_sync algorithm.adv_estimator=grpo ...
 
-Importing this needs verl. The rollouts are those of `training.adapters.on_verl`, which carry their turns. verl gives an
-advantage estimator rewards, masks and group names alone, so a trainer of our own reads the turns where verl keeps them.
+Importing this needs verl. The rollouts are those of `toolhand.training.adapters.on_verl`, which carry their turns. verl
+gives an advantage estimator rewards, masks and group names alone, so a trainer of our own reads the turns where verl
+keeps them.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.results import invalid
-from training.adapters.environments import require_engine
-from training.adapters.turns import TokenRollout, or_gigpo_tokens
+from toolhand.tool_nodes.results import invalid
+from toolhand.training.adapters.environments import require_engine
+from toolhand.training.adapters.turns import TokenRollout, or_gigpo_tokens
 
 with require_engine("verl"):
     import torch
@@ -23,7 +24,7 @@ with require_engine("verl"):
     from tensordict import TensorDict
     from verl.trainer.ppo.v1 import PPOTrainerSync, register_trainer
 
-    from training.adapters import on_verl  # noqa: F401 - registers the agent loops
+    from toolhand.training.adapters import on_verl  # noqa: F401 - registers the agent loops
 
 MODE = "or_gigpo_sync"
 """`trainer.v1.trainer_mode` of this trainer; `+trainer.v1.or_gigpo_sync.omega=1.0` and the like set its arguments."""
@@ -65,7 +66,7 @@ def credited(batch: Any, settings: dict[str, Any]) -> tuple[TensorDict, dict[str
 
     Args:
         batch: Keys in TransferQueue; rows of padding have no advantage.
-        settings: See `training.adapters.turns.or_gigpo_tokens`.
+        settings: See `toolhand.training.adapters.turns.or_gigpo_tokens`.
 
     Returns:
         `advantages` and `returns`, nested, a row each; and what is worth logging.

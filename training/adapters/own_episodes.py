@@ -15,17 +15,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agent_node.policies.chat import ChatTurn
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.transformers_chat import TransformersChat
-from agent_node.policy import Message, Reply
-from agent_node.protocol import Protocol
-from tool_nodes.results import ErrorCode
-from training.adapters.endings import scored_or_dropped
-from training.adapters.episodes import Episodes
-from training.pool.workers import Workers
-from training.rollouts.plan import tasks_of
-from training.rollouts.work import WorkerUnusable, play
+from toolhand.agent_node.policies.chat import ChatTurn
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.transformers_chat import TransformersChat
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import Protocol
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.training.adapters.endings import scored_or_dropped
+from toolhand.training.adapters.episodes import Episodes
+from toolhand.training.pool.workers import Workers
+from toolhand.training.rollouts.plan import tasks_of
+from toolhand.training.rollouts.work import WorkerUnusable, play
 
 KINDS = ("pick", "relational_pick", "pick_and_place", "absent")
 """Kinds of tasks, in turn."""
@@ -55,7 +55,7 @@ class EpisodeSettings:
         temperature: Temperature of sampling.
         max_tokens: Tokens of a turn, at most.
         turns: Turns of an episode, at most.
-        protocol, reward, backend, difficulty: Those of `training.rollouts.plan.RolloutPlan`.
+        protocol, reward, backend, difficulty: Those of `toolhand.training.rollouts.plan.RolloutPlan`.
         seed: Seed of tasks, noise and sampling.
         workers: Processes that play; 1 is this one, with the model itself.
     """

@@ -1,13 +1,13 @@
 """Rejection sampling: a model plays tasks itself, and what was right becomes rows that it learns from.
 
-    .engines/trl/bin/python -m training.adapters.rejection FOLDER
+    .engines/trl/bin/python -m toolhand.training.adapters.rejection FOLDER
 
 FOLDER/settings.json   a document of `EpisodeSettings`, with 2 or more workers
-FOLDER/rows.jsonl      a row of each episode that was right, as `training.adapters.sft_on_trl` reads them
+FOLDER/rows.jsonl      a row of each episode that was right, as `toolhand.training.adapters.sft_on_trl` reads them
 FOLDER/data.json       {"episodes": played, "right": of these, "broken": of these}; written last
 
-Tasks, seeds and sampling are those of `training.adapters.grpo_on_trl` with the same settings: what GRPO gains over this
-is not the episodes.
+Tasks, seeds and sampling are those of `toolhand.training.adapters.grpo_on_trl` with the same settings: what GRPO gains
+over this is not the episodes.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import json
 import sys
 from pathlib import Path
 
-from tool_nodes.files import write_whole
-from tool_nodes.results import invalid
-from training.adapters.environments import require_engine, run_stage
-from training.adapters.own_episodes import EpisodeSettings, OwnEpisode, OwnEpisodeJob, OwnEpisodes, as_rollout
-from training.adapters.sft_on_trl import DATA, NOT_LEARNED, ROWS, read_settings
+from toolhand.tool_nodes.files import write_whole
+from toolhand.tool_nodes.results import invalid
+from toolhand.training.adapters.environments import require_engine, run_stage
+from toolhand.training.adapters.own_episodes import EpisodeSettings, OwnEpisode, OwnEpisodeJob, OwnEpisodes, as_rollout
+from toolhand.training.adapters.sft_on_trl import DATA, NOT_LEARNED, ROWS, read_settings
 
 
 def sample_rows(folder: Path) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """Supervised fine-tuning of a LoRA adapter by TRL's SFTTrainer and peft, on a processor or a GPU.
 
-    .engines/trl/bin/python -m training.adapters.sft_on_trl FOLDER
+    .engines/trl/bin/python -m toolhand.training.adapters.sft_on_trl FOLDER
 
 FOLDER/settings.json   a document of `LoraSettings`
 FOLDER/rows.jsonl      {"input_ids": [...], "labels": [...]} a conversation; -100 is not learned
@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from agent_node.policies.adapters import base_of, write_base
-from tool_nodes import plain_json
-from tool_nodes.files import NOTES_BYTES, read_file, read_lines, write_whole
-from tool_nodes.results import invalid
-from training.adapters.environments import require_engine, run_stage
+from toolhand.agent_node.policies.adapters import base_of, write_base
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import NOTES_BYTES, read_file, read_lines, write_whole
+from toolhand.tool_nodes.results import invalid
+from toolhand.training.adapters.environments import require_engine, run_stage
 
 SETTINGS, ROWS, LOG, DATA = "settings.json", "rows.jsonl", "log.jsonl", "data.json"
 Settings = TypeVar("Settings")

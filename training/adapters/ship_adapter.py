@@ -1,8 +1,8 @@
 """An adapter of the policy smollm2 as it ships in the package: its files, their checksums, its log and its card.
 
-    .venv/bin/python -m training.adapters.ship_adapter FOLDER [TABLE]
+    .venv/bin/python -m toolhand.training.adapters.ship_adapter FOLDER [TABLE]
 
-FOLDER is one of `training.adapters.sft_on_trl`, whose adapter is trained; TABLE the table.json in a folder of
+FOLDER is one of `toolhand.training.adapters.sft_on_trl`, whose adapter is trained; TABLE the table.json in a folder of
 `toolhand bench policy` with a row of the policy smollm2, for the figures of the card.
 """
 
@@ -17,14 +17,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from agent_node.policies.adapters import base_of, write_base
-from agent_node.policies.smollm2 import LICENCE, NAME, SHA256, SHIPPED, SUMS, SURE
-from tool_nodes import plain_json
-from tool_nodes.files import NOTES_BYTES, read_file, read_lines
-from tool_nodes.results import invalid
-from training.adapters.chat_rows import IN_A_ROW
-from training.adapters.environments import run_stage
-from training.adapters.sft_on_trl import ADAPTER, DATA, LOG, SETTINGS, LoraSettings, read_rows, read_settings
+from toolhand.agent_node.policies.adapters import base_of, write_base
+from toolhand.agent_node.policies.smollm2 import LICENCE, NAME, SHA256, SHIPPED, SUMS, SURE
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import NOTES_BYTES, read_file, read_lines
+from toolhand.tool_nodes.results import invalid
+from toolhand.training.adapters.chat_rows import IN_A_ROW
+from toolhand.training.adapters.environments import run_stage
+from toolhand.training.adapters.sft_on_trl import ADAPTER, DATA, LOG, SETTINGS, LoraSettings, read_rows, read_settings
 
 MOST_BYTES = 8_000_000
 """Largest file of weights that ships [bytes]: a limit of the package."""

@@ -2,8 +2,8 @@
 
 FOLDER/run.json     what was asked for
 FOLDER/data/        conversations of scripted teachers, `toolhand data synth --recipe compact`
-FOLDER/sft/         supervised training, see `training.adapters.sft_on_trl`
-FOLDER/grpo/        rounds of RL on its own episodes, where asked for, see `training.adapters.grpo_on_trl`
+FOLDER/sft/         supervised training, see `toolhand.training.adapters.sft_on_trl`
+FOLDER/grpo/        rounds of RL on its own episodes, where asked for, see `toolhand.training.adapters.grpo_on_trl`
 
 Data is made in this process, everything else in processes of TRL's environment. The same command goes on where it was
 broken off, and leaves alone what is finished.
@@ -20,16 +20,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from agent_node.policies.adapters import BASE
-from agent_node.policies.smollm2 import NAME, default_folder
-from tool_nodes import plain_json
-from tool_nodes.files import NOTES_BYTES, read_file, why, write_whole
-from tool_nodes.http_request import plain_line
-from tool_nodes.results import invalid, unavailable
-from training.adapters.environments import FOLDER, engine_named
-from training.adapters.grpo_on_trl import GrpoSettings
-from training.adapters.sft_on_trl import ADAPTER, ROWS, SETTINGS, LoraSettings
-from training.data.synthesis.collecting import SynthesisPlan, collect_data
+from toolhand.agent_node.policies.adapters import BASE
+from toolhand.agent_node.policies.smollm2 import NAME, default_folder
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import NOTES_BYTES, read_file, why, write_whole
+from toolhand.tool_nodes.http_request import plain_line
+from toolhand.tool_nodes.results import invalid, unavailable
+from toolhand.training.adapters.environments import FOLDER, engine_named
+from toolhand.training.adapters.grpo_on_trl import GrpoSettings
+from toolhand.training.adapters.sft_on_trl import ADAPTER, ROWS, SETTINGS, LoraSettings
+from toolhand.training.data.synthesis.collecting import SynthesisPlan, collect_data
 
 RUN, DATA, SFT, GRPO = "run.json", "data", "sft", "grpo"
 ERRORS = "errors.txt"
@@ -121,7 +121,7 @@ def run_smollm2(folder: Path, options: Smollm2Options, say: Callable[[str], None
         words = [str(folder / DATA), str(base), str(sft), "--longest", str(_LONGEST_ROW)]
         for name in ("wordings", "rows", "sentences", "unresolved", "seed"):
             words += [f"--{name}", str(getattr(options, name))]
-        _child(python, "training.adapters.chat_rows", words, sft / ERRORS, say)
+        _child(python, "toolhand.training.adapters.chat_rows", words, sft / ERRORS, say)
     shared: dict[str, Any] = {"seed": options.seed, "minutes": options.minutes}
     shared["report_to"] = () if options.report_to == "none" else (options.report_to,)
     say(f"Stage 2: supervised training, {options.epochs:g} epochs, in {sft}.")
@@ -182,7 +182,7 @@ def _train(python: Path, stage: str, folder: Path, settings: Mapping[str, Any], 
     if not adapter.is_dir():
         folder.mkdir(exist_ok=True)
         write_whole(folder / SETTINGS, f"{json.dumps(settings)}\n".encode())
-        _child(python, f"training.adapters.{stage}_on_trl", [str(folder)], folder / ERRORS, say)
+        _child(python, f"toolhand.training.adapters.{stage}_on_trl", [str(folder)], folder / ERRORS, say)
     return adapter
 
 

@@ -13,8 +13,8 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from agent_node.policies.chat import ToolNames
-from tool_nodes.results import invalid
+from toolhand.agent_node.policies.chat import ToolNames
+from toolhand.tool_nodes.results import invalid
 
 _PLAIN: Mapping[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool, "object": dict}
 

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_node.policy import Message
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray
-from training.advantages.gigpo import TurnAdvantages, or_gigpo
-from training.advantages.steps import Anchor, ScoredRollout
-from training.advantages.tokens import of_turns
-from training.rollouts.pictures import hash_of
+from toolhand.agent_node.policy import Message
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray
+from toolhand.training.advantages.gigpo import TurnAdvantages, or_gigpo
+from toolhand.training.advantages.steps import Anchor, ScoredRollout
+from toolhand.training.advantages.tokens import of_turns
+from toolhand.training.rollouts.pictures import hash_of
 
 _KEYS = frozenset({"start", "end", "digest", "text"})
 
@@ -43,7 +43,7 @@ class TokenRollout:
         return [(min(int(t["start"]), self.length), min(int(t["end"]), self.length)) for t in self.turns]
 
     def scored(self) -> ScoredRollout:
-        """As `training.advantages` takes it: the reward comes with the last turn (PERIA, C.4).
+        """As `toolhand.training.advantages` takes it: the reward comes with the last turn (PERIA, C.4).
 
         Raises:
             ToolError: INVALID_ARGUMENT without turns, and for documents that are none.
@@ -59,7 +59,7 @@ def turn_document(answered: Sequence[Message], start: int, end: int) -> dict[str
     """A turn as plain data.
 
     Args:
-        answered: Messages since the turn before, see `training.rollouts.record.anchor_of`.
+        answered: Messages since the turn before, see `toolhand.training.rollouts.record.anchor_of`.
         start, end: The policy's tokens: the first, and the one after the last, counted in the response.
     """
     text = "\n".join(message.text for message in answered if message.role != "system")
@@ -74,7 +74,7 @@ def or_gigpo_tokens(
 
     Args:
         rollouts: N, of any groups in any order.
-        settings: Arguments of `training.advantages.gigpo.or_gigpo` by name.
+        settings: Arguments of `toolhand.training.advantages.gigpo.or_gigpo` by name.
 
     Returns:
         N arrays (length_i,), and what they were made of.

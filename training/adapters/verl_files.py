@@ -14,15 +14,15 @@ from typing import Any
 
 import yaml
 
-from agent_node.policies.chat import ToolNames
-from tool_nodes.files import write_whole
-from tool_nodes.results import unavailable
-from training.adapters.episodes import Episodes
+from toolhand.agent_node.policies.chat import ToolNames
+from toolhand.tool_nodes.files import write_whole
+from toolhand.tool_nodes.results import unavailable
+from toolhand.training.adapters.episodes import Episodes
 
 LOOP, TOOL_LOOP = "toolhand", "toolhand_tools"
-"""Names of the agent loops of `training.adapters.on_verl`."""
+"""Names of the agent loops of `toolhand.training.adapters.on_verl`."""
 
-_MODULE = "training.adapters.on_verl"
+_MODULE = "toolhand.training.adapters.on_verl"
 _TOOL = f"{_MODULE}.SessionTool"
 _CHARACTERS = 100_000
 """Longest answer of a tool that is not cut [characters], above any of ours."""
@@ -49,7 +49,8 @@ def row(task: Mapping[str, Any], index: int, seed: int = 0, agent: str = LOOP) -
 
 
 def agent_loops(settings: Mapping[str, Any], turn_tokens: int | None = None) -> list[dict[str, Any]]:
-    """The document of `rollout.agent.agent_loop_config_path`, settings as of `training.adapters.episodes.Episodes`."""
+    """The document of `rollout.agent.agent_loop_config_path`, settings as of
+    `toolhand.training.adapters.episodes.Episodes`."""
     settings = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
     native = {name: value for name, value in settings.items() if name != "protocol"} | {"protocol": "native"}
     tools = {"name": TOOL_LOOP, "_target_": f"{_MODULE}.ToolEpisodeLoop", "settings": native}

@@ -7,9 +7,9 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from tool_nodes.results import invalid
-from tool_nodes.types import BoolArray, FloatArray
-from training.advantages.grpo import members
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import BoolArray, FloatArray
+from toolhand.training.advantages.grpo import members
 
 CLIP = 0.2
 """Epsilon_clip of GRPO and OR-GIGPO, and epsilon_low of DAPO [-]; PERIA, Table 5; E-ViC, section 4.2."""

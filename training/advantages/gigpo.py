@@ -10,11 +10,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray
-from training.advantages.grouping import DELTA, observation_groups
-from training.advantages.grpo import DDOF, EPSILON, grpo, grpo_by_group, members
-from training.advantages.steps import Anchor, ScoredRollout, ScoredTurn
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray
+from toolhand.training.advantages.grouping import DELTA, observation_groups
+from toolhand.training.advantages.grpo import DDOF, EPSILON, grpo, grpo_by_group, members
+from toolhand.training.advantages.steps import Anchor, ScoredRollout, ScoredTurn
 
 OMEGA = 1.0
 """Weight of the turn's advantage beside the rollout's [-]; PERIA, Table 5."""

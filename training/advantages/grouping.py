@@ -19,8 +19,8 @@ from difflib import SequenceMatcher
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.results import invalid
-from training.advantages.steps import Anchor
+from toolhand.tool_nodes.results import invalid
+from toolhand.training.advantages.steps import Anchor
 
 DELTA = 0.9
 """Likeness from which on two texts are one observation [-]; PERIA, Table 5. Section 4.3 has >=, C.3 "above": >=

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray
 
 EPSILON = 1e-6
 """Epsilon_adv, added to the standard deviation [reward]; PERIA, Table 5. SpaceTools' Eq. 1 and E-ViC's Eq. 3 have

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tool_nodes.types import FloatArray
-from training.advantages.grpo import DDOF, grpo
-from training.rewards.words import canonical_call
+from toolhand.tool_nodes.types import FloatArray
+from toolhand.training.advantages.grpo import DDOF, grpo
+from toolhand.training.rewards.words import canonical_call
 
 
 def call_reward(

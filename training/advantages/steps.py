@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tool_nodes.results import invalid
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 
 def of_rollout(advantage: float, mask: BoolArray) -> FloatArray:

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.extras import package
-from tool_nodes.files import require_regular
-from tool_nodes.results import invalid
+from toolhand.tool_nodes.extras import package
+from toolhand.tool_nodes.files import require_regular
+from toolhand.tool_nodes.results import invalid
 
 MAX_PARQUET_BYTES = 4 << 30
 """Largest Parquet file that is read [bytes]: its columns are held in memory."""

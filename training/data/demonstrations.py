@@ -1,7 +1,8 @@
 """Episodes as a robot's own data: what the joints did and what the camera saw, at a steady rate.
 
-The log of the physics has a state every `sim.world.LOG_PERIOD_S`; one in so many is taken, and its picture rendered
-afterwards from the logged positions. Time stands still while the policy thinks, so there are no frames of that.
+The log of the physics has a state every `toolhand.sim.world.LOG_PERIOD_S`; one in so many is taken, and its picture
+rendered afterwards from the logged positions. Time stands still while the policy thinks, so there are no frames of
+that.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from agent_node.console.options import require_at_least
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policy import Policy
-from sim.animation import logged_pictures
-from sim.station import Station, StationConfig
-from sim.tasks.task import Category, Task
-from sim.tasks.tasks import random_task
-from sim.world import LOG_PERIOD_S
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from training.env.episode import run_episode
+from toolhand.agent_node.console.options import require_at_least
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.policy import Policy
+from toolhand.sim.animation import logged_pictures
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.task import Category, Task
+from toolhand.sim.tasks.tasks import random_task
+from toolhand.sim.world import LOG_PERIOD_S
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.training.env.episode import run_episode
 
 LOG_HZ = round(1 / LOG_PERIOD_S)
 """States of the log a second."""

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes import plain_json
-from tool_nodes.files import GIB, read_file, require_regular
-from tool_nodes.plain_json import PlainJsonError
-from tool_nodes.results import invalid
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
-from tool_nodes.types import FloatArray
-from training.data.arrow import arrow, parquet
-from training.rewards.words import plain
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import GIB, read_file, require_regular
+from toolhand.tool_nodes.plain_json import PlainJsonError
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
+from toolhand.tool_nodes.types import FloatArray
+from toolhand.training.data.arrow import arrow, parquet
+from toolhand.training.rewards.words import plain
 
 _MOST_JSON_BYTES = 2 * GIB
 """Longest JSON file [bytes], above that of any set of the table."""

@@ -2,8 +2,8 @@
 
 | name | what the tools reach | judged by |
 |---|---|---|
-| `physics` | a simulated robot in this process | `sim.tasks.judge.Judge`: what the simulator knows |
-| `mock` | a recorded frame; motions move nothing | `sim.mock.judge.PointJudge`: the points that were named |
+| `physics` | a simulated robot in this process | `toolhand.sim.tasks.judge.Judge`: what the simulator knows |
+| `mock` | a recorded frame; motions move nothing | `toolhand.sim.mock.judge.PointJudge`: the points that were named |
 | `ros` | the nodes of ROS 2 graphs in lockstep, one episode at a time each | as `physics` |
 """
 
@@ -17,22 +17,22 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from sim.mock.data import MockDataset, MockFrame, read_dataset
-from sim.mock.judge import PointJudge, require_judgeable
-from sim.mock.recording import record_scene
-from sim.mock.station import MockStation
-from sim.mock.tasks import recorded_scene
-from sim.ros.graph import lockstep_graph, station_anew
-from sim.scene.scenes import Scene
-from sim.snapshot import Snapshot
-from sim.station import Station, StationConfig, StationState
-from sim.tasks.judge import Judge, JudgedStation
-from sim.tasks.task import Score, Task, Transcript
-from tool_nodes.ports import Camera
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.toolbox.toolbox import Toolbox
-from tool_nodes.types import Frame
-from training.env.episode import require_scene
+from toolhand.sim.mock.data import MockDataset, MockFrame, read_dataset
+from toolhand.sim.mock.judge import PointJudge, require_judgeable
+from toolhand.sim.mock.recording import record_scene
+from toolhand.sim.mock.station import MockStation
+from toolhand.sim.mock.tasks import recorded_scene
+from toolhand.sim.ros.graph import lockstep_graph, station_anew
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.snapshot import Snapshot
+from toolhand.sim.station import Station, StationConfig, StationState
+from toolhand.sim.tasks.judge import Judge, JudgedStation
+from toolhand.sim.tasks.task import Score, Task, Transcript
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.tool_nodes.types import Frame
+from toolhand.training.env.episode import require_scene
 
 if TYPE_CHECKING:
     from rclpy_zenoh.launch import LaunchedGraph
@@ -78,8 +78,8 @@ class StationLease:
         judge: Watches the episode.
         release: Ends the lease; False where the station is not to be trusted any more, and is not leased again.
         camera: The scene camera; None where only the tools reach one.
-        object_ids_at: Function that tells what points of a picture truly lie on, see `sim.station.Station`; None where
-            it is not known.
+        object_ids_at: Function that tells what points of a picture truly lie on, see `toolhand.sim.station.Station`;
+            None where it is not known.
         save: The station's snapshot. Raises ToolError INVALID_ARGUMENT where it is not a physics station of the pool.
     """
 

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent_node.episode import Episode
-from agent_node.policy import Message, Policy, Reply, reply_problem
-from tool_nodes.results import ErrorCode, ToolError
-from training.env.grading import EpisodeScore
-from training.env.session import EpisodeSession
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policy import Message, Policy, Reply, reply_problem
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.env.grading import EpisodeScore
+from toolhand.training.env.session import EpisodeSession
 
 
 class BatchPolicy(Protocol):
@@ -31,7 +31,7 @@ class BatchPolicy(Protocol):
             For each a Reply, or the ToolError that ends this one alone.
 
         Raises:
-            ToolError: As of `agent_node.policy.Policy`: it ends all of them.
+            ToolError: As of `toolhand.agent_node.policy.Policy`: it ends all of them.
         """
 
 

@@ -15,12 +15,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from sim.perception import PerceptionNoise
-from sim.scene.scenes import Scene
-from sim.station import StationConfig
-from sim.tasks.tasks import GeneratedTask
-from tool_nodes.results import ErrorCode, invalid
-from training.env.failures import ALL_TOOLS, EMPTY, WRONG_POINT, Failures
+from toolhand.sim.perception import PerceptionNoise
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.station import StationConfig
+from toolhand.sim.tasks.tasks import GeneratedTask
+from toolhand.tool_nodes.results import ErrorCode, invalid
+from toolhand.training.env.failures import ALL_TOOLS, EMPTY, WRONG_POINT, Failures
 
 AnyTask = TypeVar("AnyTask", bound=GeneratedTask)
 

@@ -6,8 +6,9 @@
             session.say(policy.respond(session.messages()))
         print(session.score().total)
 
-`open` gives any number of episodes at once, each on a station of its own; see `training.env.session.EpisodeSession` for
-their verbs. `reset` and `step` are the same for one episode at a time. Environments share nothing.
+`open` gives any number of episodes at once, each on a station of its own; see
+`toolhand.training.env.session.EpisodeSession` for their verbs. `reset` and `step` are the same for one episode at a
+time. Environments share nothing.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from agent_node.conversation import Conversation
-from agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
-from agent_node.episode import Episode
-from agent_node.policy import Message, Reply
-from sim.station import StationConfig
-from sim.tasks.judge import JudgedStation
-from sim.tasks.task import Score, Task
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.toolbox.toolbox import Tools
-from tool_nodes.tools.suites import require_installed
-from training.env.backends import CallbackPool, StationLease, StationPool, make_pool
-from training.env.failures import FailingToolbox, Failures
-from training.env.grading import Grader, mean_of_terms
-from training.env.session import EpisodeSession, SavedEpisode
-from training.tasks.shown import asked_in, shown_pictures
+from toolhand.agent_node.conversation import Conversation
+from toolhand.agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.sim.station import StationConfig
+from toolhand.sim.tasks.judge import JudgedStation
+from toolhand.sim.tasks.task import Score, Task
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.toolbox.toolbox import Tools
+from toolhand.tool_nodes.tools.suites import require_installed
+from toolhand.training.env.backends import CallbackPool, StationLease, StationPool, make_pool
+from toolhand.training.env.failures import FailingToolbox, Failures
+from toolhand.training.env.grading import Grader, mean_of_terms
+from toolhand.training.env.session import EpisodeSession, SavedEpisode
+from toolhand.training.tasks.shown import asked_in, shown_pictures
 
 Observation = tuple[Message, ...]
 """The whole conversation, as the policy reads it next."""
@@ -60,7 +61,7 @@ class Environment:
         settings: Turn budget, protocol, recovery and memory of the conversations.
         failures: Rates of failures on purpose; none where None.
         grader: Makes the total of an episode.
-        backend: Where the episodes happen, one of `training.env.backends.BACKENDS`, or stations of one's own.
+        backend: Where the episodes happen, one of `toolhand.training.env.backends.BACKENDS`, or stations of one's own.
 
     Raises:
         ToolError: INVALID_ARGUMENT for an unknown backend, or one that lacks something of the configuration;
@@ -94,7 +95,7 @@ class Environment:
         Args:
             task: Task to be done.
             seed: Seed of noise, grasp sampling, planning and failures on purpose; 0 or more.
-            rollout: Which of its group it is: each may fail by itself, see `training.env.failures.Failures`.
+            rollout: Which of its group it is: each may fail by itself, see `toolhand.training.env.failures.Failures`.
 
         Raises:
             ToolError: INVALID_ARGUMENT for a bad seed, and for a task that cannot be done or judged there;

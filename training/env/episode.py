@@ -7,17 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agent_node.agent import Agent
-from agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
-from agent_node.episode import Episode
-from agent_node.episode import summarize as summarize_episode
-from agent_node.events import Listener, ignore
-from agent_node.policy import Policy
-from sim.tasks.judge import Judge, JudgedStation
-from sim.tasks.task import Score, Task
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
-from tool_nodes.toolbox.toolbox import Tools
-from training.tasks.shown import asked_in, shown_pictures
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.episode import summarize as summarize_episode
+from toolhand.agent_node.events import Listener, ignore
+from toolhand.agent_node.policy import Policy
+from toolhand.sim.tasks.judge import Judge, JudgedStation
+from toolhand.sim.tasks.task import Score, Task
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
+from toolhand.tool_nodes.toolbox.toolbox import Tools
+from toolhand.training.tasks.shown import asked_in, shown_pictures
 
 
 class NotJudged(Exception):
@@ -71,9 +71,9 @@ def run_episode(
 ) -> Outcome:
     """Let a policy carry out a task on a station that shows its scene, and let the task score what came of it.
 
-    `training.env.goal_from_text` makes a task of a sentence alone. The other arguments are those of
-    `agent_node.agent.Agent`; the protocol is the one that the policy was made for, and the
-    toolbox the station's own, where None, or one around it such as `training.env.failures.FailingToolbox`.
+    `toolhand.training.env.goal_from_text` makes a task of a sentence alone. The other arguments are those of
+    `toolhand.agent_node.agent.Agent`; the protocol is the one that the policy was made for, and the
+    toolbox the station's own, where None, or one around it such as `toolhand.training.env.failures.FailingToolbox`.
 
     Raises:
         ToolError: INVALID_ARGUMENT where the station shows another scene.
@@ -116,7 +116,7 @@ def require_scene(station: JudgedStation, task: Task) -> None:
     if isinstance(task, str):
         raise invalid(
             "A sentence alone is no task: nothing says what it means.",
-            "Take one of sim.tasks, or make one with training.env.goal_from_text.task_from_text.",
+            "Take one of toolhand.sim.tasks, or make one with toolhand.training.env.goal_from_text.task_from_text.",
         )
     shown, needed = ({(placed.id, placed.item) for placed in scene.objects} for scene in (station.scene, task.scene))
     if shown != needed:

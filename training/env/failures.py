@@ -24,8 +24,8 @@ rates.
 
 Only `wrong_point` and `partial` run the tool. A call that could not run, for its arguments or its repetition, is
 answered as always.
-That perception misses, blurs and confuses things is `sim.perception.PerceptionNoise`; things that really slip are
-`training.env.difficulty.slippery`.
+That perception misses, blurs and confuses things is `toolhand.sim.perception.PerceptionNoise`; things that really slip
+are `toolhand.training.env.difficulty.slippery`.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.ports import Answer
-from tool_nodes.records import read_yaml
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, ToolResult, invalid
-from tool_nodes.stop_latch import StopWatch
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.limits import CallHistory
-from tool_nodes.toolbox.toolbox import TIMEOUT_S, CallRecord, Session, Toolbox, ToolSpec
-from tool_nodes.tools.spacetools.pointing import PointingTools
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.records import read_yaml
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, ToolResult, invalid
+from toolhand.tool_nodes.stop_latch import StopWatch
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.limits import CallHistory
+from toolhand.tool_nodes.toolbox.toolbox import TIMEOUT_S, CallRecord, Session, Toolbox, ToolSpec
+from toolhand.tool_nodes.tools.spacetools.pointing import PointingTools
 
 FACT = "failed_on_purpose"
 """The fact of a result (`ToolResult.facts`) that says which kind of failure it is. No policy sees facts."""

@@ -11,26 +11,26 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from agent_node.episode import UNREAD, Episode
-from agent_node.events import OperatorAnswer
-from agent_node.policies.scripted.answers import another_command, choose, only_candidate, with_place, with_two
-from agent_node.policies.scripted.commands import Command, parse_command
-from agent_node.policies.scripted.steps import AnotherCommand
-from sim.camera.ray import CameraModel
-from sim.scene.scenes import PlacedObject, Scene
-from sim.snapshot import Snapshot
-from sim.tasks.arranged import ArrangedTask, Placing
-from sim.tasks.judge import JudgedStation
-from sim.tasks.predicates import THRESHOLDS, PlaceRelation
-from sim.tasks.task import History, Score, Task, Transcript, held_ids
-from sim.tasks.tasks import task_of
-from tool_nodes.geometry import matrix_from_quat_wxyz
-from tool_nodes.language.phrases import NounPhrase
-from tool_nodes.language.referring import refer
-from tool_nodes.results import ToolError
-from tool_nodes.types import FloatArray, ObjectView
-from training.env.episode import NotJudged, Outcome, judged
-from training.env.goal_places import goal_place
+from toolhand.agent_node.episode import UNREAD, Episode
+from toolhand.agent_node.events import OperatorAnswer
+from toolhand.agent_node.policies.scripted.answers import another_command, choose, only_candidate, with_place, with_two
+from toolhand.agent_node.policies.scripted.commands import Command, parse_command
+from toolhand.agent_node.policies.scripted.steps import AnotherCommand
+from toolhand.sim.camera.ray import CameraModel
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.sim.snapshot import Snapshot
+from toolhand.sim.tasks.arranged import ArrangedTask, Placing
+from toolhand.sim.tasks.judge import JudgedStation
+from toolhand.sim.tasks.predicates import THRESHOLDS, PlaceRelation
+from toolhand.sim.tasks.task import History, Score, Task, Transcript, held_ids
+from toolhand.sim.tasks.tasks import task_of
+from toolhand.tool_nodes.geometry import matrix_from_quat_wxyz
+from toolhand.tool_nodes.language.phrases import NounPhrase
+from toolhand.tool_nodes.language.referring import refer
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.types import FloatArray, ObjectView
+from toolhand.training.env.episode import NotJudged, Outcome, judged
+from toolhand.training.env.goal_places import goal_place
 
 OWN_READING = "the robot's own reading of the sentence, not independent"
 _UNKNOWN = re.compile(r"I do not know ('[^']*')")

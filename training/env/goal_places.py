@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.camera.ray import CameraModel
-from sim.scene.scenes import gap
-from sim.tasks.places import (
+from toolhand.sim.camera.ray import CameraModel
+from toolhand.sim.scene.scenes import gap
+from toolhand.sim.tasks.places import (
     MEASURED_M,
     MEASURED_SHARE,
     AllOf,
@@ -27,9 +27,9 @@ from sim.tasks.places import (
     OnTable,
     Related,
 )
-from sim.tasks.regions import TABLE_REGIONS, TableRegion
-from tool_nodes.language.places import FreeSpaceRequest
-from tool_nodes.results import invalid
+from toolhand.sim.tasks.regions import TABLE_REGIONS, TableRegion
+from toolhand.tool_nodes.language.places import FreeSpaceRequest
+from toolhand.tool_nodes.results import invalid
 
 _DIRECTIONS: dict[str, Direction] = {
     "left": "left", "right": "right", "front": "front", "back": "behind",

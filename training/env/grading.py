@@ -1,6 +1,7 @@
 """How an episode becomes one number: a grader makes named reward terms, and a total, of the task's own score.
 
-The task says what is true (`sim.tasks.task.Score`); a grader says what it is worth, and may look at how it was said.
+The task says what is true (`toolhand.sim.tasks.task.Score`); a grader says what it is worth, and may look at how it was
+said.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent_node.episode import Episode
-from sim.tasks.stages import Stages
-from sim.tasks.task import Score, Task
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.episode import Episode
+from toolhand.sim.tasks.stages import Stages
+from toolhand.sim.tasks.task import Score, Task
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class EpisodeScore:
 
     @property
     def stages(self) -> Stages:
-        """How far it came, see `sim.tasks.stages`; empty where the task has none."""
+        """How far it came, see `toolhand.sim.tasks.stages`; empty where the task has none."""
         return self.truth.stages
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
 """The environment as Gymnasium has it; importing this needs the extra `gym`.
 
-    env = gymnasium.make("training.env.gymnasium_view:Toolhand-v0")
+    env = gymnasium.make("toolhand.training.env.gymnasium_view:Toolhand-v0")
     observation, info = env.reset(seed=7)
     observation, reward, terminated, truncated, info = env.step(turn)
 
@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from agent_node.policy import Message
-from agent_node.recovery import Recovery
-from sim.station import StationConfig
-from sim.tasks.task import Task
-from sim.tasks.tasks import random_task
-from tool_nodes.extras import install_extra
-from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
-from training.env.environment import Environment
-from training.env.session import EpisodeSession
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.recovery import Recovery
+from toolhand.sim.station import StationConfig
+from toolhand.sim.tasks.task import Task
+from toolhand.sim.tasks.tasks import random_task
+from toolhand.tool_nodes.extras import install_extra
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
+from toolhand.training.env.environment import Environment
+from toolhand.training.env.session import EpisodeSession
 
 try:
     import gymnasium
@@ -184,4 +184,4 @@ def _plain(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 if ENV_ID not in gymnasium.registry:
-    gymnasium.register(ENV_ID, entry_point="training.env.gymnasium_view:ToolhandEnv")
+    gymnasium.register(ENV_ID, entry_point="toolhand.training.env.gymnasium_view:ToolhandEnv")

@@ -8,14 +8,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from sim.simulators import SIMULATORS, SimulatorName
-from sim.station import StationConfig
-from sim.tasks.judge import Judge
-from sim.tasks.task import Task
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.results import invalid
-from tool_nodes.ros.client import use_client
-from training.env.backends import StationLease, StationPool
+from toolhand.sim.simulators import SIMULATORS, SimulatorName
+from toolhand.sim.station import StationConfig
+from toolhand.sim.tasks.judge import Judge
+from toolhand.sim.tasks.task import Task
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.ros.client import use_client
+from toolhand.training.env.backends import StationLease, StationPool
 
 AVAILABILITY_S = 10.0
 """How long to wait for another node [s], as launch/params/isaac.yaml has it."""
@@ -59,11 +59,11 @@ class JoinedPool(StationPool):
         held.callback(self._free.release)
         try:
             use_client()
-            from sim.ros.anew import SceneSpawner
-            from sim.ros.entity_world import EntityWorld, HeardTopics
-            from sim.ros.station import RosStation
-            from tool_nodes.ros.calling import Deadlines
-            from tool_nodes.ros.link import RosLink
+            from toolhand.sim.ros.anew import SceneSpawner
+            from toolhand.sim.ros.entity_world import EntityWorld, HeardTopics
+            from toolhand.sim.ros.station import RosStation
+            from toolhand.tool_nodes.ros.calling import Deadlines
+            from toolhand.tool_nodes.ros.link import RosLink
 
             robot = load_robot(config.robot)
             folder = held.enter_context(tempfile.TemporaryDirectory(prefix="toolhand_usd_"))

@@ -6,10 +6,10 @@ import mujoco
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from agent_node.runs.mcap.recorder import MotionLog
-from agent_node.runs.mcap.scene_markers import Shape, ShapeKind, TruthLog
-from sim.station import Station
-from sim.tasks.judge import JudgedStation
+from toolhand.agent_node.runs.mcap.recorder import MotionLog
+from toolhand.agent_node.runs.mcap.scene_markers import Shape, ShapeKind, TruthLog
+from toolhand.sim.station import Station
+from toolhand.sim.tasks.judge import JudgedStation
 
 _EVERY = 5
 """Logged states for each one in which the things are kept [-]: 5 Hz, enough to look at."""

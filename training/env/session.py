@@ -31,20 +31,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent_node.calls import ToolCall
-from agent_node.conversation import Conversation
-from agent_node.episode import Episode, Turn
-from agent_node.policies.chat import Completion, ToolNames, canonical
-from agent_node.policy import Message, Reply
-from agent_node.protocol import Protocol
-from sim.snapshot import Snapshot
-from sim.station import StationState
-from sim.tasks.task import Task
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, invalid, unavailable
-from tool_nodes.toolbox.toolbox import Tools
-from training.env.backends import StationLease
-from training.env.failures import ran_out_of_time
-from training.env.grading import EpisodeScore, Grader
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.conversation import Conversation
+from toolhand.agent_node.episode import Episode, Turn
+from toolhand.agent_node.policies.chat import Completion, ToolNames, canonical
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import Protocol
+from toolhand.sim.snapshot import Snapshot
+from toolhand.sim.station import StationState
+from toolhand.sim.tasks.task import Task
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, invalid, unavailable
+from toolhand.tool_nodes.toolbox.toolbox import Tools
+from toolhand.training.env.backends import StationLease
+from toolhand.training.env.failures import ran_out_of_time
+from toolhand.training.env.grading import EpisodeScore, Grader
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sim.scene.scenes import Scene
-from sim.station import StationConfig
-from tool_nodes.port_names import PortNames
-from tool_nodes.results import ErrorCode, invalid
-from training.env.difficulty import slippery
-from training.env.failures import PARTIAL, WRONG_POINT, Failures
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.station import StationConfig
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.results import ErrorCode, invalid
+from toolhand.training.env.difficulty import slippery
+from toolhand.training.env.failures import PARTIAL, WRONG_POINT, Failures
 
 ERRING_RATES: Mapping[str, Mapping[str, float]] = {
     "roborefer.detect_all": {WRONG_POINT: 0.15, ErrorCode.OBJECT_NOT_FOUND: 0.05},
@@ -33,7 +33,7 @@ ERRING_RATES: Mapping[str, Mapping[str, float]] = {
 """Failures on purpose in the world `erring`, per call: a policy that checks nothing does about half of its tasks, and
 one that checks has room above it."""
 ERRING_LEAST_GRIP = 0.03
-"""Least friction of a thing there, times its own, as of `training.env.difficulty.LEAST_GRIP`."""
+"""Least friction of a thing there, times its own, as of `toolhand.training.env.difficulty.LEAST_GRIP`."""
 ERRING_MOST_WEIGHT = 2.0
 """Greatest mass of a thing there, times its own [-]; a round figure."""
 
@@ -46,8 +46,8 @@ class NamedWorld:
         name: Name that was asked for.
         perception: Preset of the perception ports.
         ports: Backends of single ports instead.
-        rates: Failures on purpose, as of `training.env.failures.Failures`.
-        least_grip, most_weight: Bounds of friction and weight, see `training.env.difficulty.slippery`.
+        rates: Failures on purpose, as of `toolhand.training.env.failures.Failures`.
+        least_grip, most_weight: Bounds of friction and weight, see `toolhand.training.env.difficulty.slippery`.
     """
 
     name: str

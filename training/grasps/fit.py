@@ -1,8 +1,9 @@
-"""`python -m training.grasps.fit`: tries grasps of generated things in physics, and fits what their scores say.
+"""`python -m toolhand.training.grasps.fit`: tries grasps of generated things in physics, and fits what their scores
+say.
 
-python -m training.grasps.fit try --out trials.npz --first-seed 0 --scenes 300
-python -m training.grasps.fit fit trials.npz
-python -m training.grasps.fit check held_out.npz --plot reliability.png
+python -m toolhand.training.grasps.fit try --out trials.npz --first-seed 0 --scenes 300
+python -m toolhand.training.grasps.fit fit trials.npz
+python -m toolhand.training.grasps.fit check held_out.npz --plot reliability.png
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from agent_node.console.terminal import say
-from sim.camera.ray import RayCamera, jittered, scene_camera
-from sim.camera.sensor import make_sensor
-from sim.scene.clutter import Clutter, clutter_scene
-from tool_nodes.geometry import backproject
-from tool_nodes.grasp import fitted
-from tool_nodes.grasp.chances import FEATURES, probabilities
-from tool_nodes.grasp.sampling import AnalyticGraspGenerator
-from tool_nodes.results import ToolError
-from tool_nodes.types import BoolArray, FloatArray
-from training.grasps.trials import TrialHand
+from toolhand.agent_node.console.terminal import say
+from toolhand.sim.camera.ray import RayCamera, jittered, scene_camera
+from toolhand.sim.camera.sensor import make_sensor
+from toolhand.sim.scene.clutter import Clutter, clutter_scene
+from toolhand.tool_nodes.geometry import backproject
+from toolhand.tool_nodes.grasp import fitted
+from toolhand.tool_nodes.grasp.chances import FEATURES, probabilities
+from toolhand.tool_nodes.grasp.sampling import AnalyticGraspGenerator
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.types import BoolArray, FloatArray
+from toolhand.training.grasps.trials import TrialHand
 
 KINDS: tuple[Clutter, ...] = ("single", "packed", "pile", "touching")
 """Kinds of clutter that take turns."""
@@ -153,7 +154,7 @@ def _read(files: list[Path]) -> tuple[FloatArray, BoolArray, BoolArray]:
 
 def main() -> None:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(prog="python -m training.grasps.fit", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m toolhand.training.grasps.fit", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     trying = commands.add_parser("try", help="try grasps in physics")
     trying.add_argument("--out", type=Path, required=True)
@@ -172,10 +173,10 @@ def main() -> None:
         weights, intercept = fit(x[:, : len(FEATURES)], held)
         lines = "".join(f"    {weight:.4f},  # {name}\n" for weight, name in zip(weights, FEATURES, strict=True))
         text = (
-            f'"""Written by `python -m training.grasps.fit`, from {len(x)} trials: do not edit."""\n\n'
+            f'"""Written by `python -m toolhand.training.grasps.fit`, from {len(x)} trials: do not edit."""\n\n'
             f'INTERCEPT = {intercept:.4f}\n"""Log odds of a grasp whose features are all 0 [-]."""\n\n'
             f"WEIGHTS = (\n{lines})\n"
-            '"""Change of the log odds with each feature, in the order of `tool_nodes.grasp.chances` [-]."""\n'
+            '"""Change of the log odds with each feature, in the order of `toolhand.tool_nodes.grasp.chances` [-]."""\n'
         )
         Path(fitted.__file__).write_text(text, encoding="utf-8")
         p = expit(x[:, : len(FEATURES)] @ weights + intercept)

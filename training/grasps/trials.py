@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from sim.arm import close_or_open
-from sim.scene.scenes import Scene
-from sim.tasks.predicates import THRESHOLDS, lifted_ids
-from sim.world import World
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.types import FloatArray
+from toolhand.sim.arm import close_or_open
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.tasks.predicates import THRESHOLDS, lifted_ids
+from toolhand.sim.world import World
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.types import FloatArray
 
 APPROACH_M, LIFT_M = 0.08, 0.12
 """Straight way in, and straight way up [m]: about those of a whole grasp."""

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from agent_node.console.terminal import say
-from training.pool.workers import Workers
+from toolhand.agent_node.console.terminal import say
+from toolhand.training.pool.workers import Workers
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")

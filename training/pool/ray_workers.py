@@ -1,6 +1,7 @@
 """Workers that are actors of the cluster on which backends are served: as many as it has processors, on any machine.
 
-Everything else is as with `training.pool.workers.Workers`: what is tried again, what is dropped, and the records.
+Everything else is as with `toolhand.training.pool.workers.Workers`: what is tried again, what is dropped, and the
+records.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tool_nodes.results import invalid
-from tool_nodes.serve.calling import connect
-from training.pool.workers import Job, Result, Workers, _Slot, as_tool_error, reply_of
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.serve.calling import connect
+from toolhand.training.pool.workers import Job, Result, Workers, _Slot, as_tool_error, reply_of
 
 CPUS = 1.0
 """Processors that are reserved for a worker [-]: an episode keeps one busy."""

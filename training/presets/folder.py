@@ -14,24 +14,24 @@ from typing import Any
 
 import yaml
 
-from agent_node.runs.folder import write_atomically
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from tool_nodes.port_names import DEFAULT_PRESET, DEFAULT_SENSOR
-from tool_nodes.results import invalid, unavailable
-from training.adapters.verl_files import LOOP, tool_config
-from training.data.arrow import arrow
-from training.presets.launch import launch_script
-from training.presets.models import ModelPreset, model_named
-from training.presets.prompts import prompts_of, tasks_of_kinds, write_prompts
-from training.presets.readme import readme
-from training.presets.rl_config import agent_document, verl_document
-from training.presets.sft_config import DEEPSPEED, deepspeed_document, sft_document
-from training.presets.yaml_text import yaml_text
-from training.recipes import recipe_named
-from training.recipes.recipe import TrainingRecipe
-from training.recipes.stages import RlStage, SftStage, TrainingStage
-from training.rollouts.plan import RolloutPlan
+from toolhand.agent_node.runs.folder import write_atomically
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.port_names import DEFAULT_PRESET, DEFAULT_SENSOR
+from toolhand.tool_nodes.results import invalid, unavailable
+from toolhand.training.adapters.verl_files import LOOP, tool_config
+from toolhand.training.data.arrow import arrow
+from toolhand.training.presets.launch import launch_script
+from toolhand.training.presets.models import ModelPreset, model_named
+from toolhand.training.presets.prompts import prompts_of, tasks_of_kinds, write_prompts
+from toolhand.training.presets.readme import readme
+from toolhand.training.presets.rl_config import agent_document, verl_document
+from toolhand.training.presets.sft_config import DEEPSPEED, deepspeed_document, sft_document
+from toolhand.training.presets.yaml_text import yaml_text
+from toolhand.training.recipes import recipe_named
+from toolhand.training.recipes.recipe import TrainingRecipe
+from toolhand.training.recipes.stages import RlStage, SftStage, TrainingStage
+from toolhand.training.rollouts.plan import RolloutPlan
 
 TASKS = 16
 """Default number of tasks of a stage [-], to look at: a step of training takes 64 and more."""
@@ -40,7 +40,7 @@ VALIDATION_SHARE = 0.25
 PICTURE = (640, 480)
 """(width, height) of the camera's picture [px]."""
 ERRING = 0.4
-"""Difficulty of a stage's world [-]: tools err as in the trajectories of SFT (`training.data.synthesis`)."""
+"""Difficulty of a stage's world [-]: tools err as in the trajectories of SFT (`toolhand.training.data.synthesis`)."""
 STRIDE = 100_000_000
 """Distance between the seeds of two stages' tasks, so that none is asked twice [-]; a round figure."""
 
@@ -52,8 +52,8 @@ class StageWorld:
     Attributes:
         perception: Preset of the perception ports.
         sensor: Sensor model of the simulated cameras.
-        difficulty: From 0, where nothing errs, to 1, see `training.env.difficulty`.
-        world: A world by its name in place of both, see `training.env.worlds`; empty for none.
+        difficulty: From 0, where nothing errs, to 1, see `toolhand.training.env.difficulty`.
+        world: A world by its name in place of both, see `toolhand.training.env.worlds`; empty for none.
     """
 
     perception: str = DEFAULT_PRESET
@@ -118,8 +118,8 @@ def write_preset(
     """Write everything that a GPU machine needs to train a model by a recipe.
 
     Args:
-        recipe: One of `training.recipes.RECIPES`.
-        preset: One of `training.presets.models.MODELS`.
+        recipe: One of `toolhand.training.recipes.RECIPES`.
+        preset: One of `toolhand.training.presets.models.MODELS`.
         out: Where it goes; not there yet, or empty.
         n: Tasks of each stage of RL in order, or one number for all of them.
         seed: Seed of tasks, stations and order.

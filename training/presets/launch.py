@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from training.presets.models import ModelPreset
-from training.presets.sft_config import GPUS
-from training.recipes.recipe import TrainingRecipe
-from training.recipes.stages import RlStage, SftStage, TrainingStage
+from toolhand.training.presets.models import ModelPreset
+from toolhand.training.presets.sft_config import GPUS
+from toolhand.training.recipes.recipe import TrainingRecipe
+from toolhand.training.recipes.stages import RlStage, SftStage, TrainingStage
 
 HEAD = """#!/usr/bin/env bash
 # {paper} on {weights}: {titles}.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tool_nodes.results import invalid
+from toolhand.tool_nodes.results import invalid
 
 if TYPE_CHECKING:
-    from training.recipes.recipe import TrainingRecipe
-    from training.recipes.stages import Sourced
+    from toolhand.training.recipes.recipe import TrainingRecipe
+    from toolhand.training.recipes.stages import Sourced
 
 SMOLLM2 = "smollm2"
 """The preset that trains here, at once."""

@@ -7,7 +7,7 @@ the episode:
      "reward_model": {"style", "ground_truth"}, "extra_info": {"index", "split", "seed", "task"}}
 
 Each `<image>` of the contents stands for the next of `images`. `task` is JSON; `ground_truth` is empty, since the
-episode scores itself. Shards are those of `training.data.formats.shards`.
+episode scores itself. Shards are those of `toolhand.training.data.formats.shards`.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from agent_node.policies.chat import text_turns
-from agent_node.policy import Message
-from tool_nodes.results import ErrorCode, ToolError
-from training.data.arrow import IMAGE, WORDS, listed, parquet_bytes, schema_of, table_of, value
-from training.data.formats.shards import ROWS, ShardWriter
-from training.data.formats.sharegpt import PLACEHOLDER, said
-from training.data.formats.writing import json_text
-from training.pool.workers import Workers
-from training.recipes.recipe import TrainingRecipe
-from training.rollouts.pictures import hash_of
-from training.rollouts.plan import RolloutPlan
-from training.tasks.kinds import task_document
+from toolhand.agent_node.policies.chat import text_turns
+from toolhand.agent_node.policy import Message
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.data.arrow import IMAGE, WORDS, listed, parquet_bytes, schema_of, table_of, value
+from toolhand.training.data.formats.shards import ROWS, ShardWriter
+from toolhand.training.data.formats.sharegpt import PLACEHOLDER, said
+from toolhand.training.data.formats.writing import json_text
+from toolhand.training.pool.workers import Workers
+from toolhand.training.recipes.recipe import TrainingRecipe
+from toolhand.training.rollouts.pictures import hash_of
+from toolhand.training.rollouts.plan import RolloutPlan
+from toolhand.training.tasks.kinds import task_document
 
 ROWS_OF_A_SHARD = 64
 """Prompts of a shard [-]: a picture of a shelf has megabytes."""
@@ -51,7 +51,8 @@ class TaskPrompt:
         seed: Seed of its station.
         task: The document that stands for it.
         messages: (role, content) each.
-        pictures: Those of the contents, in order: SHA-256, see `training.rollouts.pictures.hash_of`, and PNG file.
+        pictures: Those of the contents, in order: SHA-256, see `toolhand.training.rollouts.pictures.hash_of`, and PNG
+            file.
     """
 
     index: int

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from training.presets.models import ModelPreset, short
-from training.recipes.recipe import TrainingRecipe
-from training.recipes.stages import RlStage, SftStage, TrainingStage
+from toolhand.training.presets.models import ModelPreset, short
+from toolhand.training.recipes.recipe import TrainingRecipe
+from toolhand.training.recipes.stages import RlStage, SftStage, TrainingStage
 
 PAGE = """# {paper} on {model}
 
@@ -50,7 +50,7 @@ NOT_PAPERS = {
     ),
     "peria": (
         "- Trajectories for SFT come from a scripted teacher in place of GPT-5, and no second model rewrites them.",
-        "- The paper trained with VerL-Tool; here it is verl's trainer V1 with `training.adapters`.",
+        "- The paper trained with VerL-Tool; here it is verl's trainer V1 with `toolhand.training.adapters`.",
         "- The tasks are drawn maps and shelves and the simulator's table; the paper's are seven public sets.",
         "- max_observation is not enforced: what tools bring here is shorter.",
     ),

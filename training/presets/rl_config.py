@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from training.adapters.verl_files import LOOP, episode_loop
-from training.presets.models import ModelPreset
-from training.presets.yaml_text import Noted
-from training.recipes.recipe import TrainingRecipe
-from training.recipes.stages import RlStage, Sourced
-from training.rollouts.plan import RolloutPlan
+from toolhand.training.adapters.verl_files import LOOP, episode_loop
+from toolhand.training.presets.models import ModelPreset
+from toolhand.training.presets.yaml_text import Noted
+from toolhand.training.recipes.recipe import TrainingRecipe
+from toolhand.training.recipes.stages import RlStage, Sourced
+from toolhand.training.rollouts.plan import RolloutPlan
 
 STEP_CREDIT = "or_gigpo_sync"
-"""verl's trainer with OR-GIGPO, see `training.adapters`."""
+"""verl's trainer with OR-GIGPO, see `toolhand.training.adapters`."""
 
 BY_HAND = "chosen by hand"
 SAVED = 20

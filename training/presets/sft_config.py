@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from training.presets.models import ModelPreset
-from training.presets.yaml_text import Noted
-from training.recipes.recipe import TrainingRecipe
-from training.recipes.stages import SftStage, Sourced
+from toolhand.training.presets.models import ModelPreset
+from toolhand.training.presets.yaml_text import Noted
+from toolhand.training.recipes.recipe import TrainingRecipe
+from toolhand.training.recipes.stages import SftStage, Sourced
 
 GPUS = 8
 """GPUs that the file is written for [-], as SpaceTools (Table 1); the launch script counts again."""

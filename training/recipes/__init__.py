@@ -2,7 +2,7 @@
 
     recipe = recipe_named("dirl")
     task = recipe.task(seed=7)
-    grade = recipe(task, episode, truth)       # a training.env.grading.Grader
+    grade = recipe(task, episode, truth)       # a toolhand.training.env.grading.Grader
     print(recipe.training.stages)              # the paper's numbers, each with its table or section
 
 A task's score has several rewards as terms; a recipe takes one of them for each kind, and adds what its paper adds for
@@ -11,12 +11,12 @@ the form of the conversation, as the paper's formula has it. One file is one pap
 
 from __future__ import annotations
 
-from tool_nodes.results import invalid
-from training.recipes.dirl import DIRL
-from training.recipes.evic import EVIC
-from training.recipes.last import LAST
-from training.recipes.peria import PERIA
-from training.recipes.recipe import STAGES, TrainingRecipe
+from toolhand.tool_nodes.results import invalid
+from toolhand.training.recipes.dirl import DIRL
+from toolhand.training.recipes.evic import EVIC
+from toolhand.training.recipes.last import LAST
+from toolhand.training.recipes.peria import PERIA
+from toolhand.training.recipes.recipe import STAGES, TrainingRecipe
 
 __all__ = ["RECIPES", "STAGES", "TrainingRecipe", "recipe_named"]
 

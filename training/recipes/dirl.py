@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agent_node.episode import Episode
-from tool_nodes.tools.suites import POINTING
-from training.recipes.recipe import STAGES, TrainingRecipe
-from training.recipes.stages import PaperTraining, RlStage, SftStage, chosen, printed
+from toolhand.agent_node.episode import Episode
+from toolhand.tool_nodes.tools.suites import POINTING
+from toolhand.training.recipes.recipe import STAGES, TrainingRecipe
+from toolhand.training.recipes.stages import PaperTraining, RlStage, SftStage, chosen, printed
 
 TABLE = "Table 1"
 CODE = "released code: max_assistant_turns"

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agent_node.episode import Episode
-from training.recipes.recipe import TrainingRecipe, texts_of
-from training.recipes.stages import PaperTraining, RlStage, chosen, printed
-from training.rewards import evic
+from toolhand.agent_node.episode import Episode
+from toolhand.training.recipes.recipe import TrainingRecipe, texts_of
+from toolhand.training.recipes.stages import PaperTraining, RlStage, chosen, printed
+from toolhand.training.rewards import evic
 
 SECTION = "section 4.2"
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agent_node.episode import Episode
-from training.recipes.recipe import TrainingRecipe, texts_of
-from training.recipes.stages import PaperTraining, RlStage, SftStage, chosen, printed
-from training.rewards import last
+from toolhand.agent_node.episode import Episode
+from toolhand.training.recipes.recipe import TrainingRecipe, texts_of
+from toolhand.training.recipes.stages import PaperTraining, RlStage, SftStage, chosen, printed
+from toolhand.training.rewards import last
 
 DATA, SETUP = "section 3.2", "section 4.1, Implementation Details"
 WARM_UP = "taken from the SFT of section 4.1"

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agent_node.episode import Episode
-from training.advantages.gigpo import PRINTED
-from training.recipes.recipe import TrainingRecipe, texts_of
-from training.recipes.stages import PaperTraining, RlStage, SftStage, StepCredit, chosen, printed
-from training.rewards import peria
+from toolhand.agent_node.episode import Episode
+from toolhand.training.advantages.gigpo import PRINTED
+from toolhand.training.recipes.recipe import TrainingRecipe, texts_of
+from toolhand.training.recipes.stages import PaperTraining, RlStage, SftStage, StepCredit, chosen, printed
+from toolhand.training.rewards import peria
 
 DATA, SFT, RL = "Table 8", "Table 4", "Table 5"
 

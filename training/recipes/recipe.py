@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agent_node.episode import Episode
-from sim.tasks.task import Score, Task
-from tool_nodes.results import invalid
-from training.env.grading import EpisodeScore
-from training.recipes.stages import PaperTraining
-from training.rewards.stages import stage_reward
-from training.tasks.kinds import make_task
+from toolhand.agent_node.episode import Episode
+from toolhand.sim.tasks.task import Score, Task
+from toolhand.tool_nodes.results import invalid
+from toolhand.training.env.grading import EpisodeScore
+from toolhand.training.recipes.stages import PaperTraining
+from toolhand.training.rewards.stages import stage_reward
+from toolhand.training.tasks.kinds import make_task
 
 Totals = Callable[[Episode, float, bool], tuple[float, Mapping[str, float]]]
 """(episode, the task's own reward, whether its answer is right) -> (total, further terms by name of REWARDS)."""
@@ -31,7 +31,7 @@ class TrainingRecipe:
     Attributes:
         name: Name of the recipe.
         paper: Where it is from.
-        protocol: How its policy writes turns; a name of `agent_node.protocol.load_protocol`.
+        protocol: How its policy writes turns; a name of `toolhand.agent_node.protocol.load_protocol`.
         suites: Suites of tools that its policy is offered.
         mix: Kind of task -> share of the tasks; the papers' own sets are larger, these are their kinds.
         rewards: Kind -> which term of the task's score is the task's reward.
@@ -51,7 +51,8 @@ class TrainingRecipe:
     training: PaperTraining
 
     def task(self, seed: int, split: str = "train") -> Task:
-        """A task of the mix; the seed decides its kind too. Raises ToolError as `training.tasks.kinds.make_task`."""
+        """A task of the mix; the seed decides its kind too. Raises ToolError as
+        `toolhand.training.tasks.kinds.make_task`."""
         return make_task(self.kind(seed), seed, split)
 
     def kind(self, seed: int) -> str:
@@ -61,7 +62,7 @@ class TrainingRecipe:
         return kinds[int(rng.choice(len(kinds), p=shares / shares.sum()))]
 
     def __call__(self, task: Task, episode: Episode, truth: Score) -> EpisodeScore:
-        """See `training.env.grading.Grader`. Raises ToolError INVALID_ARGUMENT for a task of another kind."""
+        """See `toolhand.training.env.grading.Grader`. Raises ToolError INVALID_ARGUMENT for a task of another kind."""
         kind = str(getattr(task, "kind", type(task).__name__))
         if kind not in self.rewards:
             kinds = ", ".join(self.rewards)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Generic, Literal, TypeVar
 
-from training.advantages.gigpo import AnchorChoice
+from toolhand.training.advantages.gigpo import AnchorChoice
 
 NOT_GIVEN = "not given by the paper; chosen by hand"
 """What stands beside a number that is ours."""
@@ -66,7 +66,7 @@ class SftStage(_Numbers):
     Attributes:
         name: Name of the stage, as in file names.
         title: Name in the paper.
-        methods: Methods that make the trajectories, names of `training.data.synthesis.methods.METHODS`.
+        methods: Methods that make the trajectories, names of `toolhand.training.data.synthesis.methods.METHODS`.
         samples: Trajectories.
         batch: Trajectories of a step, of all GPUs together.
         learning_rate: Its highest.
@@ -100,7 +100,7 @@ class SftStage(_Numbers):
 
 @dataclass(frozen=True, kw_only=True)
 class StepCredit(_Numbers):
-    """What OR-GIGPO has beside GRPO, see `training.advantages.gigpo.or_gigpo`.
+    """What OR-GIGPO has beside GRPO, see `toolhand.training.advantages.gigpo.or_gigpo`.
 
     Attributes:
         omega: Weight of a turn's advantage.

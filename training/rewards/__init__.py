@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import training.rewards.evic as evic
-import training.rewards.grasp as grasp
-import training.rewards.last as last
-import training.rewards.peria as peria
-import training.rewards.spacetools as spacetools
-import training.rewards.stages as stages
-from tool_nodes.results import invalid
+import toolhand.training.rewards.evic as evic
+import toolhand.training.rewards.grasp as grasp
+import toolhand.training.rewards.last as last
+import toolhand.training.rewards.peria as peria
+import toolhand.training.rewards.spacetools as spacetools
+import toolhand.training.rewards.stages as stages
+from toolhand.tool_nodes.results import invalid
 
 REWARDS: dict[str, Callable[..., float]] = {
     "spacetools.choice": spacetools.choice,

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.types import FloatArray
-from training.rewards.shapes import answered_number, answered_rows, box_ious, true_number, true_rows, wrong
-from training.rewards.words import canonical_call
+from toolhand.tool_nodes.types import FloatArray
+from toolhand.training.rewards.shapes import answered_number, answered_rows, box_ious, true_number, true_rows, wrong
+from toolhand.training.rewards.words import canonical_call
 
 TASK_WEIGHT, FORMAT_WEIGHT = 1.0, 1.0
 """Alpha and beta of Eq. 1 [-]; Appendix D."""

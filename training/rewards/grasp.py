@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.types import FloatArray
-from training.rewards.shapes import answered_rows, positive, true_rows, wrong
-from training.rewards.spacetools import GRASP_POINTS
+from toolhand.tool_nodes.types import FloatArray
+from toolhand.training.rewards.shapes import answered_rows, positive, true_rows, wrong
+from toolhand.training.rewards.spacetools import GRASP_POINTS
 
 ANGLE_SIGMA = np.deg2rad(20.0)
 """Angle at which the score has fallen to 0.61 [rad]: 18 degrees are a grasp, 64 are none."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from training.rewards.shapes import answered_number, positive, true_number
-from training.rewards.words import plain
+from toolhand.training.rewards.shapes import answered_number, positive, true_number
+from toolhand.training.rewards.words import plain
 
 TAGS = ("analy", "action", "ans")
 """The set T of tag types; Figure 6."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from training.rewards.shapes import answered_rows, true_rows, wrong
+from toolhand.training.rewards.shapes import answered_rows, true_rows, wrong
 
 SPAN_WORDS = 4
 """Shortest repeated span [words]; table of C.4."""

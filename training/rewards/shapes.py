@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.types import FloatArray
 
 MOST_POINTS = 1000
 """An answer of more points or boxes is none [-], so that no answer can hold up training."""

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.types import FloatArray
-from training.rewards.shapes import (
+from toolhand.tool_nodes.types import FloatArray
+from toolhand.training.rewards.shapes import (
     answered_rows,
     area,
     box_ious,
@@ -27,7 +27,7 @@ from training.rewards.shapes import (
     true_rows,
     wrong,
 )
-from training.rewards.words import plain
+from toolhand.training.rewards.words import plain
 
 DECAY = 5.0
 """How fast NNDC falls with distance, in picture widths [-]; main paper, section on rewards."""

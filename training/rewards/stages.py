@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from tool_nodes.types import FloatArray
-from training.rewards.shapes import wrong
+from toolhand.tool_nodes.types import FloatArray
+from toolhand.training.rewards.shapes import wrong
 
 WEIGHTS: Mapping[str, float] = {
     "hand_at_target": 1.0,

@@ -6,23 +6,23 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_node.console.options import require_at_least
-from agent_node.policies.registry import make_policy
-from agent_node.policy import Policy
-from agent_node.protocol import load_protocol
-from sim.objects.chosen import choose_sets
-from tool_nodes import plain_json
-from tool_nodes.files import read_file
-from tool_nodes.results import ToolError, invalid
-from training.env.environment import Environment
-from training.env.session import EpisodeSession, SavedEpisode
-from training.rollouts.collection import write_shard
-from training.rollouts.from_episode import record_of
-from training.rollouts.labels import things_of
-from training.rollouts.pictures import PictureStore
-from training.rollouts.plan import PLAN_BYTES, PLAN_FILE, RolloutPlan
-from training.rollouts.record import RolloutRecord
-from training.rollouts.work import play
+from toolhand.agent_node.console.options import require_at_least
+from toolhand.agent_node.policies.registry import make_policy
+from toolhand.agent_node.policy import Policy
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.sim.objects.chosen import choose_sets
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import read_file
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.training.env.environment import Environment
+from toolhand.training.env.session import EpisodeSession, SavedEpisode
+from toolhand.training.rollouts.collection import write_shard
+from toolhand.training.rollouts.from_episode import record_of
+from toolhand.training.rollouts.labels import things_of
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.plan import PLAN_BYTES, PLAN_FILE, RolloutPlan
+from toolhand.training.rollouts.record import RolloutRecord
+from toolhand.training.rollouts.work import play
 
 
 def plan_of(folder: Path) -> RolloutPlan:
@@ -50,7 +50,7 @@ def branch(
     """Play the first turns of a group's task once, and go on from there several times; all in this process.
 
     The first turns are those of the group's rollout 0. From there on each rollout has a policy with a seed of its own
-    and fails on purpose by itself, as in `training.rollouts.engine.collect`.
+    and fails on purpose by itself, as in `toolhand.training.rollouts.engine.collect`.
 
     Args:
         plan: Plan with the task, world, policy and reward; on physics.
@@ -62,7 +62,7 @@ def branch(
 
     Raises:
         ToolError: INVALID_ARGUMENT for numbers out of range, a folder that holds something, or an episode that is over
-            by then; as of `training.env.session`.
+            by then; as of `toolhand.training.env.session`.
     """
     if not 0 <= group < len(plan.tasks):
         raise invalid(f"The group must be 0 to {len(plan.tasks) - 1}, got {group}.")

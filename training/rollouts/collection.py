@@ -1,8 +1,8 @@
 """A folder of rollouts: `shards/*.jsonl`, a record a line, beside the pictures and long texts that they share.
 
-DIR/plan.json                what was to be collected, see `training.rollouts.plan`; absent without a plan
+DIR/plan.json                what was to be collected, see `toolhand.training.rollouts.plan`; absent without a plan
 DIR/shards/00012.jsonl       the rollouts of a group, in order; each shard appears whole
-DIR/pictures/, DIR/texts/    see `training.rollouts.pictures`
+DIR/pictures/, DIR/texts/    see `toolhand.training.rollouts.pictures`
 
 for record in read_rollouts(Path("rollouts")):
     ...
@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from agent_node.runs.folder import write_atomically
-from tool_nodes.files import GIB, MIB, open_file
-from tool_nodes.results import ToolError, invalid
-from training.rollouts.pictures import PictureStore
-from training.rollouts.record import RolloutRecord
+from toolhand.agent_node.runs.folder import write_atomically
+from toolhand.tool_nodes.files import GIB, MIB, open_file
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.record import RolloutRecord
 
 SHARDS = "shards"
 """Folder of the records within a collection."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tool_nodes.types import FloatArray
-from training.advantages.steps import ScoredRollout
-from training.rewards.stages import WEIGHTS, stage_credit
-from training.rollouts.record import RolloutRecord, scored
+from toolhand.tool_nodes.types import FloatArray
+from toolhand.training.advantages.steps import ScoredRollout
+from toolhand.training.rewards.stages import WEIGHTS, stage_credit
+from toolhand.training.rollouts.record import RolloutRecord, scored
 
 
 def turn_credit(record: RolloutRecord, weights: Mapping[str, float] = WEIGHTS) -> FloatArray | None:
@@ -26,7 +26,8 @@ def turn_credit(record: RolloutRecord, weights: Mapping[str, float] = WEIGHTS) -
 
 
 def credited(record: RolloutRecord, weights: Mapping[str, float] = WEIGHTS) -> ScoredRollout:
-    """As `training.rollouts.record.scored`, with a reward for each turn: the weight of the stages first reached in it.
+    """As `toolhand.training.rollouts.record.scored`, with a reward for each turn: the weight of the stages first
+    reached in it.
 
     What the stages do not explain of the record's total, such as a penalty for a false report, comes with the last
     turn, so that the turns' rewards have the total for their sum. This suits totals that are made of stages; where the

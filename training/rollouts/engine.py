@@ -26,17 +26,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sim.objects.chosen import choose_sets
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.tools.suites import require_installed
-from training.pool.workers import JobEnd, Workers
-from training.rollouts.collection import read_shard, shard_path, write_shard
-from training.rollouts.options import ONE_PROCESS, PROCESSES, RAY, STOPS, StopRules, WorkerOptions
-from training.rollouts.pictures import PictureStore
-from training.rollouts.plan import RolloutPlan, claimed
-from training.rollouts.record import RolloutRecord
-from training.rollouts.replies import Halt, RolloutBrief, RolloutOrder, RolloutReply
-from training.rollouts.work import brief_of, make_work
+from toolhand.sim.objects.chosen import choose_sets
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.tools.suites import require_installed
+from toolhand.training.pool.workers import JobEnd, Workers
+from toolhand.training.rollouts.collection import read_shard, shard_path, write_shard
+from toolhand.training.rollouts.options import ONE_PROCESS, PROCESSES, RAY, STOPS, StopRules, WorkerOptions
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.plan import RolloutPlan, claimed
+from toolhand.training.rollouts.record import RolloutRecord
+from toolhand.training.rollouts.replies import Halt, RolloutBrief, RolloutOrder, RolloutReply
+from toolhand.training.rollouts.work import brief_of, make_work
 
 
 @dataclass
@@ -147,7 +147,7 @@ def _workers(on: str) -> type[Workers[RolloutOrder, RolloutReply | Halt]]:
     if on == PROCESSES:
         return Workers
     if on == RAY:
-        from training.pool.ray_workers import RayWorkers
+        from toolhand.training.pool.ray_workers import RayWorkers
 
         return RayWorkers
     raise invalid(f"Workers are {PROCESSES} or actors on {RAY}, got {str(on)[:60]!r}.")

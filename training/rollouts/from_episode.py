@@ -6,11 +6,18 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_node.episode import Exchange, Turn
-from training.env.failures import FACT
-from training.env.session import ScoredEpisode
-from training.rollouts.pictures import PictureStore
-from training.rollouts.record import CallEntry, MessageRecord, PromptRecord, RolloutRecord, TurnRecord, rollout_id
+from toolhand.agent_node.episode import Exchange, Turn
+from toolhand.training.env.failures import FACT
+from toolhand.training.env.session import ScoredEpisode
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.record import (
+    CallEntry,
+    MessageRecord,
+    PromptRecord,
+    RolloutRecord,
+    TurnRecord,
+    rollout_id,
+)
 
 
 def record_of(

@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent_node.runs.folder import encode, write_atomically
-from agent_node.runs.pages import Gallery, render
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray
-from training.advantages.gigpo import GAMMA, PRINTED, AnchorChoice, TurnAdvantages, or_gigpo
-from training.advantages.grpo import EPSILON, grpo
-from training.advantages.steps import ScoredRollout
-from training.rollouts.credit import credited
-from training.rollouts.labels import calls_with_things
-from training.rollouts.pictures import PictureSource
-from training.rollouts.record import CallEntry, RolloutRecord, TurnRecord
+from toolhand.agent_node.runs.folder import encode, write_atomically
+from toolhand.agent_node.runs.pages import Gallery, render
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray
+from toolhand.training.advantages.gigpo import GAMMA, PRINTED, AnchorChoice, TurnAdvantages, or_gigpo
+from toolhand.training.advantages.grpo import EPSILON, grpo
+from toolhand.training.advantages.steps import ScoredRollout
+from toolhand.training.rollouts.credit import credited
+from toolhand.training.rollouts.labels import calls_with_things
+from toolhand.training.rollouts.pictures import PictureSource
+from toolhand.training.rollouts.record import CallEntry, RolloutRecord, TurnRecord
 
 PICTURES_BYTES = 8_000_000
 """What the pictures of a page may take (a third more in base64) [bytes]: browsers open that at once."""
@@ -45,7 +45,7 @@ class GroupCredit:
         grpo: (N,) advantage of each rollout, the same for all of its turns.
         steps: Advantages by OR-GIGPO.
         returns: N arrays (T_i,), discounted returns R_t.
-        anchor: Which observation its turns are compared by, see `training.advantages.gigpo.or_gigpo`.
+        anchor: Which observation its turns are compared by, see `toolhand.training.advantages.gigpo.or_gigpo`.
     """
 
     rollouts: tuple[ScoredRollout, ...]

@@ -4,7 +4,7 @@
 
 One entry a call: for a pointing tool the thing under each of its points, for an outline the thing under the point that
 it was asked for, "" for bare table; None for all other calls, failed ones, and pictures without a known truth.
-No policy sees them; `training.rollouts.measures` counts with them.
+No policy sees them; `toolhand.training.rollouts.measures` counts with them.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agent_node.episode import Exchange
-from training.env.session import EpisodeSession
-from training.rollouts.plain_parts import THINGS
-from training.rollouts.record import CallEntry, TurnRecord
+from toolhand.agent_node.episode import Exchange
+from toolhand.training.env.session import EpisodeSession
+from toolhand.training.rollouts.plain_parts import THINGS
+from toolhand.training.rollouts.record import CallEntry, TurnRecord
 
 OUTLINE = "sam2.segment_from_point"
 """The tool whose argument is the point that a grasp will be for."""

@@ -17,7 +17,7 @@ An attempt is what lies between two motions while nothing is held. Its first poi
 for the words that the grasp is for in the end. Refusals are judged by the last attempt: to ask for the thing is to ask
 a pointer in words of which the operator's sentence has one. The right and the wrong ones are rates of the episodes
 whose task means a thing. To check is to ask the other pointer for the same words, or to ask for them on a newer
-picture. What a point lies on is known by the ids of the picture (`training.rollouts.labels`).
+picture. What a point lies on is known by the ids of the picture (`toolhand.training.rollouts.labels`).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from agent_node.episode import admits_failure
-from agent_node.policies.scripted.transcript import Response
-from agent_node.protocol import Protocol, load_protocol
-from tool_nodes.results import ErrorCode
-from training.intervals import wilson
-from training.rollouts.labels import GRASP, OUTLINE, calls_with_things
-from training.rollouts.record import CallEntry, RolloutRecord
+from toolhand.agent_node.episode import admits_failure
+from toolhand.agent_node.policies.scripted.transcript import Response
+from toolhand.agent_node.protocol import Protocol, load_protocol
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.training.intervals import wilson
+from toolhand.training.rollouts.labels import GRASP, OUTLINE, calls_with_things
+from toolhand.training.rollouts.record import CallEntry, RolloutRecord
 
 _ASKED = {"detect_all", "detect_one"}
 """What pointing tools are called after their family and a dot."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from agent_node.console.options import (
+from toolhand.agent_node.console.options import (
     ObjectSets,
     Perception,
     PictureSize,
@@ -16,16 +16,16 @@ from agent_node.console.options import (
     SensorName,
     listed,
 )
-from agent_node.conversation_settings import TURN_BUDGET
-from sim.ros.graph import Transport
-from sim.simulators import SimulatorName
-from sim.world import TIMESTEPS_S
-from tool_nodes.port_names import DEFAULT_PLANNER, DEFAULT_PRESET, DEFAULT_SENSOR
-from tool_nodes.results import invalid
-from training.env.worlds import WORLDS
+from toolhand.agent_node.conversation_settings import TURN_BUDGET
+from toolhand.sim.ros.graph import Transport
+from toolhand.sim.simulators import SimulatorName
+from toolhand.sim.world import TIMESTEPS_S
+from toolhand.tool_nodes.port_names import DEFAULT_PLANNER, DEFAULT_PRESET, DEFAULT_SENSOR
+from toolhand.tool_nodes.results import invalid
+from toolhand.training.env.worlds import WORLDS
 
 BACKENDS_HERE = ("physics", "mock")
-"""Those of `training.env.backends.BACKENDS` that live in a worker's own process, and so end with it."""
+"""Those of `toolhand.training.env.backends.BACKENDS` that live in a worker's own process, and so end with it."""
 
 
 @dataclass(frozen=True, kw_only=True)

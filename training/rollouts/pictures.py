@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from agent_node.runs.folder import write_atomically
-from tool_nodes.files import MIB, read_file
-from tool_nodes.results import invalid
-from tool_nodes.toolbox.picture_files import MAX_FILE_BYTES, PictureFileError, opened
+from toolhand.agent_node.runs.folder import write_atomically
+from toolhand.tool_nodes.files import MIB, read_file
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.toolbox.picture_files import MAX_FILE_BYTES, PictureFileError, opened
 
 _NAME = re.compile(r"[0-9a-f]{64}")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tool_nodes import plain_json
-from tool_nodes.plain_json import PlainJsonError
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.plain_json import PlainJsonError
 
 THINGS = "things"
-"""Key of a turn's labels, see `training.rollouts.labels`."""
+"""Key of a turn's labels, see `toolhand.training.rollouts.labels`."""
 
 _NAMES_OF_TRUTH = ("reasons", "picked_up", "meant")
 """What a record's truth lists as texts."""

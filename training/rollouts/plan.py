@@ -11,35 +11,35 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from agent_node.context_window import Memory
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.episode import Episode, admits_failure
-from agent_node.policies.options import ModelSettings, PolicyOptions
-from agent_node.policies.registry import require_form
-from agent_node.protocol import load_protocol
-from agent_node.runs.folder import write_json
-from sim.station import StationConfig
-from sim.tasks.task import Score, Task
-from sim.world import check_timestep
-from tool_nodes import plain_json
-from tool_nodes.files import MIB, open_file, read_file
-from tool_nodes.port_names import DEFAULT_PLANNER, DEFAULT_PRESET, DEFAULT_SENSOR, PortNames
-from tool_nodes.records import record_of
-from tool_nodes.results import invalid
-from tool_nodes.tools.suites import parse_suites
-from training.env.backends import StationPool
-from training.env.difficulty import Difficulty
-from training.env.environment import Environment
-from training.env.failures import Failures
-from training.env.grading import EpisodeScore, Grader, mean_of_terms
-from training.env.joined import JoinedPool, require_spawning
-from training.env.worlds import world_named
-from training.recipes import RECIPES, recipe_named
-from training.rewards.stages import stage_reward
-from training.rollouts.options import BACKENDS_HERE, RolloutOptions
-from training.tasks.absent import AbsentTask
-from training.tasks.kinds import check_task, other_version, task_document, task_from_document
-from training.tasks.manipulation import ManipulationTask
+from toolhand.agent_node.context_window import Memory
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.episode import Episode, admits_failure
+from toolhand.agent_node.policies.options import ModelSettings, PolicyOptions
+from toolhand.agent_node.policies.registry import require_form
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.agent_node.runs.folder import write_json
+from toolhand.sim.station import StationConfig
+from toolhand.sim.tasks.task import Score, Task
+from toolhand.sim.world import check_timestep
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import MIB, open_file, read_file
+from toolhand.tool_nodes.port_names import DEFAULT_PLANNER, DEFAULT_PRESET, DEFAULT_SENSOR, PortNames
+from toolhand.tool_nodes.records import record_of
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.tools.suites import parse_suites
+from toolhand.training.env.backends import StationPool
+from toolhand.training.env.difficulty import Difficulty
+from toolhand.training.env.environment import Environment
+from toolhand.training.env.failures import Failures
+from toolhand.training.env.grading import EpisodeScore, Grader, mean_of_terms
+from toolhand.training.env.joined import JoinedPool, require_spawning
+from toolhand.training.env.worlds import world_named
+from toolhand.training.recipes import RECIPES, recipe_named
+from toolhand.training.rewards.stages import stage_reward
+from toolhand.training.rollouts.options import BACKENDS_HERE, RolloutOptions
+from toolhand.training.tasks.absent import AbsentTask
+from toolhand.training.tasks.kinds import check_task, other_version, task_document, task_from_document
+from toolhand.training.tasks.manipulation import ManipulationTask
 
 PLAN_FILE = "plan.json"
 """Of a collection."""
@@ -105,8 +105,8 @@ class RolloutPlan(RolloutOptions):
     """A number of groups of rollouts, each group of one task.
 
     Attributes:
-        tasks: One document a group, see `training.tasks.kinds.task_document`.
-        settings: Fields of `agent_node.policies.options.ModelSettings`, by name.
+        tasks: One document a group, see `toolhand.training.tasks.kinds.task_document`.
+        settings: Fields of `toolhand.agent_node.policies.options.ModelSettings`, by name.
         protocol: How the policy writes.
         reward: Reward of an episode, a key of GRADERS or the name of a recipe.
         suites: Suites of the tools that are offered.

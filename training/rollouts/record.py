@@ -5,10 +5,10 @@ a trainer needs is there to the token and to the pixel:
 
 | for | is in |
 |---|---|
-| the prompt of turn i | `given(record, i, store)`: equal to `agent_node.episode.Episode.given(i)` |
+| the prompt of turn i | `given(record, i, store)`: equal to `toolhand.agent_node.episode.Episode.given(i)` |
 | what the policy sampled for it | `TurnRecord.text`, `token_ids`, `logprobs`, `mask` |
 | which text of the conversation is the policy's own | `MessageRecord.sampled`, `TurnRecord.span` |
-| the advantage | `scored(record)`: a `training.advantages.steps.ScoredRollout` |
+| the advantage | `scored(record)`: a `toolhand.training.advantages.steps.ScoredRollout` |
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agent_node.policy import Message, MessageRole
-from tool_nodes import plain_json
-from tool_nodes.plain_json import PlainJsonError
-from tool_nodes.records import document_of, record_of, without_version
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from training.advantages.steps import Anchor, ScoredRollout
-from training.rollouts.pictures import PictureStore
-from training.rollouts.plain_parts import problem_of_labels, problem_of_tools, problem_of_truth
+from toolhand.agent_node.policy import Message, MessageRole
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.plain_json import PlainJsonError
+from toolhand.tool_nodes.records import document_of, record_of, without_version
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.training.advantages.steps import Anchor, ScoredRollout
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.plain_parts import problem_of_labels, problem_of_tools, problem_of_truth
 
 VERSION = 2
 """Of the form of a record's document; no other one is read."""
@@ -47,7 +47,7 @@ class MessageRecord:
 
     Attributes:
         role: "system", "user", "assistant" or "tool".
-        text, words, image_index: Fields of `agent_node.policy.Message`.
+        text, words, image_index: Fields of `toolhand.agent_node.policy.Message`.
         picture: Hash of the picture that came with it, whether or not it was still shown later; None where none did.
         sampled: The text is exactly what the policy sampled. False for everything that the operator, a tool or the
             agent wrote, and for a turn that was too long and stands here cut.
@@ -71,7 +71,8 @@ class CallEntry:
         words: Result without the agent's notes and without markup.
         error_code: The stage that failed; None where the call succeeded.
         picture: Hash of the picture that came back.
-        failed_on_purpose: Which kind of failure on purpose it was (`training.env.failures`); empty for a real result.
+        failed_on_purpose: Which kind of failure on purpose it was (`toolhand.training.env.failures`); empty for a real
+            result.
         run: The tool was called; False where the agent refused.
         seconds: Wall time of the call [s].
     """
@@ -108,7 +109,7 @@ class TurnRecord:
         text: Sampled text, before anything was cut.
         span: Range of characters, from the first to before the second, that stand as sampled in the message that the
             turn became (`messages[prompt.messages]`): all, or none (0, 0) where the turn was cut.
-        token_ids, logprobs: Fields of `agent_node.policy.Reply`, empty where the policy does not know them.
+        token_ids, logprobs: Fields of `toolhand.agent_node.policy.Reply`, empty where the policy does not know them.
         mask: For each of `token_ids` 1 where the policy sampled it, else 0.
         thought: Its reasoning.
         problem: Fault of the turn as a whole; empty where there was none.
@@ -154,9 +155,9 @@ class RolloutRecord:
         terms: Named terms of the reward.
         total: The reward.
         truth: Score by the simulator's truth: {"terms": {...}, "success": bool, "reasons": [...], "picked_up": [...],
-            "meant": [...]}, the last two as in `sim.tasks.task.Score`.
+            "meant": [...]}, the last two as in `toolhand.sim.tasks.task.Score`.
         stages: {name: when it was first reached [s], simulated time, or None where it was not}, in order.
-        answer, success, error_code: How it ended, as the tools reported it; see `agent_node.episode.Episode`.
+        answer, success, error_code: How it ended, as the tools reported it; see `toolhand.agent_node.episode.Episode`.
         seeds: Every seed by name: "task", "station", "policy".
         times: Wall time by stage [s].
         labels: Later findings about the rollout, plain data, e.g. why it was rejected.
@@ -267,7 +268,7 @@ def given(record: RolloutRecord, index: int, store: PictureStore) -> tuple[Messa
 
 
 def scored(record: RolloutRecord, anchor: Callable[[RolloutRecord, int], Anchor] | None = None) -> ScoredRollout:
-    """The rollout as `training.advantages` takes it; rollouts of the same task and seed are a group.
+    """The rollout as `toolhand.training.advantages` takes it; rollouts of the same task and seed are a group.
 
     Args:
         record: With a turn or more.

@@ -9,21 +9,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from agent_node.agent import next_turn
-from agent_node.policies.registry import make_policy
-from agent_node.policy import Policy
-from agent_node.protocol import load_protocol
-from sim.objects.chosen import choose_sets
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
-from training.env.failures import ran_out_of_time
-from training.env.session import EpisodeSession
-from training.pool.workers import WorkerUnusable
-from training.rollouts.from_episode import record_of
-from training.rollouts.labels import things_of
-from training.rollouts.pictures import PictureStore
-from training.rollouts.plan import RolloutPlan
-from training.rollouts.record import RolloutRecord
-from training.rollouts.replies import Halt, RolloutBrief, RolloutOrder, RolloutReply
+from toolhand.agent_node.agent import next_turn
+from toolhand.agent_node.policies.registry import make_policy
+from toolhand.agent_node.policy import Policy
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.sim.objects.chosen import choose_sets
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from toolhand.training.env.failures import ran_out_of_time
+from toolhand.training.env.session import EpisodeSession
+from toolhand.training.pool.workers import WorkerUnusable
+from toolhand.training.rollouts.from_episode import record_of
+from toolhand.training.rollouts.labels import things_of
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.plan import RolloutPlan
+from toolhand.training.rollouts.record import RolloutRecord
+from toolhand.training.rollouts.replies import Halt, RolloutBrief, RolloutOrder, RolloutReply
 
 NOT_ITS_DOING = INFRASTRUCTURE_ERRORS | {ErrorCode.TIMEOUT, ErrorCode.STOPPED}
 """What ends a policy's turn from outside: such a rollout is dropped and never scored."""

@@ -7,14 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from sim.scene.scenes import Scene
-from sim.tasks import sentences
-from sim.tasks.predicates import THRESHOLDS
-from sim.tasks.task import TASK_GOAL, History, Score, Transcript
-from tool_nodes.results import ErrorCode
-from training.tasks.drawn import draw_scene, drawn_products
-from training.tasks.sayings import CommandWords, say_command
-from training.tasks.splits import Split, layout_of
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.tasks import sentences
+from toolhand.sim.tasks.predicates import THRESHOLDS
+from toolhand.sim.tasks.task import TASK_GOAL, History, Score, Transcript
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.training.tasks.drawn import draw_scene, drawn_products
+from toolhand.training.tasks.sayings import CommandWords, say_command
+from toolhand.training.tasks.splits import Split, layout_of
 
 NOT_THERE = frozenset({ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED})
 """Codes that say of a thing that it is not seen."""

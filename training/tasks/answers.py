@@ -10,8 +10,8 @@ import re
 
 import numpy as np
 
-from tool_nodes.types import FloatArray
-from training.rewards.words import plain
+from toolhand.tool_nodes.types import FloatArray
+from toolhand.training.rewards.words import plain
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _ROWS = re.compile(rf"[\s\[\](),;]*(?:{_NUMBER}[\s\[\](),;]*)+")

@@ -6,26 +6,26 @@ from functools import cache
 
 import numpy as np
 
-from sim.objects.asset import ObjectAsset
-from sim.objects.sets import find_asset
-from sim.scene.scenes import PlacedObject
-from tool_nodes.geometry import pose, transform
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.types import FloatArray
-from training.rewards import evic, spacetools
-from training.rewards.grasp import oriented_grasp
-from training.tasks.answers import rows
-from training.tasks.drawn import draw_asked, is_plain
-from training.tasks.question import Marking, QuestionTask, Truth, worded
-from training.tasks.seen import TRUTH_SIZE, T_base_object, corners, extents
-from training.tasks.splits import Split, layout_of
+from toolhand.sim.objects.asset import ObjectAsset
+from toolhand.sim.objects.sets import find_asset
+from toolhand.sim.scene.scenes import PlacedObject
+from toolhand.tool_nodes.geometry import pose, transform
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.types import FloatArray
+from toolhand.training.rewards import evic, spacetools
+from toolhand.training.rewards.grasp import oriented_grasp
+from toolhand.training.tasks.answers import rows
+from toolhand.training.tasks.drawn import draw_asked, is_plain
+from toolhand.training.tasks.question import Marking, QuestionTask, Truth, worded
+from toolhand.training.tasks.seen import TRUTH_SIZE, T_base_object, corners, extents
+from toolhand.training.tasks.splits import Split, layout_of
 
 RIGHT_BOX = 0.7
 """IoU from which on a 2D box is right [-]; a round figure."""
 RIGHT_POSE = 0.7
 """IoU of the hulls from which on a pose is right [-]; a round figure."""
 RIGHT_GRASP = 0.5
-"""`training.rewards.grasp` from which on a grasp is right [-]: 15 degrees, and a quarter of a hand."""
+"""`toolhand.training.rewards.grasp` from which on a grasp is right [-]: 15 degrees, and a quarter of a hand."""
 GRASP_SCALE = 0.2
 """d of NNCE, for which the paper has no value [picture widths], an open gripper's."""
 TILTS = np.deg2rad(np.arange(-75.0, 76.0, 15.0))

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from sim.objects.asset import ObjectAsset
-from sim.objects.products import PRODUCTS
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import PlacedObject, Scene
-from sim.tasks import sentences
-from tool_nodes.results import ErrorCode, ToolError
-from training.tasks.seen import SeenScene
-from training.tasks.splits import Split, layout_of, products_of, split_of_layout
+from toolhand.sim.objects.asset import ObjectAsset
+from toolhand.sim.objects.products import PRODUCTS
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.sim.tasks import sentences
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.tasks.seen import SeenScene
+from toolhand.training.tasks.splits import Split, layout_of, products_of, split_of_layout
 
 FEWEST, MOST = 5, 7
 """Things on the table of a question [-]: more of them take longer to arrange than to look at."""

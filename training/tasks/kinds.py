@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sim.tasks.generation import TASKS_VERSION, make_kind
-from tool_nodes import registry
-from tool_nodes.results import invalid
-from training.tasks.splits import split_named
+from toolhand.sim.tasks.generation import TASKS_VERSION, make_kind
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.results import invalid
+from toolhand.training.tasks.splits import split_named
 
 if TYPE_CHECKING:
-    from sim.tasks.task import Task
+    from toolhand.sim.tasks.task import Task
 
 MANIPULATION = ("pick", "relational_pick", "pick_and_place")
 """This project's kinds that the arm carries out."""

@@ -1,4 +1,4 @@
-"""Tasks that the arm carries out, of a split's own products, layouts and wordings; `sim.tasks` scores them."""
+"""Tasks that the arm carries out, of a split's own products, layouts and wordings; `toolhand.sim.tasks` scores them."""
 
 from __future__ import annotations
 
@@ -8,37 +8,38 @@ from typing import ClassVar
 
 import numpy as np
 
-from sim.objects.asset import ObjectAsset
-from sim.objects.products import PRODUCTS
-from sim.scene.scenes import SIDES, PlacedObject, Scene
-from sim.tasks import sentences
-from sim.tasks.arrangement import furthest, placeable
-from sim.tasks.pick import PickTask
-from sim.tasks.place import PlaceTask
-from sim.tasks.predicates import RELATIONS, Relation
-from sim.tasks.relational_pick import RelationalPickTask
-from sim.tasks.task import History, Score, Transcript
-from sim.tasks.tasks import GeneratedTask
-from training.tasks.drawn import called, draw_scene, drawn_products
-from training.tasks.sayings import CommandWords, say_command
-from training.tasks.splits import Split, layout_of, products_of
+from toolhand.sim.objects.asset import ObjectAsset
+from toolhand.sim.objects.products import PRODUCTS
+from toolhand.sim.scene.scenes import SIDES, PlacedObject, Scene
+from toolhand.sim.tasks import sentences
+from toolhand.sim.tasks.arrangement import furthest, placeable
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.sim.tasks.place import PlaceTask
+from toolhand.sim.tasks.predicates import RELATIONS, Relation
+from toolhand.sim.tasks.relational_pick import RelationalPickTask
+from toolhand.sim.tasks.task import History, Score, Transcript
+from toolhand.sim.tasks.tasks import GeneratedTask
+from toolhand.training.tasks.drawn import called, draw_scene, drawn_products
+from toolhand.training.tasks.sayings import CommandWords, say_command
+from toolhand.training.tasks.splits import Split, layout_of, products_of
 
 LARGEST_RADIUS_M = 0.058
-"""Wider things are not put anywhere [m]; as of `sim.tasks.place`."""
+"""Wider things are not put anywhere [m]; as of `toolhand.sim.tasks.place`."""
 TOPS = ("red box", "tea box", "sugar box")
-"""What small things are put on; as of `sim.tasks.place`."""
+"""What small things are put on; as of `toolhand.sim.tasks.place`."""
 SMALL = ("cinnamon", "basil", "salt", "toy block", "tuna can")
-"""What is put on them; as of `sim.tasks.place`."""
+"""What is put on them; as of `toolhand.sim.tasks.place`."""
 
 
 @dataclass(frozen=True)
 class ManipulationTask:
-    """A task of `sim.tasks` with a kind, seed and split of its own; its text, scene, goal and score are that one's.
+    """A task of `toolhand.sim.tasks` with a kind, seed and split of its own; its text, scene, goal and score are that
+    one's.
 
     Attributes:
         kind: "pick", "relational_pick" or "pick_and_place".
         seed, split: Seed and split that it was made from.
-        task: Task of `sim.tasks` to be done.
+        task: Task of `toolhand.sim.tasks` to be done.
         asked: Products that the sentence names.
         layout: The counts that decided the split of the arrangement.
     """

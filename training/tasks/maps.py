@@ -7,14 +7,14 @@ from functools import partial
 
 import numpy as np
 
-from sim.drawings.builder import COLOURS, PictureBuilder
-from sim.drawings.samples import INK
-from sim.scene.scenes import Scene
-from tool_nodes.types import FloatArray, Frame
-from training.rewards import evic, peria
-from training.tasks.answers import rows, words
-from training.tasks.question import Marking, QuestionTask, Truth, worded
-from training.tasks.splits import Split, split_of_layout
+from toolhand.sim.drawings.builder import COLOURS, PictureBuilder
+from toolhand.sim.drawings.samples import INK
+from toolhand.sim.scene.scenes import Scene
+from toolhand.tool_nodes.types import FloatArray, Frame
+from toolhand.training.rewards import evic, peria
+from toolhand.training.tasks.answers import rows, words
+from toolhand.training.tasks.question import Marking, QuestionTask, Truth, worded
+from toolhand.training.tasks.splits import Split, split_of_layout
 
 MAP_SIZE = (900, 700)
 """(width, height) of a map [px]; its names are set in 20 px, so that they can be read in the whole picture."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from sim.objects.products import PRODUCTS
-from sim.tasks import sentences
-from training.rewards import evic, last, peria, spacetools
-from training.tasks import answers
-from training.tasks.boxes import extents_of
-from training.tasks.drawn import called, draw_asked, draw_scene, drawn_products, is_plain
-from training.tasks.question import Marking, QuestionTask, Truth, worded
-from training.tasks.seen import SeenScene
-from training.tasks.splits import Split, layout_of, products_of
-from training.tasks.wordings import PLURALS
+from toolhand.sim.objects.products import PRODUCTS
+from toolhand.sim.tasks import sentences
+from toolhand.training.rewards import evic, last, peria, spacetools
+from toolhand.training.tasks import answers
+from toolhand.training.tasks.boxes import extents_of
+from toolhand.training.tasks.drawn import called, draw_asked, draw_scene, drawn_products, is_plain
+from toolhand.training.tasks.question import Marking, QuestionTask, Truth, worded
+from toolhand.training.tasks.seen import SeenScene
+from toolhand.training.tasks.splits import Split, layout_of, products_of
+from toolhand.training.tasks.wordings import PLURALS
 
 CLEARLY_NEARER_M = 0.06
 """Least difference by which one of two things is nearer, between middles and nearest parts alike [m]."""

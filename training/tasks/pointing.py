@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sim.scene.scenes import (
+from toolhand.sim.scene.scenes import (
     FREE_RADIUS,
     SIDES,
     PlacedObject,
@@ -13,15 +13,15 @@ from sim.scene.scenes import (
     footprint,
     reachable_grid,
 )
-from sim.tasks.predicates import THRESHOLDS
-from tool_nodes.types import FloatArray
-from training.rewards import evic, spacetools
-from training.rewards.shapes import area, convex_hull
-from training.tasks.answers import rows
-from training.tasks.drawn import called, draw_asked, draw_scene, drawn_products, is_plain
-from training.tasks.question import Marking, QuestionTask, Truth, worded
-from training.tasks.seen import SeenScene
-from training.tasks.splits import Split, layout_of
+from toolhand.sim.tasks.predicates import THRESHOLDS
+from toolhand.tool_nodes.types import FloatArray
+from toolhand.training.rewards import evic, spacetools
+from toolhand.training.rewards.shapes import area, convex_hull
+from toolhand.training.tasks.answers import rows
+from toolhand.training.tasks.drawn import called, draw_asked, draw_scene, drawn_products, is_plain
+from toolhand.training.tasks.question import Marking, QuestionTask, Truth, worded
+from toolhand.training.tasks.seen import SeenScene
+from toolhand.training.tasks.splits import Split, layout_of
 
 LEAST_CONVEX = 0.85
 """Least free share of the hull of free places that are asked for [-]: the papers' rewards take the whole hull for the
@@ -108,8 +108,8 @@ def make_free_space(rng: np.random.Generator, seed: int, split: Split, fate: flo
 def free_places(seen: SeenScene, reference: PlacedObject, side: Side) -> FloatArray:
     """Points (N, 2) of the table on a side of a thing where a cup would stand free, and be seen to [m].
 
-    As of `sim.tasks.predicates.relation_holds`: within 45 degrees of the direction, apart from everything and with at
-    most `gap_m` to the reference, edge to edge.
+    As of `toolhand.sim.tasks.predicates.relation_holds`: within 45 degrees of the direction, apart from everything and
+    with at most `gap_m` to the reference, edge to edge.
     """
     direction = np.asarray(SIDES[side])
     grid = reachable_grid(0.01)

@@ -7,16 +7,16 @@ from functools import partial
 
 import numpy as np
 
-from sim.drawings.builder import COLOURS, PictureBuilder
-from sim.drawings.samples import INK
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.types import Frame
-from training.rewards import evic, peria
-from training.tasks.answers import words
-from training.tasks.drawn import drawn_products
-from training.tasks.maps import NO_TABLE
-from training.tasks.question import Marking, QuestionTask, Truth, worded
-from training.tasks.splits import Split, products_of, split_of_layout
+from toolhand.sim.drawings.builder import COLOURS, PictureBuilder
+from toolhand.sim.drawings.samples import INK
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.types import Frame
+from toolhand.training.rewards import evic, peria
+from toolhand.training.tasks.answers import words
+from toolhand.training.tasks.drawn import drawn_products
+from toolhand.training.tasks.maps import NO_TABLE
+from toolhand.training.tasks.question import Marking, QuestionTask, Truth, worded
+from toolhand.training.tasks.splits import Split, products_of, split_of_layout
 
 SHELF_SIZE = (1800, 1200)
 """(width, height) of the picture of a shelf [px]: a reader that looks at 1024 px sees its small print at 8 px."""

@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sim.scene.scenes import Scene
-from sim.tasks.task import TASK_GOAL, History, Score, Transcript
-from tool_nodes.ports import Camera
-from tool_nodes.types import Frame
-from training.tasks.answers import WrongForm
-from training.tasks.sayings import say, side_words
-from training.tasks.splits import Split
-from training.tasks.wordings import FORMS
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.tasks.task import TASK_GOAL, History, Score, Transcript
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.types import Frame
+from toolhand.training.tasks.answers import WrongForm
+from toolhand.training.tasks.sayings import say, side_words
+from toolhand.training.tasks.splits import Split
+from toolhand.training.tasks.wordings import FORMS
 
 Truth = Any
 """What is true, in tuples of numbers and texts: of the form that the kind's marking takes."""
@@ -27,8 +27,8 @@ class Marking:
 
     Attributes:
         read: The answer in the form that was asked for; raises `answers.WrongForm`.
-        terms: (what was read, the truth) -> reward by name of `training.rewards.REWARDS`, each in 0..1; the first is
-            the kind's own.
+        terms: (what was read, the truth) -> reward by name of `toolhand.training.rewards.REWARDS`, each in 0..1; the
+            first is the kind's own.
         success: From those terms, whether the answer counts as right.
         rule: That in words.
         names: Names of the terms.
@@ -56,7 +56,7 @@ class QuestionTask:
     **Success**: as the kind's marking says, on the final answer alone.
 
     Attributes:
-        kind: One of `training.tasks.kinds.QUESTIONS`.
+        kind: One of `toolhand.training.tasks.kinds.QUESTIONS`.
         seed, split: Seed and split that it was made from.
         text: The question, and the form of its answer.
         scene: Scene on the table; empty where the picture is a drawing.
@@ -82,7 +82,7 @@ class QuestionTask:
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Kind, seed and split are all of it: pickled, it is made again."""
-        from training.tasks.kinds import make_task
+        from toolhand.training.tasks.kinds import make_task
 
         return make_task, (self.kind, self.seed, self.split)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from sim.tasks.task import History, Score, Transcript
-from tool_nodes.plain_yaml import load
-from training.tasks.absent import AbsentTask, moved_things
-from training.tasks.drawn import draw_scene, drawn_products
-from training.tasks.splits import Split, layout_of
+from toolhand.sim.tasks.task import History, Score, Transcript
+from toolhand.tool_nodes.plain_yaml import load
+from toolhand.training.tasks.absent import AbsentTask, moved_things
+from toolhand.training.tasks.drawn import draw_scene, drawn_products
+from toolhand.training.tasks.splits import Split, layout_of
 
 
 class RefusalTask(AbsentTask):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from sim.scene.scenes import SIDES, Scene, Side
-from sim.tasks.arrangement import CLEAR_M
-from training.rewards import peria, spacetools
-from training.tasks.answers import option
-from training.tasks.drawn import called, draw_scene, drawn_products, is_plain
-from training.tasks.measures import LETTERS, choice_marking
-from training.tasks.question import Marking, QuestionTask, Truth, worded
-from training.tasks.seen import SeenScene
-from training.tasks.splits import Split, layout_of
-from training.tasks.wordings import SIDE_WORDS
+from toolhand.sim.scene.scenes import SIDES, Scene, Side
+from toolhand.sim.tasks.arrangement import CLEAR_M
+from toolhand.training.rewards import peria, spacetools
+from toolhand.training.tasks.answers import option
+from toolhand.training.tasks.drawn import called, draw_scene, drawn_products, is_plain
+from toolhand.training.tasks.measures import LETTERS, choice_marking
+from toolhand.training.tasks.question import Marking, QuestionTask, Truth, worded
+from toolhand.training.tasks.seen import SeenScene
+from toolhand.training.tasks.splits import Split, layout_of
+from toolhand.training.tasks.wordings import SIDE_WORDS
 
 STEEPEST = 0.6
 """Things are beside each other in one direction where they are apart across it by no more than this, by the distance

@@ -30,10 +30,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from sim.tasks import sentences
-from sim.tasks.predicates import Relation
-from tool_nodes.plain_yaml import load
-from training.tasks.splits import SPLITS, Split
+from toolhand.sim.tasks import sentences
+from toolhand.sim.tasks.predicates import Relation
+from toolhand.tool_nodes.plain_yaml import load
+from toolhand.training.tasks.splits import SPLITS, Split
 
 POLITE = 0.5
 """Share of the sentences that ask for something to be done which are said politely, or with a word around it [-]."""

@@ -9,12 +9,12 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.camera.ray import jittered, object_of_geom, scene_camera
-from sim.camera.ray_casting import OPAQUE, RayView, RayWorld
-from sim.scene.scenes import PlacedObject, Scene
-from tool_nodes.geometry import invert, pose, project, transform
-from tool_nodes.types import BoolArray, FloatArray
-from training.rewards.shapes import area, convex_hull
+from toolhand.sim.camera.ray import jittered, object_of_geom, scene_camera
+from toolhand.sim.camera.ray_casting import OPAQUE, RayView, RayWorld
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.tool_nodes.geometry import invert, pose, project, transform
+from toolhand.tool_nodes.types import BoolArray, FloatArray
+from toolhand.training.rewards.shapes import area, convex_hull
 
 TRUTH_SIZE = (320, 240)
 """(width, height) of the picture that truth is read from [px]: a cheap one, whose ids are those of larger ones."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
-from agent_node.protocol import Protocol as Form
-from sim.tasks.task import Task
-from tool_nodes.ports import Camera
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.types import Frame
+from toolhand.agent_node.protocol import Protocol as Form
+from toolhand.sim.tasks.task import Task
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.types import Frame
 
 _CAPTURE = "robot.capture_image"
 

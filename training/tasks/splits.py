@@ -3,7 +3,7 @@
 - **Products**: those of `HELD_OUT` stand on no table and are named in no sentence of another split. A task of
   validation or test asks about one of its own; what else stands there is of the training's.
 - **Layouts**: how many things stand in which part of the table, `layout_of`. Each such pattern belongs to one split.
-- **Wordings**: each split has a file of them, see `training.tasks.sayings`.
+- **Wordings**: each split has a file of them, see `toolhand.training.tasks.sayings`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Literal, cast, get_args
 
 import numpy as np
 
-from sim.objects.products import PRODUCTS
-from sim.scene.scenes import PlacedObject
-from tool_nodes.results import invalid
+from toolhand.sim.objects.products import PRODUCTS
+from toolhand.sim.scene.scenes import PlacedObject
+from toolhand.tool_nodes.results import invalid
 
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)

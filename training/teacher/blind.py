@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from agent_node.policies.scripted.transcript import read_episode
-from agent_node.policy import Message, Reply
-from agent_node.protocol import Protocol, load_protocol
-from training.teacher.reading import ReadQuestion, read_question
-from training.teacher.steps import listed, one
+from toolhand.agent_node.policies.scripted.transcript import read_episode
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import Protocol, load_protocol
+from toolhand.training.teacher.reading import ReadQuestion, read_question
+from toolhand.training.teacher.steps import listed, one
 
 PRIORS: dict[str, str] = {
     "point": "[0.45, 0.40]",

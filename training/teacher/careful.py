@@ -8,9 +8,9 @@
 | `careful:persistent` | both | always, but not of room; goes on where they agree | looks | tries four times more |
 | `careful:varied` | either first | half of the time; as above | now and then | errs now and then, sees it; as above |
 
-It reads the operator's words with `tool_nodes.language` as the scripted policy does, and what tools answer; never the
-truth. `varied` is for data: its choices are drawn from the seed of its options, so that a group of its rollouts has
-good and bad ones, and shows how to get out of a wrong move.
+It reads the operator's words with `toolhand.tool_nodes.language` as the scripted policy does, and what tools answer;
+never the truth. `varied` is for data: its choices are drawn from the seed of its options, so that a group of its
+rollouts has good and bad ones, and shows how to get out of a wrong move.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from typing import TypeVar
 
 import numpy as np
 
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.scripted.commands import Command, parse_command
-from agent_node.policies.scripted.transcript import MISSING, PicturePoint, Response, read_episode
-from agent_node.policies.scripted.wording import pointable
-from agent_node.policies.transport import plain_line
-from agent_node.policy import Message, Reply
-from agent_node.protocol import Protocol, load_protocol
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from training.teacher.moves import MOST_POINTS, REASONS, Move, Plan, calls_of, render_move
-from training.teacher.reading import plainly
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.scripted.commands import Command, parse_command
+from toolhand.agent_node.policies.scripted.transcript import MISSING, PicturePoint, Response, read_episode
+from toolhand.agent_node.policies.scripted.wording import pointable
+from toolhand.agent_node.policies.transport import plain_line
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import Protocol, load_protocol
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.training.teacher.moves import MOST_POINTS, REASONS, Move, Plan, calls_of, render_move
+from toolhand.training.teacher.reading import plainly
 
 ALIKE = 0.06
 """Normalized distance up to which two points are the same place [-]: half a thing's width in the picture, more than two

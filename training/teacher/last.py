@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 
-from agent_node.policies.scripted.steps import Done, Script
-from agent_node.policies.scripted.transcript import Response
-from tool_nodes.results import ErrorCode
-from training.teacher.reading import ReadQuestion
-from training.teacher.steps import Asking, Unread, after, asked, numbers, side_of, yes_no_or_letter
+from toolhand.agent_node.policies.scripted.steps import Done, Script
+from toolhand.agent_node.policies.scripted.transcript import Response
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.training.teacher.reading import ReadQuestion
+from toolhand.training.teacher.steps import Asking, Unread, after, asked, numbers, side_of, yes_no_or_letter
 
 _IMAGE = "image-0"
 

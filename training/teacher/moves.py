@@ -20,11 +20,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agent_node.calls import ToolCall
-from agent_node.policies.scripted.transcript import PicturePoint
-from agent_node.protocol import Protocol
-from tool_nodes.language.places import free_space_phrase
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint
+from toolhand.agent_node.protocol import Protocol
+from toolhand.tool_nodes.language.places import free_space_phrase
+from toolhand.tool_nodes.results import ErrorCode
 
 MoveKind = Literal["look", "point", "room", "take", "next", "grasp", "place", "done", "refuse"]
 
@@ -63,7 +63,7 @@ class Plan:
 
     Attributes:
         target: Words of the object, its side and what it is beside among them: ("left", "can").
-        relation: Where it is to go, as of `tool_nodes.language.places`; empty for a pick.
+        relation: Where it is to go, as of `toolhand.tool_nodes.language.places`; empty for a pick.
         reference: Words of what the place is in relation to, with "and" between two.
     """
 
@@ -86,7 +86,7 @@ class Move:
         kind: Kind of move.
         pointer: Who is asked by "point" and "room": "roborefer" or "vlm".
         words: Words of the phrase that "point" asks for; the references of "room", with "and" between two.
-        relation: Relation of "room", as of `tool_nodes.language.places`.
+        relation: Relation of "room", as of `toolhand.tool_nodes.language.places`.
         register: Number of the point of "take" and "place", from 1.
         why: Reason of "refuse", a key of REASONS.
         plan: Thought before it.

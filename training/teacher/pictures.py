@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from agent_node.policies.scripted.steps import Done, Script
-from agent_node.policies.scripted.transcript import Response
-from tool_nodes.types import FloatArray
-from training.teacher.reading import ReadQuestion
-from training.teacher.steps import (
+from toolhand.agent_node.policies.scripted.steps import Done, Script
+from toolhand.agent_node.policies.scripted.transcript import Response
+from toolhand.tool_nodes.types import FloatArray
+from toolhand.training.teacher.reading import ReadQuestion
+from toolhand.training.teacher.steps import (
     Asking,
     Unread,
     asked,

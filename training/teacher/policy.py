@@ -9,18 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policies.scripted.steps import Done, next_calls
-from agent_node.policies.scripted.transcript import read_episode
-from agent_node.policies.scripted.wording import untagged
-from agent_node.policy import Message, Reply
-from agent_node.protocol import Protocol, load_protocol
-from tool_nodes.results import ErrorCode, invalid
-from tool_nodes.tools.suites import SUITES
-from training.teacher import last, pictures, spacetools
-from training.teacher.reading import plainly, read_question
-from training.teacher.steps import AnswerScript
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.policies.scripted.steps import Done, next_calls
+from toolhand.agent_node.policies.scripted.transcript import read_episode
+from toolhand.agent_node.policies.scripted.wording import untagged
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import Protocol, load_protocol
+from toolhand.tool_nodes.results import ErrorCode, invalid
+from toolhand.tool_nodes.tools.suites import SUITES
+from toolhand.training.teacher import last, pictures, spacetools
+from toolhand.training.teacher.reading import plainly, read_question
+from toolhand.training.teacher.steps import AnswerScript
 
 SCRIPTS: Mapping[str, Mapping[str, AnswerScript]] = {
     "spacetools": spacetools.SCRIPTS,
@@ -42,7 +42,8 @@ def teacher(protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: P
 
 
 class TeacherPolicy:
-    """Answers the questions of `training.tasks` with the tools of some suites; anything else the scripted policy does.
+    """Answers the questions of `toolhand.training.tasks` with the tools of some suites; anything else the scripted
+    policy does.
 
     Args:
         protocol: Protocol that it writes; SpaceTools' where None.

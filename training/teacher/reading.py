@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from training.tasks.sayings import command_of, heard, side_of
-from training.tasks.wordings import FORMS, SIDE_WORDS
+from toolhand.training.tasks.sayings import command_of, heard, side_of
+from toolhand.training.tasks.wordings import FORMS, SIDE_WORDS
 
 _OPTION = re.compile(r"([A-D])\) (.+?) it\b")
 
@@ -18,7 +18,7 @@ class ReadQuestion:
     """A question that was understood.
 
     Attributes:
-        kind: Kind of question, a key of `training.tasks.wordings.FORMS`.
+        kind: Kind of question, a key of `toolhand.training.tasks.wordings.FORMS`.
         blanks: Words in its blanks, e.g. {"a": "rice box"}; a side in the words of `SIDE_WORDS`.
         options: Letter -> words between the two things, of a choice.
     """

@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from agent_node.policies.scripted.steps import Done, Script
-from agent_node.policies.scripted.transcript import PicturePoint, Response
-from tool_nodes.language.places import free_space_phrase
-from tool_nodes.results import ErrorCode
-from training.tasks.wordings import SIDE_WORDS
-from training.teacher.reading import ReadQuestion
-from training.teacher.steps import (
+from toolhand.agent_node.policies.scripted.steps import Done, Script
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Response
+from toolhand.tool_nodes.language.places import free_space_phrase
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.training.tasks.wordings import SIDE_WORDS
+from toolhand.training.teacher.reading import ReadQuestion
+from toolhand.training.teacher.steps import (
     Asking,
     Unread,
     after,

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from agent_node.calls import ToolCall
-from agent_node.policies.scripted.steps import Done, Script, ScriptStep
-from agent_node.policies.scripted.transcript import Response
-from tool_nodes.results import ErrorCode
-from tool_nodes.types import FloatArray
-from training.teacher.reading import ReadQuestion
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptStep
+from toolhand.agent_node.policies.scripted.transcript import Response
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.types import FloatArray
+from toolhand.training.teacher.reading import ReadQuestion
 
 T = TypeVar("T")
 J = TypeVar("J", int, str, list[Any])

@@ -18,15 +18,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agent_node.events import TYPED_POINT
-from agent_node.policies.scripted.commands import Command, parse_command
-from agent_node.policies.scripted.points import nearest
-from agent_node.policies.scripted.transcript import PicturePoint
-from tool_nodes.language.phrases import NounPhrase, noun_phrase, parse_noun_phrase
-from tool_nodes.language.referring import select_points
-from tool_nodes.language.relations import find_relations, rewrite, split_references
-from tool_nodes.language.words import NUMBERS, stem, tokenize, words_only
-from tool_nodes.results import ToolError
+from toolhand.agent_node.events import TYPED_POINT
+from toolhand.agent_node.policies.scripted.commands import Command, parse_command
+from toolhand.agent_node.policies.scripted.points import nearest
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint
+from toolhand.tool_nodes.language.phrases import NounPhrase, noun_phrase, parse_noun_phrase
+from toolhand.tool_nodes.language.referring import select_points
+from toolhand.tool_nodes.language.relations import find_relations, rewrite, split_references
+from toolhand.tool_nodes.language.words import NUMBERS, stem, tokenize, words_only
+from toolhand.tool_nodes.results import ToolError
 
 REACH = 0.1
 """Normalized distance from which a point is at none of the candidates: about the width of the larger things in a

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from agent_node.calls import ToolCall
-from agent_node.policies.scripted.answers import another_command, choose, ends, only_candidate
-from agent_node.policies.scripted.commands import Command
-from agent_node.policies.scripted.points import at, describe, near, side_of, side_of_first, the
-from agent_node.policies.scripted.steps import AnotherCommand, ScriptPart, ScriptStep, Withdrawn
-from agent_node.policies.scripted.transcript import PicturePoint
-from tool_nodes.language.phrases import NounPhrase, parse_noun_phrase
-from tool_nodes.language.places import place_words
-from tool_nodes.language.relations import RELATION_WORDS
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.policies.scripted.answers import another_command, choose, ends, only_candidate
+from toolhand.agent_node.policies.scripted.commands import Command
+from toolhand.agent_node.policies.scripted.points import at, describe, near, side_of, side_of_first, the
+from toolhand.agent_node.policies.scripted.steps import AnotherCommand, ScriptPart, ScriptStep, Withdrawn
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint
+from toolhand.tool_nodes.language.phrases import NounPhrase, parse_noun_phrase
+from toolhand.tool_nodes.language.places import place_words
+from toolhand.tool_nodes.language.relations import RELATION_WORDS
 
 _QUOTED = 120
 """Longest quotation of an answer that was not understood [characters]."""

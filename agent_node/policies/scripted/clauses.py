@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent_node.policies.scripted.places import starts_place
-from agent_node.policies.scripted.verbs import PRONOUNS, VERBS, Clause
-from tool_nodes.language.phrases import NounPhrase
-from tool_nodes.language.relations import RELATION_WORDS, RelationMark, find_relations, rewrite
-from tool_nodes.language.traced import Token, Traced
-from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, stem, words_only
+from toolhand.agent_node.policies.scripted.places import starts_place
+from toolhand.agent_node.policies.scripted.verbs import PRONOUNS, VERBS, Clause
+from toolhand.tool_nodes.language.phrases import NounPhrase
+from toolhand.tool_nodes.language.relations import RELATION_WORDS, RelationMark, find_relations, rewrite
+from toolhand.tool_nodes.language.traced import Token, Traced
+from toolhand.tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, stem, words_only
 
 
 def as_said(clause: Clause) -> str:

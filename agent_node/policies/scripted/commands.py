@@ -11,20 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
-from agent_node.policies.scripted.drafts import Draft
-from agent_node.policies.scripted.foreign import is_foreign
-from agent_node.policies.scripted.frames import in_plain_words
-from agent_node.policies.scripted.reading import NO_EFFECT, Reader
-from agent_node.policies.scripted.refusals import ABILITY, EXAMPLES, refuse
-from agent_node.policies.scripted.unable import check_follow_up, check_kind, check_whole
-from agent_node.policies.scripted.verbs import strip_politeness
-from tool_nodes.language.phrases import NounPhrase
-from tool_nodes.language.places import FreeSpaceRequest, place_words
-from tool_nodes.language.relations import RELATION_WORDS
-from tool_nodes.language.speeds import spoken_speed
-from tool_nodes.language.traced import Token, Traced, WordTrace, origin
-from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, UNCHECKED, stem, tokenize, words_only
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.policies.scripted.drafts import Draft
+from toolhand.agent_node.policies.scripted.foreign import is_foreign
+from toolhand.agent_node.policies.scripted.frames import in_plain_words
+from toolhand.agent_node.policies.scripted.reading import NO_EFFECT, Reader
+from toolhand.agent_node.policies.scripted.refusals import ABILITY, EXAMPLES, refuse
+from toolhand.agent_node.policies.scripted.unable import check_follow_up, check_kind, check_whole
+from toolhand.agent_node.policies.scripted.verbs import strip_politeness
+from toolhand.tool_nodes.language.phrases import NounPhrase
+from toolhand.tool_nodes.language.places import FreeSpaceRequest, place_words
+from toolhand.tool_nodes.language.relations import RELATION_WORDS
+from toolhand.tool_nodes.language.speeds import spoken_speed
+from toolhand.tool_nodes.language.traced import Token, Traced, WordTrace, origin
+from toolhand.tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, UNCHECKED, stem, tokenize, words_only
+from toolhand.tool_nodes.results import ErrorCode
 
 __all__ = ["EXAMPLES", "MAX_COMMAND", "Command", "parse_command"]
 

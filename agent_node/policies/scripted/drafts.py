@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from agent_node.policies.scripted.places import SpokenPlace
-from tool_nodes.language.phrases import NounPhrase
-from tool_nodes.language.traced import Token
+from toolhand.agent_node.policies.scripted.places import SpokenPlace
+from toolhand.tool_nodes.language.phrases import NounPhrase
+from toolhand.tool_nodes.language.traced import Token
 
 
 @dataclass

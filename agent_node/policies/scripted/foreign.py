@@ -6,9 +6,9 @@ import functools
 import unicodedata
 from collections.abc import Sequence
 
-from agent_node.policies.scripted.verbs import PRONOUNS, VERBS
-from tool_nodes.language.vocabulary import catalogue_lexicon
-from tool_nodes.language.words import COLOURS, DETERMINERS, FILLERS, FUNCTION_WORDS, GENERIC, SIDES, word_set
+from toolhand.agent_node.policies.scripted.verbs import PRONOUNS, VERBS
+from toolhand.tool_nodes.language.vocabulary import catalogue_lexicon
+from toolhand.tool_nodes.language.words import COLOURS, DETERMINERS, FILLERS, FUNCTION_WORDS, GENERIC, SIDES, word_set
 
 _VERBS = word_set(
     """

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.language.place_phrases import begins_place
-from tool_nodes.language.traced import Traced
-from tool_nodes.language.words import tokenize, words_only
-from tool_nodes.plain_yaml import load
+from toolhand.tool_nodes.language.place_phrases import begins_place
+from toolhand.tool_nodes.language.traced import Traced
+from toolhand.tool_nodes.language.words import tokenize, words_only
+from toolhand.tool_nodes.plain_yaml import load
 
 _TABLE = Path(__file__).with_name("frames.yaml")
 _ELEMENT = re.compile(r"\(\?=[^)]*\)|[()\[\]|]|\{\w+\}|[^\s()\[\]|{}]+")

@@ -8,13 +8,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from agent_node.policies.scripted.commands import Command
-from agent_node.policies.scripted.points import the
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.language.phrases import NounPhrase, parse_noun_phrase
-from tool_nodes.language.vocabulary import Vocabulary, match
-from tool_nodes.language.words import SAME_THING, stem
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.policies.scripted.commands import Command
+from toolhand.agent_node.policies.scripted.points import the
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.language.phrases import NounPhrase, parse_noun_phrase
+from toolhand.tool_nodes.language.vocabulary import Vocabulary, match
+from toolhand.tool_nodes.language.words import SAME_THING, stem
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 TO_EMPTY_IT = 'say "put it down" to empty it'
 EMPTY_IT = 'Say "put it down", or where to put it, before anything else.'

@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from agent_node.policies.scripted.refusals import PLACES, refuse, refuse_side
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.language.relations import CLAUSES, RelationMark, find_relations
-from tool_nodes.language.traced import WordTrace, origin
-from tool_nodes.language.vocabulary import stems
-from tool_nodes.language.words import (
+from toolhand.agent_node.policies.scripted.refusals import PLACES, refuse, refuse_side
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.language.relations import CLAUSES, RelationMark, find_relations
+from toolhand.tool_nodes.language.traced import WordTrace, origin
+from toolhand.tool_nodes.language.vocabulary import stems
+from toolhand.tool_nodes.language.words import (
     BACKDROPS,
     DETERMINERS,
     FUNCTION_WORDS,

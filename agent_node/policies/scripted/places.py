@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent_node.policies.scripted.refusals import PLACES, refuse
-from agent_node.policies.scripted.verbs import CARRYING, HOLDING, MOVING, Clause
-from tool_nodes.language.phrases import NounPhrase
-from tool_nodes.language.places import FreeSpaceRequest
-from tool_nodes.language.relations import STOP, RelationMark, find_relations
-from tool_nodes.language.traced import Traced, WordTrace
-from tool_nodes.language.words import DETERMINERS, SIDES
+from toolhand.agent_node.policies.scripted.refusals import PLACES, refuse
+from toolhand.agent_node.policies.scripted.verbs import CARRYING, HOLDING, MOVING, Clause
+from toolhand.tool_nodes.language.phrases import NounPhrase
+from toolhand.tool_nodes.language.places import FreeSpaceRequest
+from toolhand.tool_nodes.language.relations import STOP, RelationMark, find_relations
+from toolhand.tool_nodes.language.traced import Traced, WordTrace
+from toolhand.tool_nodes.language.words import DETERMINERS, SIDES
 
 
 @dataclass(frozen=True)

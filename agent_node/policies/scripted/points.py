@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from agent_node.policies.scripted.transcript import PicturePoint
-from tool_nodes.language.referring import table_points
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint
+from toolhand.tool_nodes.language.referring import table_points
 
 SAME_POINT = 0.03
 """Normalized distance below which two detections are of the same thing."""

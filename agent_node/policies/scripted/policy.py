@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from agent_node.calls import ToolCall
-from agent_node.policies.scripted import wording
-from agent_node.policies.scripted.answers import with_place, with_two
-from agent_node.policies.scripted.asking import OperatorDialogue, where_of, which_side, which_two
-from agent_node.policies.scripted.commands import Command, parse_command
-from agent_node.policies.scripted.hand import left_in_hand, of_what_is_held, renamed
-from agent_node.policies.scripted.points import at, near, nearest, still_there, the, untried
-from agent_node.policies.scripted.steps import (
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.policies.scripted import wording
+from toolhand.agent_node.policies.scripted.answers import with_place, with_two
+from toolhand.agent_node.policies.scripted.asking import OperatorDialogue, where_of, which_side, which_two
+from toolhand.agent_node.policies.scripted.commands import Command, parse_command
+from toolhand.agent_node.policies.scripted.hand import left_in_hand, of_what_is_held, renamed
+from toolhand.agent_node.policies.scripted.points import at, near, nearest, still_there, the, untried
+from toolhand.agent_node.policies.scripted.steps import (
     BEFORE_MOTION,
     FINAL,
     LOST,
@@ -35,13 +35,13 @@ from agent_node.policies.scripted.steps import (
     next_calls,
     unmet,
 )
-from agent_node.policies.scripted.transcript import PicturePoint, Response, read_episode
-from agent_node.policy import Message, Reply
-from agent_node.protocol import Protocol, load_protocol
-from tool_nodes.language.phrases import NounPhrase
-from tool_nodes.language.places import FreeSpaceRequest, free_space_phrase
-from tool_nodes.language.referring import on_side, select_points
-from tool_nodes.results import NOT_THERE, ErrorCode, ToolError
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Response, read_episode
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import Protocol, load_protocol
+from toolhand.tool_nodes.language.phrases import NounPhrase
+from toolhand.tool_nodes.language.places import FreeSpaceRequest, free_space_phrase
+from toolhand.tool_nodes.language.referring import on_side, select_points
+from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError
 
 MOVED = 0.06
 """Normalized distance from which a reference is another one than before."""

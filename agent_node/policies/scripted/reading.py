@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NoReturn
 
-from agent_node.policies.scripted.clauses import (
+from toolhand.agent_node.policies.scripted.clauses import (
     as_said,
     inverted_at,
     is_bare_command,
@@ -14,9 +14,9 @@ from agent_node.policies.scripted.clauses import (
     picked_and_put,
     same_thing,
 )
-from agent_node.policies.scripted.drafts import ClauseHalves, Draft
-from agent_node.policies.scripted.nouns import CONTAINERS, check_reference, check_target
-from agent_node.policies.scripted.places import (
+from toolhand.agent_node.policies.scripted.drafts import ClauseHalves, Draft
+from toolhand.agent_node.policies.scripted.nouns import CONTAINERS, check_reference, check_target
+from toolhand.agent_node.policies.scripted.places import (
     SpokenPlace,
     destination,
     direction,
@@ -26,12 +26,12 @@ from agent_node.policies.scripted.places import (
     refuse_second_relation,
     starts_place,
 )
-from agent_node.policies.scripted.refusals import ABILITY, SEVERAL, refuse, refuse_side
-from agent_node.policies.scripted.verbs import CARRYING, LETTING_GO, PRONOUNS, Clause, split_clauses
-from agent_node.policies.scripted.worded import WordedPart, joined_place, part_clause
-from tool_nodes.language.phrases import NounPhrase, noun_phrase
-from tool_nodes.language.place_phrases import begins_place
-from tool_nodes.language.relations import (
+from toolhand.agent_node.policies.scripted.refusals import ABILITY, SEVERAL, refuse, refuse_side
+from toolhand.agent_node.policies.scripted.verbs import CARRYING, LETTING_GO, PRONOUNS, Clause, split_clauses
+from toolhand.agent_node.policies.scripted.worded import WordedPart, joined_place, part_clause
+from toolhand.tool_nodes.language.phrases import NounPhrase, noun_phrase
+from toolhand.tool_nodes.language.place_phrases import begins_place
+from toolhand.tool_nodes.language.relations import (
     BREAKS,
     RelationMark,
     find_relations,
@@ -39,8 +39,8 @@ from tool_nodes.language.relations import (
     split_list,
     split_references,
 )
-from tool_nodes.language.traced import Token, Traced, WordTrace
-from tool_nodes.language.words import (
+from toolhand.tool_nodes.language.traced import Token, Traced, WordTrace
+from toolhand.tool_nodes.language.words import (
     DETERMINERS,
     FILLERS,
     ORDINALS,

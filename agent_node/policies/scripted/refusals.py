@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from tool_nodes.language.relations import RELATION_WORDS
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.language.relations import RELATION_WORDS
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 EXAMPLES = 'For example: "Pick up the red box" or "Put the can to the left of the bowl".'
 SEVERAL = "I carry out one command at a time: one object and at most one place."

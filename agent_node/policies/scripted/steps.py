@@ -6,10 +6,10 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from agent_node.calls import ToolCall
-from agent_node.policies.scripted.commands import Command
-from agent_node.policies.scripted.transcript import MISSING, Response
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.policies.scripted.commands import Command
+from toolhand.agent_node.policies.scripted.transcript import MISSING, Response
+from toolhand.tool_nodes.results import ErrorCode
 
 
 @dataclass(frozen=True)

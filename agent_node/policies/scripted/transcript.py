@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent_node.policy import Message
-from agent_node.protocol import NOT_RUN, NOTE
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import NOT_RUN, NOTE
+from toolhand.tool_nodes.results import ErrorCode
 
 PicturePoint = tuple[float, float]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agent_node.policies.scripted.refusals import ABILITY, PLACES, refuse
-from agent_node.policies.scripted.verbs import LOOSELY, VERBS, strip_politeness
-from tool_nodes.language.stopping import is_stop
-from tool_nodes.language.traced import Traced, WordTrace
-from tool_nodes.language.viewpoint import BETWEEN
-from tool_nodes.language.words import NUMBERS, tokenize
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.policies.scripted.refusals import ABILITY, PLACES, refuse
+from toolhand.agent_node.policies.scripted.verbs import LOOSELY, VERBS, strip_politeness
+from toolhand.tool_nodes.language.stopping import is_stop
+from toolhand.tool_nodes.language.traced import Traced, WordTrace
+from toolhand.tool_nodes.language.viewpoint import BETWEEN
+from toolhand.tool_nodes.language.words import NUMBERS, tokenize
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 _QUESTION = re.compile(
     r"^(?:what|where|which|who|whose|why|how|when|is|are|am|was|were|do you|does|did|has|have you|should)\b"

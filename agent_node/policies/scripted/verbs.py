@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tool_nodes.language.speeds import WORDS as SPEED_WORDS
-from tool_nodes.language.traced import Token, Traced
-from tool_nodes.language.words import is_slip
+from toolhand.tool_nodes.language.speeds import WORDS as SPEED_WORDS
+from toolhand.tool_nodes.language.traced import Token, Traced
+from toolhand.tool_nodes.language.words import is_slip
 
 VerbClass = Literal["pick", "place", "mention", "unsupported"]
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agent_node.policies.scripted.places import ATTACHED, SpokenPlace, find_place_on_table
-from agent_node.policies.scripted.refusals import refuse
-from agent_node.policies.scripted.verbs import CARRYING, MOVING, Clause
-from tool_nodes.language.measures import POINT
-from tool_nodes.language.phrases import NounPhrase
-from tool_nodes.language.place_phrases import Condition, read_condition, split_conditions
-from tool_nodes.language.place_wordings import ReadPlace, read_place
-from tool_nodes.language.places import FreeSpaceRequest
-from tool_nodes.language.relations import find_relations, rewrite
-from tool_nodes.language.traced import Token, Traced, WordTrace
-from tool_nodes.language.words import DETERMINERS
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.policies.scripted.places import ATTACHED, SpokenPlace, find_place_on_table
+from toolhand.agent_node.policies.scripted.refusals import refuse
+from toolhand.agent_node.policies.scripted.verbs import CARRYING, MOVING, Clause
+from toolhand.tool_nodes.language.measures import POINT
+from toolhand.tool_nodes.language.phrases import NounPhrase
+from toolhand.tool_nodes.language.place_phrases import Condition, read_condition, split_conditions
+from toolhand.tool_nodes.language.place_wordings import ReadPlace, read_place
+from toolhand.tool_nodes.language.places import FreeSpaceRequest
+from toolhand.tool_nodes.language.relations import find_relations, rewrite
+from toolhand.tool_nodes.language.traced import Token, Traced, WordTrace
+from toolhand.tool_nodes.language.words import DETERMINERS
+from toolhand.tool_nodes.results import ErrorCode
 
 _OPPOSITE = ({"left_of", "right_of"}, {"in_front_of", "behind"}, {"left", "right"}, {"front", "back"})
 _LONGEST_PLACE = 40

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from agent_node.calls import ToolCall
-from agent_node.policies.scripted.commands import Command
-from agent_node.policies.scripted.points import at
-from agent_node.policies.scripted.refusals import EXAMPLES
-from agent_node.policies.scripted.transcript import PicturePoint
-from tool_nodes.language.phrases import NounPhrase
-from tool_nodes.language.places import FreeSpaceRequest, length_words
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.policies.scripted.commands import Command
+from toolhand.agent_node.policies.scripted.points import at
+from toolhand.agent_node.policies.scripted.refusals import EXAMPLES
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint
+from toolhand.tool_nodes.language.phrases import NounPhrase
+from toolhand.tool_nodes.language.places import FreeSpaceRequest, length_words
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 CARRIES = "something stands on {} and would fall: take that off first, or say where to put it"
 """Why a thing on which another one stands is not taken."""

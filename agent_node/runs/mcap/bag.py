@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import yaml
 
-from agent_node.runs.folder import write_atomically
-from agent_node.runs.mcap.ros_messages import definition, hash_of
-from tool_nodes.extras import pip_install
-from tool_nodes.results import unavailable
+from toolhand.agent_node.runs.folder import write_atomically
+from toolhand.agent_node.runs.mcap.ros_messages import definition, hash_of
+from toolhand.tool_nodes.extras import pip_install
+from toolhand.tool_nodes.results import unavailable
 
 Compression = Literal["zstd", "lz4", "none"]
 

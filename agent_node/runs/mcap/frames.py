@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_node.runs.mcap import ros_messages as ros
-from agent_node.runs.mcap.reading import read_messages
 from rclpy_zenoh.interfaces import deserialize, get_class
-from tool_nodes.camera_names import REALSENSE, WRIST, ZED, CameraTopics
-from tool_nodes.results import invalid
-from tool_nodes.ros.client import use_client
+from toolhand.agent_node.runs.mcap import ros_messages as ros
+from toolhand.agent_node.runs.mcap.reading import read_messages
+from toolhand.tool_nodes.camera_names import REALSENSE, WRIST, ZED, CameraTopics
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.ros.client import use_client
 
 if TYPE_CHECKING:
-    from tool_nodes.types import Frame
+    from toolhand.tool_nodes.types import Frame
 
 BASE_FRAME = "base_link"
 """The robot's base in transforms, unless another frame is named."""
@@ -46,7 +46,7 @@ def recorded_frames(
         ToolError: INVALID_ARGUMENT for a file that is damaged, or without such pictures, with the reason of the first.
     """
     use_client()  # the live reader is written for rclpy's types
-    from tool_nodes.ros.recorded_camera import TF, TF_STATIC, compressed_topics, frames_of
+    from toolhand.tool_nodes.ros.recorded_camera import TF, TF_STATIC, compressed_topics, frames_of
 
     known = {names: compressed_topics(names) for names in _KNOWN[camera]}
     kinds = {TF: ros.TF_MESSAGE, TF_STATIC: ros.TF_MESSAGE}

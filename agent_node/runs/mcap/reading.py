@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent_node.event_documents import read_event
-from agent_node.events import RECORDED, Event, ToolAnswered
-from agent_node.runs.mcap import ros_messages as ros
-from agent_node.runs.mcap.recorder import COMMAND, FORMAT, OUTCOME
 from rclpy_zenoh.interfaces import deserialize, get_class
-from tool_nodes import plain_json
-from tool_nodes.extras import pip_install
-from tool_nodes.files import read_file
-from tool_nodes.results import ToolError, invalid, unavailable
-from tool_nodes.toolbox.picture_files import PictureFileError, opened
+from toolhand.agent_node.event_documents import read_event
+from toolhand.agent_node.events import RECORDED, Event, ToolAnswered
+from toolhand.agent_node.runs.mcap import ros_messages as ros
+from toolhand.agent_node.runs.mcap.recorder import COMMAND, FORMAT, OUTCOME
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.extras import pip_install
+from toolhand.tool_nodes.files import read_file
+from toolhand.tool_nodes.results import ToolError, invalid, unavailable
+from toolhand.tool_nodes.toolbox.picture_files import PictureFileError, opened
 
 if TYPE_CHECKING:
     from mcap.records import Channel, Chunk, Message

@@ -15,19 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.events import RECORDED, Event, Listener, ToolAnswered, ignore
-from agent_node.runs.folder import jpeg_bytes, write_atomically
-from agent_node.runs.mcap import RUN_FILE
-from agent_node.runs.mcap import ros_messages as ros
-from agent_node.runs.mcap.bag import Compression, Entry, write_bag
-from agent_node.runs.mcap.robot_tree import moving_links, robot_links
-from agent_node.runs.mcap.scene_markers import SEEN, TRUTH, TruthLog, seen_markers, truth_markers
-from tool_nodes.camera_names import OPTICAL_FRAMES
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.toolbox.images import CameraView, SessionImage
-from tool_nodes.toolbox.toolbox import CallRecord
-from tool_nodes.types import FloatArray, Frame
+from toolhand.agent_node.events import RECORDED, Event, Listener, ToolAnswered, ignore
+from toolhand.agent_node.runs.folder import jpeg_bytes, write_atomically
+from toolhand.agent_node.runs.mcap import RUN_FILE
+from toolhand.agent_node.runs.mcap import ros_messages as ros
+from toolhand.agent_node.runs.mcap.bag import Compression, Entry, write_bag
+from toolhand.agent_node.runs.mcap.robot_tree import moving_links, robot_links
+from toolhand.agent_node.runs.mcap.scene_markers import SEEN, TRUTH, TruthLog, seen_markers, truth_markers
+from toolhand.tool_nodes.camera_names import OPTICAL_FRAMES
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.toolbox.images import CameraView, SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 LAYOUT_FILE = "foxglove_layout.json"
 FORMAT = "2"
@@ -38,7 +38,8 @@ VOLATILE = ("began", "command", "run_dir", "time_to_first_motion_s", "version", 
 messages."""
 
 COMMAND, OUTCOME = "/toolhand/command", "/toolhand/outcome"
-"""Topics of the first step and, of a run that came to its end, of the last one; see `agent_node.events.RECORDED`."""
+"""Topics of the first step and, of a run that came to its end, of the last one; see
+`toolhand.agent_node.events.RECORDED`."""
 PICTURES = "/toolhand/picture"
 
 _BASE_FRAME = "base_link"
@@ -111,7 +112,7 @@ class Recorder:
         return self._events - 1
 
     def hear(self, event: Event) -> None:
-        """Keep an event; see `agent_node.events.Listener`."""
+        """Keep an event; see `toolhand.agent_node.events.Listener`."""
         now = self._now()
         if event.kind in RECORDED:
             said = event.document()

@@ -10,8 +10,8 @@ from functools import cache
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.types import FloatArray
 
 
 @dataclass(frozen=True)

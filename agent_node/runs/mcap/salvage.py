@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_node.runs.mcap.reading import (
+from toolhand.agent_node.runs.mcap.reading import (
     EVENT_TOPICS,
     MAGIC,
     MAX_CHUNK_BYTES,

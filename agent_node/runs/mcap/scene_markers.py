@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from agent_node.runs.mcap import ros_messages as ros
-from tool_nodes import workspace
-from tool_nodes.geometry import backproject, invert, transform
-from tool_nodes.perception.obstacles import fit_obstacles
-from tool_nodes.results import invalid
-from tool_nodes.types import Box, FloatArray, Frame
+from toolhand.agent_node.runs.mcap import ros_messages as ros
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import backproject, invert, transform
+from toolhand.tool_nodes.perception.obstacles import fit_obstacles
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import Box, FloatArray, Frame
 
 SEEN, TRUTH = "/toolhand/seen", "/sim/truth"
 """Topics: boxes that the motion tools fit to a camera's depth; the simulator's own geometry, which no tool reads."""

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.special import ndtri
 
-from sim.camera.sensors.noise import NoiseTerms
-from sim.camera.shading import linear_light
-from tool_nodes import workspace
-from tool_nodes.toolbox.picture_files import opened
-from tool_nodes.types import FloatArray
+from toolhand.sim.camera.sensors.noise import NoiseTerms
+from toolhand.sim.camera.shading import linear_light
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.toolbox.picture_files import opened
+from toolhand.tool_nodes.types import FloatArray
 
 _LEVELS = 256
 """Values of a channel of 8 bits [-]."""

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from scipy.special import ndtr
 
-from sim.camera.ray_casting import MAX_DEPTH
-from sim.camera.sensor import View
-from sim.camera.sensors.noise import NoiseTerms
-from sim.camera.shading import FloatImage
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.sim.camera.ray_casting import MAX_DEPTH
+from toolhand.sim.camera.sensor import View
+from toolhand.sim.camera.sensors.noise import NoiseTerms
+from toolhand.sim.camera.shading import FloatImage
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 _JUMP_M, _JUMP_SHARE = 0.01, 0.01
 """Neighbours whose depths differ by more than the sum of 1 cm and 1 % are two surfaces [m], [-]: less is a slope of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Self
 
-from tool_nodes.names import did_you_mean
-from tool_nodes.results import invalid
+from toolhand.tool_nodes.names import did_you_mean
+from toolhand.tool_nodes.results import invalid
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class NoiseTerms:
         clear: Share of the depth behind transparent surfaces that is missing [-].
         grazing: Greatest share of surfaces seen at a grazing angle without depth [-].
         speckle: Share of all surfaces without depth [-].
-        near_m, far_m: Range; nearer and farther things have no depth, see `sim.camera.ray_casting.MAX_DEPTH` [m].
+        near_m, far_m: Range; nearer and farther things have no depth, see `toolhand.sim.camera.ray_casting.MAX_DEPTH`
+            [m].
         exposure: Standard deviation of the logarithm of the brightness, drawn once for each camera [-].
         white_balance: The same of red and of blue against green [-].
         electrons: Photoelectrons of full light, whose square root is the shot noise [-]; 0 is without shot noise.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import radians
 
-from sim.camera.sensors.unit import RgbdSensor
+from toolhand.sim.camera.sensors.unit import RgbdSensor
 
 _COLOUR = RgbdSensor(
     exposure=0.08, white_balance=0.03, electrons=4000.0, read=5.0, blur_px=0.55, focal_share=0.002, centre_px=1.0

@@ -8,11 +8,11 @@ from dataclasses import fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.camera.sensor import Measured
-from sim.camera.sensors.noise import TERMS
-from sim.camera.sensors.unit import RgbdSensor, SensorUnit
-from tool_nodes import registry
-from tool_nodes.results import invalid
+from toolhand.sim.camera.sensor import Measured
+from toolhand.sim.camera.sensors.noise import TERMS
+from toolhand.sim.camera.sensors.unit import RgbdSensor, SensorUnit
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.results import invalid
 
 GREATEST = 2.0
 """A term of a random sensor is 0 to so many times as strong as the term of the sensor that it varies [-]: the published

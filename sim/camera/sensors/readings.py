@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.camera.sensors.noise import NoiseTerms
-from tool_nodes.types import FloatArray
+from toolhand.sim.camera.sensors.noise import NoiseTerms
+from toolhand.tool_nodes.types import FloatArray
 
 _JOINTS, _JAWS = 1, 2
 """What distinguishes the numbers that are drawn for the two [-]."""
@@ -19,7 +19,7 @@ class Readings:
 
     Attributes:
         seed: Seed of the station.
-        joint_rad, joint_step_rad: See `sim.camera.sensors.noise.NoiseTerms`.
+        joint_rad, joint_step_rad: See `toolhand.sim.camera.sensors.noise.NoiseTerms`.
         jaw_m, jaw_step_m, jaw_bias_m: See there.
     """
 

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from sim.camera.sensor import Measured, View
-from sim.camera.sensors import colour
-from sim.camera.sensors.depth import measured_depth, smooth_noise, window_of
-from sim.camera.sensors.noise import NoiseTerms
-from sim.camera.sensors.readings import Readings
-from sim.camera.shading import FloatImage
-from tool_nodes import geometry, workspace
-from tool_nodes.types import FloatArray
+from toolhand.sim.camera.sensor import Measured, View
+from toolhand.sim.camera.sensors import colour
+from toolhand.sim.camera.sensors.depth import measured_depth, smooth_noise, window_of
+from toolhand.sim.camera.sensors.noise import NoiseTerms
+from toolhand.sim.camera.sensors.readings import Readings
+from toolhand.sim.camera.shading import FloatImage
+from toolhand.tool_nodes import geometry, workspace
+from toolhand.tool_nodes.types import FloatArray
 
 
 class SensorUnit:
@@ -47,7 +47,7 @@ class SensorUnit:
     def measure(
         self, rgb: NDArray[np.uint8], depth: NDArray[np.float32], rng: np.random.Generator, view: View
     ) -> Measured:
-        """See sim.camera.sensor.SensorModel."""
+        """See toolhand.sim.camera.sensor.SensorModel."""
         pattern = self._pattern(depth.shape, window_of(self.sensor, view)) if self.sensor.pattern_px else None
         measured = measured_depth(self.sensor, rgb, depth, view, self._bias, pattern, rng)
         return colour.measured_colour(self.sensor, rgb, self._tables, rng), measured
@@ -59,7 +59,7 @@ class SensorUnit:
         return self._drawn
 
     def calibrated(self, K: FloatArray, T_base_camera: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """See sim.camera.sensor.SensorModel."""
+        """See toolhand.sim.camera.sensor.SensorModel."""
         scale = 2.0 * K[0, 2] / workspace.IMAGE_SIZE[0]
         reported = K.copy()
         reported[[0, 1], [0, 1]] *= self._focal
@@ -78,7 +78,7 @@ class RgbdSensor(NoiseTerms):
     def measure(
         self, rgb: NDArray[np.uint8], depth: NDArray[np.float32], rng: np.random.Generator, view: View
     ) -> Measured:
-        """See sim.camera.sensor.SensorModel: as the scene camera of a station with the seed 0."""
+        """See toolhand.sim.camera.sensor.SensorModel: as the scene camera of a station with the seed 0."""
         return self.unit(0, "scene").measure(rgb, depth, rng, view)
 
 

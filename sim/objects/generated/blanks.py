@@ -13,9 +13,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sim.objects.asset import Cavity
-from sim.objects.meshes import TriangleMesh, convex_mesh, joined
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.asset import Cavity
+from toolhand.sim.objects.meshes import TriangleMesh, convex_mesh, joined
+from toolhand.tool_nodes.types import FloatArray
 
 SECTORS = 12
 """Convex sectors of a round wall [-]: the flats inside stand 2 mm into a circle of 60 mm radius, and are seen so."""

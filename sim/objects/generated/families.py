@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sim.objects.asset import Cavity
-from sim.objects.generated.blanks import (
+from toolhand.sim.objects.asset import Cavity
+from toolhand.sim.objects.generated.blanks import (
     Blank,
     box,
     extruded,
@@ -24,7 +24,7 @@ from sim.objects.generated.blanks import (
     turned,
     walled,
 )
-from sim.objects.meshes import convex_mesh, joined
+from toolhand.sim.objects.meshes import convex_mesh, joined
 
 LIGHT, FULL, METAL = (250.0, 700.0), (600.0, 1100.0), (2000.0, 3500.0)
 """Densities of what a thing is made of [kg/m^3]: wood and hard foam; plastics and filled packets; stone and light

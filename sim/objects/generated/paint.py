@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.objects.mesh_asset import Skin
-from sim.objects.meshes import TriangleMesh, centroids, cut, joined, picked
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.mesh_asset import Skin
+from toolhand.sim.objects.meshes import TriangleMesh, centroids, cut, joined, picked
+from toolhand.tool_nodes.types import FloatArray
 
 _CUT_MARGIN_M = 0.004
 """Nearest that a border between colours comes to the end of a thing [m]: what a camera at one metre still resolves."""

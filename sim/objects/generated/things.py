@@ -14,13 +14,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from sim.objects.asset import Cavity, Contact, ObjectAsset, Triple
-from sim.objects.generated.blanks import Blank
-from sim.objects.generated.families import FAMILIES
-from sim.objects.generated.paint import painted
-from sim.objects.mesh_asset import MeshAsset
-from sim.objects.meshes import TriangleMesh, convex_mesh, joined, mass_properties
-from tool_nodes.perception.colours import name_colour
+from toolhand.sim.objects.asset import Cavity, Contact, ObjectAsset, Triple
+from toolhand.sim.objects.generated.blanks import Blank
+from toolhand.sim.objects.generated.families import FAMILIES
+from toolhand.sim.objects.generated.paint import painted
+from toolhand.sim.objects.mesh_asset import MeshAsset
+from toolhand.sim.objects.meshes import TriangleMesh, convex_mesh, joined, mass_properties
+from toolhand.tool_nodes.perception.colours import name_colour
 
 FRICTION = (0.2, 1.2)
 """Bounds of the sliding friction [-], from wet plastic on steel to rubber on wood; evenly drawn."""

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from sim.objects.asset import MASS_KG, SIZE_M, Cavity, Contact, Triple
-from sim.objects.mesh_asset import MeshAsset, Skin
-from sim.objects.meshes import MassProperties, TriangleMesh, convex_mesh, joined, mass_properties
-from sim.objects.reading.colours import skins
-from sim.objects.reading.mesh_files import RawMesh
-from sim.objects.reading.notes import Note
-from sim.objects.reading.solids import coarsened, convex_parts, hull_of
-from tool_nodes.catalogue import Description
-from tool_nodes.perception.colours import name_colour
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.asset import MASS_KG, SIZE_M, Cavity, Contact, Triple
+from toolhand.sim.objects.mesh_asset import MeshAsset, Skin
+from toolhand.sim.objects.meshes import MassProperties, TriangleMesh, convex_mesh, joined, mass_properties
+from toolhand.sim.objects.reading.colours import skins
+from toolhand.sim.objects.reading.mesh_files import RawMesh
+from toolhand.sim.objects.reading.notes import Note
+from toolhand.sim.objects.reading.solids import coarsened, convex_parts, hull_of
+from toolhand.tool_nodes.catalogue import Description
+from toolhand.tool_nodes.perception.colours import name_colour
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray
 
 WIDEST_M = 0.6
 """Longest side of a thing that is read [m]: the depth of the table."""

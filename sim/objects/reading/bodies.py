@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.objects.meshes import TriangleMesh, convex_mesh
-from sim.objects.reading.assets import Placed
-from sim.objects.reading.mesh_files import RawMesh
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.meshes import TriangleMesh, convex_mesh
+from toolhand.sim.objects.reading.assets import Placed
+from toolhand.sim.objects.reading.mesh_files import RawMesh
+from toolhand.tool_nodes.types import FloatArray
 
 MOST_GEOMETRIES = 128
 """Geometries of a thing [-]: a chest of drawers has nine; more is a robot."""

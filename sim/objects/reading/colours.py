@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sim.objects.mesh_asset import Skin
-from sim.objects.meshes import TriangleMesh
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.mesh_asset import Skin
+from toolhand.sim.objects.meshes import TriangleMesh
+from toolhand.tool_nodes.types import FloatArray
 
 _COLOURS = 8
 """Colours of a thing [-]: print on a packet stays legible as patches; each costs the cameras a geom."""

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from sim.objects.reading.pieces import LONGEST, MOST_TRIANGLES, MeshPiece, NamedFiles
-from tool_nodes import plain_json
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.reading.pieces import LONGEST, MOST_TRIANGLES, MeshPiece, NamedFiles
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.types import FloatArray
 
 _COMPONENTS = {5120: "i1", 5121: "u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 """componentType -> type of a number."""

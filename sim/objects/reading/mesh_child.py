@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from sim.objects.reading.gltf import Damaged, read_gltf
-from sim.objects.reading.pieces import LONGEST, MOST_TRIANGLES, MeshPiece, NamedFiles, drawn
-from tool_nodes import extras
-from tool_nodes.files import read_file, why
-from tool_nodes.results import ToolError, invalid
+from toolhand.sim.objects.reading.gltf import Damaged, read_gltf
+from toolhand.sim.objects.reading.pieces import LONGEST, MOST_TRIANGLES, MeshPiece, NamedFiles, drawn
+from toolhand.tool_nodes import extras
+from toolhand.tool_nodes.files import read_file, why
+from toolhand.tool_nodes.results import ToolError, invalid
 
 _SHOWN = 160
 """Characters of a reader's complaint that a message repeats."""

@@ -6,17 +6,17 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from sim.objects.meshes import Faces
-from tool_nodes.children import Child, ChildFailed
-from tool_nodes.files import GIB
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.meshes import Faces
+from toolhand.tool_nodes.children import Child, ChildFailed
+from toolhand.tool_nodes.files import GIB
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray
 
 FORMATS = (".glb", ".gltf", ".obj", ".ply", ".stl", ".off", ".msh")
 """Mesh files that are read, the ones that carry most about colours first."""
 _METRIC_Y_UP = (".glb", ".gltf")
 """Formats that say themselves what they mean: metres, with y upwards."""
-_READER = Child("sim.objects.reading.mesh_child:contents", cpu_s=60, memory=3 * GIB)
+_READER = Child("toolhand.sim.objects.reading.mesh_child:contents", cpu_s=60, memory=3 * GIB)
 """Where meshes are read: the largest that are allowed take some 10 s and 1.5 GiB."""
 
 

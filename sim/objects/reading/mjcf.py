@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sim.objects.reading.assets import Placed
-from sim.objects.reading.bodies import MOST_GEOMETRIES, DescribedThing, box, cylinder, ellipsoid
-from sim.objects.reading.mesh_files import FORMATS, RawMesh, read_mesh
-from tool_nodes.files import MIB, read_file
-from tool_nodes.motion.urdf_xml import UrdfFile
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.reading.assets import Placed
+from toolhand.sim.objects.reading.bodies import MOST_GEOMETRIES, DescribedThing, box, cylinder, ellipsoid
+from toolhand.sim.objects.reading.mesh_files import FORMATS, RawMesh, read_mesh
+from toolhand.tool_nodes.files import MIB, read_file
+from toolhand.tool_nodes.motion.urdf_xml import UrdfFile
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.types import FloatArray
 
 _LONGEST = 4 * MIB
 """Longest file that is looked at [bytes]; those of things have some kilobytes."""

@@ -20,12 +20,12 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Interval
 
-from sim.objects.asset import MASS_KG
-from tool_nodes.files import MIB
-from tool_nodes.motion.packages import find_package
-from tool_nodes.plain_yaml import YamlLimits
-from tool_nodes.records import Before, Rule, read_yaml
-from tool_nodes.results import invalid
+from toolhand.sim.objects.asset import MASS_KG
+from toolhand.tool_nodes.files import MIB
+from toolhand.tool_nodes.motion.packages import find_package
+from toolhand.tool_nodes.plain_yaml import YamlLimits
+from toolhand.tool_nodes.records import Before, Rule, read_yaml
+from toolhand.tool_nodes.results import invalid
 
 FILE = "objects.yaml"
 """File of a folder in which its things are described."""

@@ -11,10 +11,10 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.files import MIB, read_file
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.toolbox.picture_files import PictureFileError, opened
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.files import MIB, read_file
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.toolbox.picture_files import PictureFileError, opened
+from toolhand.tool_nodes.types import FloatArray
 
 LONGEST = 64 * MIB
 """Longest file that is read, meshes and textures alike [bytes]; a scan of half a million triangles has 40 MiB."""

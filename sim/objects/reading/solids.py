@@ -15,12 +15,12 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import ConvexHull, QhullError
 
-from sim.objects.meshes import TriangleMesh, centroids, convex_mesh, mass_properties, picked
-from tool_nodes import extras, private_folders
-from tool_nodes.children import Child, ChildFailed
-from tool_nodes.files import GIB, MIB, read_file, write_whole
-from tool_nodes.results import invalid
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.meshes import TriangleMesh, centroids, convex_mesh, mass_properties, picked
+from toolhand.tool_nodes import extras, private_folders
+from toolhand.tool_nodes.children import Child, ChildFailed
+from toolhand.tool_nodes.files import GIB, MIB, read_file, write_whole
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.types import FloatArray
 
 _SHALLOW = 0.02
 """Deepest dent that a hull may fill, as a part of the longest side [-]: 2 mm of 10 cm, what a pad of rubber gives."""
@@ -46,7 +46,7 @@ _PARAMETERS = {
 """Parameters of CoACD: its own concavity threshold (5 % of half the longest side), bounds of the number of solids and
 of their corners, and a smaller search: at its own depth of 3 a slice of bread of 104 triangles takes more than 40 s of
 processor time, at 2 half a second."""
-_COACD = Child("sim.objects.reading.coacd_child:parts", cpu_s=300, memory=4 * GIB)
+_COACD = Child("toolhand.sim.objects.reading.coacd_child:parts", cpu_s=300, memory=4 * GIB)
 """Where meshes are taken apart: ordinary things take 1 to 10 s and less than 1 GiB."""
 _CORNERS = 200
 """Corners of one solid [-]: a ball of 30 mm radius is round to 0.6 mm; the physics is slow with more."""

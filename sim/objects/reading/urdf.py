@@ -11,13 +11,13 @@ from urllib.parse import unquote
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sim.objects.reading.assets import Placed
-from sim.objects.reading.bodies import MOST_GEOMETRIES, DescribedThing, box, cylinder, ellipsoid
-from sim.objects.reading.mesh_files import FORMATS, RawMesh, read_mesh
-from tool_nodes.motion.packages import find_package
-from tool_nodes.motion.urdf_xml import UrdfFile
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.types import FloatArray
+from toolhand.sim.objects.reading.assets import Placed
+from toolhand.sim.objects.reading.bodies import MOST_GEOMETRIES, DescribedThing, box, cylinder, ellipsoid
+from toolhand.sim.objects.reading.mesh_files import FORMATS, RawMesh, read_mesh
+from toolhand.tool_nodes.motion.packages import find_package
+from toolhand.tool_nodes.motion.urdf_xml import UrdfFile
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.types import FloatArray
 
 _MOST_LINKS = 32
 """Links of a thing [-]: a laptop has two; more is a robot."""

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_node.calls import ToolCall
-from agent_node.dialogue.dialogue import Dialogue
-from agent_node.dialogue.learning import named_thing
-from agent_node.dialogue.looking import LookPolicy, MeasurePolicy
-from agent_node.episode import Episode, Exchange, Turn
-from agent_node.policy import Policy, Reply
-from agent_node.protocol import ParsedTurn
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.toolbox import CallRecord, Session
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.dialogue.dialogue import Dialogue
+from toolhand.agent_node.dialogue.learning import named_thing
+from toolhand.agent_node.dialogue.looking import LookPolicy, MeasurePolicy
+from toolhand.agent_node.episode import Episode, Exchange, Turn
+from toolhand.agent_node.policy import Policy, Reply
+from toolhand.agent_node.protocol import ParsedTurn
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session
 
 STOOD = {"stood": [0.48, 0.42], "stood_m": [0.4, 0.1, 0.0]}
 PUT = {"found": [0.3, 0.6], "found_m": [0.5, -0.2, 0.0], "wanted": [0.3, 0.6], "wanted_m": [0.5, -0.2, 0.0]}

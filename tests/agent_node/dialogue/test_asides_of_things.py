@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from agent_node.dialogue.acts import Deed, FollowUp, GroupAct, QuestionAct, Refused, Unsure
-from agent_node.dialogue.languages import answer_in_its_language
-from agent_node.dialogue.reading import read
-from agent_node.policies.scripted.commands import parse_command
 from tests.agent_node.dialogue.operators import TextRobot, dialogue
-from tool_nodes.language.words import tokenize, words_only
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.dialogue.acts import Deed, FollowUp, GroupAct, QuestionAct, Refused, Unsure
+from toolhand.agent_node.dialogue.languages import answer_in_its_language
+from toolhand.agent_node.dialogue.reading import read
+from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.tool_nodes.language.words import tokenize, words_only
+from toolhand.tool_nodes.results import ErrorCode
 
 
 def said(words: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 
-from agent_node.dialogue.clauses import parse_problem, parses
+from toolhand.agent_node.dialogue.clauses import parse_problem, parses
 
 
 class Speaker:

@@ -6,13 +6,13 @@ import threading
 
 import pytest
 
-from agent_node.dialogue.dialogue import Dialogue
-from agent_node.dialogue.learning import learn
-from agent_node.dialogue.memory import RobotMemory
-from agent_node.episode import Episode
-from agent_node.policy import Policy
 from tests.agent_node.dialogue.operators import Clock, TextRobot, dialogue, episode_of, lifted, record
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.dialogue.dialogue import Dialogue
+from toolhand.agent_node.dialogue.learning import learn
+from toolhand.agent_node.dialogue.memory import RobotMemory
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policy import Policy
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 WHICH = (
     ErrorCode.AMBIGUOUS,

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agent_node.agent import Agent
-from agent_node.dialogue.dialogue import Dialogue
-from agent_node.episode import Episode
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policy import Policy
-from sim.scene.files import named_scene
-from sim.station import Station, StationConfig
-from tool_nodes.language.speeds import SLOWLY
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import FloatArray
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.dialogue.dialogue import Dialogue
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.policy import Policy
+from toolhand.sim.scene.files import named_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.language.speeds import SLOWLY
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import FloatArray
 
 BACK_M = 0.01
 """What is put back stands so near to where it stood [m]."""

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_node.dialogue.acts import Deed, FollowUp, GroupAct, QuestionAct, Refused, SkillAct, SmallTalk
-from agent_node.dialogue.clauses import parses
-from agent_node.dialogue.reading import read
+from toolhand.agent_node.dialogue.acts import Deed, FollowUp, GroupAct, QuestionAct, Refused, SkillAct, SmallTalk
+from toolhand.agent_node.dialogue.clauses import parses
+from toolhand.agent_node.dialogue.reading import read
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "talking.md"
 KINDS = {

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agent_node.dialogue.acts import Deed, FollowUp, GroupAct, QuestionAct, SkillAct
-from agent_node.dialogue.dialogue import Dialogue
-from agent_node.dialogue.follow_ups import FollowUps
-from agent_node.dialogue.hearing import heard
-from agent_node.dialogue.measured import SeenBox
-from agent_node.dialogue.memory import OperatorMemory, RobotMemory
-from agent_node.dialogue.reading import read
-from agent_node.dialogue.sequences import steps_of
-from agent_node.dialogue.wordings import FOLDER
 from tests.agent_node.dialogue.operators import TextRobot
-from tool_nodes.plain_yaml import load
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.dialogue.acts import Deed, FollowUp, GroupAct, QuestionAct, SkillAct
+from toolhand.agent_node.dialogue.dialogue import Dialogue
+from toolhand.agent_node.dialogue.follow_ups import FollowUps
+from toolhand.agent_node.dialogue.hearing import heard
+from toolhand.agent_node.dialogue.measured import SeenBox
+from toolhand.agent_node.dialogue.memory import OperatorMemory, RobotMemory
+from toolhand.agent_node.dialogue.reading import read
+from toolhand.agent_node.dialogue.sequences import steps_of
+from toolhand.agent_node.dialogue.wordings import FOLDER
+from toolhand.tool_nodes.plain_yaml import load
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 EXAMPLES = load((FOLDER / "hearing.yaml").read_bytes())["examples"]
 

@@ -7,10 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from agent_node.dialogue.memory import Choice, DoneDeed, OpenQuestion, OperatorMemory, RobotMemory, SeenThing, Spot
-from agent_node.dialogue.memory_file import MemoryFile, load
 from tests.agent_node.dialogue.operators import TextRobot, dialogue
-from tool_nodes.results import ToolError
+from toolhand.agent_node.dialogue.memory import (
+    Choice,
+    DoneDeed,
+    OpenQuestion,
+    OperatorMemory,
+    RobotMemory,
+    SeenThing,
+    Spot,
+)
+from toolhand.agent_node.dialogue.memory_file import MemoryFile, load
+from toolhand.tool_nodes.results import ToolError
 
 SPOT = Spot((0.48, 0.42), (0.4, 0.1, 0.0))
 ROBOT = RobotMemory(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agent_node.dialogue.nearly import nearly
 from tests.agent_node.dialogue.operators import TextRobot, dialogue
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.dialogue.nearly import nearly
+from toolhand.tool_nodes.results import ErrorCode
 
 
 @pytest.mark.parametrize(

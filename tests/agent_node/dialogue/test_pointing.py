@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from agent_node.dialogue.clauses import parses
-from agent_node.dialogue.dialogue import Dialogue
-from agent_node.dialogue.pointing import answer_at, bound
-from agent_node.dialogue.reading import read
-from agent_node.pointed import MOST_POINTS, PointedPoint
 from tests.agent_node.dialogue.operators import TextRobot
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.dialogue.clauses import parses
+from toolhand.agent_node.dialogue.dialogue import Dialogue
+from toolhand.agent_node.dialogue.pointing import answer_at, bound
+from toolhand.agent_node.dialogue.reading import read
+from toolhand.agent_node.pointed import MOST_POINTS, PointedPoint
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 A, B, C = PointedPoint((0.412, 0.53)), PointedPoint((0.7, 0.6)), PointedPoint((0.1, 0.2))
 AT_A, AT_B, AT_C = "at (0.412, 0.530)", "at (0.700, 0.600)", "at (0.100, 0.200)"

@@ -8,20 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agent_node.agent import Agent
-from agent_node.conversation_settings import AS_SPACETOOLS
-from agent_node.dialogue.acts import QuestionAct
-from agent_node.dialogue.measured import SeenBox, read_box
-from agent_node.dialogue.memory import DoneDeed, RobotMemory, Spot
-from agent_node.dialogue.questions import question_policy
-from agent_node.dialogue.telling import counted, names_seen, side_words, sides
-from agent_node.dialogue.wordings import table
-from agent_node.episode import Episode
-from agent_node.policy import Message
-from agent_node.protocol import load_protocol
-from sim.scene.files import parse_scene
-from sim.station import Station, StationConfig
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.conversation_settings import AS_SPACETOOLS
+from toolhand.agent_node.dialogue.acts import QuestionAct
+from toolhand.agent_node.dialogue.measured import SeenBox, read_box
+from toolhand.agent_node.dialogue.memory import DoneDeed, RobotMemory, Spot
+from toolhand.agent_node.dialogue.questions import question_policy
+from toolhand.agent_node.dialogue.telling import counted, names_seen, side_words, sides
+from toolhand.agent_node.dialogue.wordings import table
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.results import ErrorCode
 
 SCENE = """
 objects:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agent_node.dialogue.acts import Deed, FollowUp, Refused, SmallTalk, Unsure
-from agent_node.dialogue.reading import MOST_CLAUSES, read
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.dialogue.acts import Deed, FollowUp, Refused, SmallTalk, Unsure
+from toolhand.agent_node.dialogue.reading import MOST_CLAUSES, read
+from toolhand.tool_nodes.results import ErrorCode
 
 
 def acts(text: str) -> list[object]:

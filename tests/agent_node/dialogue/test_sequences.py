@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from agent_node.dialogue.dialogue import Dialogue
-from agent_node.dialogue.learning import named_thing
 from tests.agent_node.dialogue.operators import Clock, TextRobot
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.dialogue.dialogue import Dialogue
+from toolhand.agent_node.dialogue.learning import named_thing
+from toolhand.tool_nodes.results import ErrorCode
 
 CANS = {
     "can": [(0.2, 0.5), (0.6, 0.4)],

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agent_node.agent import Agent
-from agent_node.dialogue.acts import SkillAct
-from agent_node.dialogue.memory import DoneDeed, RobotMemory
-from agent_node.dialogue.skills import SUITES, skill_policy
-from agent_node.dialogue.wordings import table
-from agent_node.episode import Episode
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policy import only_answers
-from agent_node.protocol import load_protocol
-from sim.scene.files import parse_scene
-from sim.station import Station, StationState
 from tests.stations import FAST
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.dialogue.acts import SkillAct
+from toolhand.agent_node.dialogue.memory import DoneDeed, RobotMemory
+from toolhand.agent_node.dialogue.skills import SUITES, skill_policy
+from toolhand.agent_node.dialogue.wordings import table
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.policy import only_answers
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import Station, StationState
+from toolhand.tool_nodes.results import ErrorCode
 
 SCENE = parse_scene("""
 objects:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agent_node.dialogue.reading import _forms
-from agent_node.dialogue.wordings import TABLES, TableEntry, Wording, _whole, matches, table
-from tool_nodes.language.words import tokenize, words_only
-from tool_nodes.results import ToolError
+from toolhand.agent_node.dialogue.reading import _forms
+from toolhand.agent_node.dialogue.wordings import TABLES, TableEntry, Wording, _whole, matches, table
+from toolhand.tool_nodes.language.words import tokenize, words_only
+from toolhand.tool_nodes.results import ToolError
 
 ENTRIES = [(name, entry) for name in TABLES for entry in table(name).values()]
 

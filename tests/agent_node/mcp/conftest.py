@@ -15,14 +15,14 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from agent_node.mcp.http import ADDRESS, PATH, HttpSettings, listening_server
-from agent_node.mcp.sessions import SharedRobot
-from agent_node.web_gate import listening
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import Data, ImageIndex, Text
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Toolbox, tool
-from tool_nodes.types import Frame
+from toolhand.agent_node.mcp.http import ADDRESS, PATH, HttpSettings, listening_server
+from toolhand.agent_node.mcp.sessions import SharedRobot
+from toolhand.agent_node.web_gate import listening
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.arguments import Data, ImageIndex, Text
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
+from toolhand.tool_nodes.types import Frame
 
 ROOT = Path(__file__).parents[3]
 
@@ -202,7 +202,7 @@ class Process:
     """`toolhand mcp` as another program starts it."""
 
     def __init__(self, *arguments: str) -> None:
-        code = "import sys, toolhand\nfrom toolhand.mcp import mcp\nimport tyro\nsys.exit(tyro.cli(mcp))"
+        code = "import sys, toolhand\nfrom toolhand.cli.mcp import mcp\nimport tyro\nsys.exit(tyro.cli(mcp))"
         command = [sys.executable, "-c", code, *arguments]
         pipe = subprocess.PIPE
         self.popen = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe)

@@ -11,10 +11,10 @@ import pytest
 from mcp import Client
 from PIL import Image
 
-from agent_node.context_window import held_bytes
-from agent_node.mcp.server import make_server
-from agent_node.mcp.sessions import PNG_BYTES, WAITING, SharedRobot, ToolSession, let_go
-from tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.agent_node.context_window import held_bytes
+from toolhand.agent_node.mcp.server import make_server
+from toolhand.agent_node.mcp.sessions import PNG_BYTES, WAITING, SharedRobot, ToolSession, let_go
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox
 
 pytestmark = pytest.mark.anyio
 

@@ -8,13 +8,13 @@ import sys
 import pytest
 
 from tests.sockets import listening, only_loopback
-from tool_nodes.results import ErrorCode, ToolError
-from toolhand import cli
-from toolhand.mcp import mcp
+from toolhand.cli import main as cli
+from toolhand.cli.mcp import mcp
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 def test_without_the_sdk_the_command_says_which_extra_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("agent_node.mcp.server", "agent_node.mcp.http"):
+    for name in ("toolhand.agent_node.mcp.server", "toolhand.agent_node.mcp.http"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "mcp_types", None)
     sentence = r"needs the extra mcp\. Install it with: \S+ -m pip install -e \S+\[mcp\]"

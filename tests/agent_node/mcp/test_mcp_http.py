@@ -17,7 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from agent_node.mcp.sessions import SharedRobot
+from toolhand.agent_node.mcp.sessions import SharedRobot
 
 pytestmark = pytest.mark.anyio
 

@@ -8,13 +8,13 @@ import anyio
 import pytest
 from mcp import Client
 
-from agent_node.mcp.calls import plain_numbers
-from agent_node.mcp.server import make_server
-from agent_node.mcp.sessions import SharedRobot
 from tests.agent_node.mcp.test_mcp_station import find_grasp
-from tool_nodes.motion.stages import SHARES
-from toolhand.mcp import _shared_robot
-from toolhand.options import StationOptions
+from toolhand.agent_node.mcp.calls import plain_numbers
+from toolhand.agent_node.mcp.server import make_server
+from toolhand.agent_node.mcp.sessions import SharedRobot
+from toolhand.cli.mcp import _shared_robot
+from toolhand.cli.options import StationOptions
+from toolhand.tool_nodes.motion.stages import SHARES
 
 pytestmark = pytest.mark.anyio
 

@@ -8,13 +8,13 @@ import pytest
 from mcp import Client
 from mcp_types import ElicitResult
 
-from agent_node.dialogue import dialogue
-from agent_node.mcp import saying
-from agent_node.mcp.server import make_server
-from agent_node.mcp.sessions import SharedRobot
-from agent_node.policy import Message, Reply
-from tool_nodes.stop_latch import StopLatch
-from tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.agent_node.dialogue import dialogue
+from toolhand.agent_node.mcp import saying
+from toolhand.agent_node.mcp.server import make_server
+from toolhand.agent_node.mcp.sessions import SharedRobot
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.tool_nodes.stop_latch import StopLatch
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox
 
 pytestmark = pytest.mark.anyio
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from mcp import Client
 
-from agent_node.mcp.server import make_server
-from agent_node.mcp.sessions import SharedRobot
-from sim.scene.scenes import Scene
-from sim.station import Station
-from tool_nodes.motion.approval import Decision, MotionRequest
-from tool_nodes.motion.guard import Mode, MotionGuard
-from toolhand.mcp import _shared_robot
-from toolhand.options import StationOptions, named_scene
+from toolhand.agent_node.mcp.server import make_server
+from toolhand.agent_node.mcp.sessions import SharedRobot
+from toolhand.cli.mcp import _shared_robot
+from toolhand.cli.options import StationOptions, named_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.motion.approval import Decision, MotionRequest
+from toolhand.tool_nodes.motion.guard import Mode, MotionGuard
 
 pytestmark = pytest.mark.anyio
 

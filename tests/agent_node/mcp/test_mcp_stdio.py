@@ -14,15 +14,15 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
-from agent_node.mcp.server import read_lines, serve_pipes
-from agent_node.mcp.sessions import SharedRobot
+from toolhand.agent_node.mcp.server import read_lines, serve_pipes
+from toolhand.agent_node.mcp.sessions import SharedRobot
 
 PROGRAM = """
 import sys, time
-from agent_node.mcp.sessions import SharedRobot
-from agent_node.mcp.server import serve_stdio
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.toolbox import Toolbox, tool
+from toolhand.agent_node.mcp.sessions import SharedRobot
+from toolhand.agent_node.mcp.server import serve_stdio
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
 
 class Arm:
     stopped = False
@@ -272,7 +272,7 @@ def test_ctrl_c_ends_the_program_even_if_its_client_reads_nothing(program: Any) 
 
 @pytest.mark.anyio
 async def test_the_official_client_starts_the_command_and_calls_a_tool() -> None:
-    code = "import sys, tyro; from toolhand.mcp import mcp; sys.exit(tyro.cli(mcp))"
+    code = "import sys, tyro; from toolhand.cli.mcp import mcp; sys.exit(tyro.cli(mcp))"
     command = StdioServerParameters(command=sys.executable, args=["-c", code, "--station", "mock"], cwd=os.getcwd())
     async with Client(command) as client:
         assert len((await client.list_tools()).tools) > 15

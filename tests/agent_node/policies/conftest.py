@@ -14,9 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.policies.options import PolicyOptions
-from agent_node.policy import Message
-from agent_node.protocol import load_protocol
 from tests.random_qwen import (
     CONTROL,
     byte_tokenizer,
@@ -25,6 +22,9 @@ from tests.random_qwen import (
     spread_weights,
     text_settings,
 )
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import load_protocol
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.policies.accounting import refusal
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.smollm2 import Smollm2Chat
-from agent_node.policies.transformers_chat import TransformersChat
-from agent_node.policy import Message, Reply
-from agent_node.protocol import load_protocol
-from tool_nodes.results import ErrorCode
-from training.tasks.refusals import refused_sentences
-from training.tasks.sayings import CommandWords, say_command, sayings
+from toolhand.agent_node.policies.accounting import refusal
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.smollm2 import Smollm2Chat
+from toolhand.agent_node.policies.transformers_chat import TransformersChat
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.training.tasks.refusals import refused_sentences
+from toolhand.training.tasks.sayings import CommandWords, say_command, sayings
 
 COMPACT = load_protocol("compact")
 THINGS = (("milk", "blue bowl"), ("red box", "grey bin"))

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from agent_node.agent import Agent
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.policies.adapters import write_base
-from agent_node.policies.chat import text_turns
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.transformers_chat import TransformersChat, _raise_if_repeating
-from agent_node.protocol import load_protocol
 from tests.agent_node.policies.test_transformers import SPACETOOLS
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.policies.adapters import write_base
+from toolhand.agent_node.policies.chat import text_turns
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.transformers_chat import TransformersChat, _raise_if_repeating
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox
 
 
 @pytest.fixture(scope="module")

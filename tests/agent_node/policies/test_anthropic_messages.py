@@ -3,10 +3,10 @@ from dataclasses import replace
 
 import pytest
 
-from agent_node.policies.anthropic_messages import AnthropicMessages
-from agent_node.policy import Message
-from agent_node.protocol import load_protocol
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.policies.anthropic_messages import AnthropicMessages
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 SPACETOOLS, NATIVE = load_protocol("spacetools"), load_protocol("native")
 USAGE = {"input_tokens": 30, "cache_creation_input_tokens": 50, "cache_read_input_tokens": 20, "output_tokens": 10}

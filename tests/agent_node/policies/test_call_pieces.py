@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_node.policies.call_pieces import CallPieces
-from agent_node.policies.transport import Fault
+from toolhand.agent_node.policies.call_pieces import CallPieces
+from toolhand.agent_node.policies.transport import Fault
 
 DETECT_ALL, DETECT_ONE, CAPTURE = "roborefer__detect_all", "vlm__detect_one", "robot__capture_image"
 CAN = '{"obj_name": "can", "image_index": 0}'

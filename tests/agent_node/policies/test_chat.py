@@ -3,10 +3,18 @@ import json
 import numpy as np
 import pytest
 
-from agent_node.policies.chat import Completion, Pictures, ToolNames, canonical, native_turns, text_of, text_turns
-from agent_node.policy import Message
-from agent_node.protocol import load_protocol
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.policies.chat import (
+    Completion,
+    Pictures,
+    ToolNames,
+    canonical,
+    native_turns,
+    text_of,
+    text_turns,
+)
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 SPACETOOLS, NATIVE, PERIA = (load_protocol(name) for name in ("spacetools", "native", "peria"))
 

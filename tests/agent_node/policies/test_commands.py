@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from agent_node.agent import Agent
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.policies.registry import make_policy
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.protocol import load_protocol
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.policies.registry import make_policy
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.results import ErrorCode
 
 TASK = "pick up the unicorn"
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from agent_node.policies.anthropic_messages import AnthropicMessages
-from agent_node.policies.event_stream import stream_data
-from agent_node.policies.openai_chat import OpenAIChat
-from agent_node.policies.transport import Fault
-from agent_node.protocol import load_protocol
 from tests.agent_node.policies.conftest import FaultServer
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.policies.anthropic_messages import AnthropicMessages
+from toolhand.agent_node.policies.event_stream import stream_data
+from toolhand.agent_node.policies.openai_chat import OpenAIChat
+from toolhand.agent_node.policies.transport import Fault
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 NATIVE = load_protocol("native")
 LOOK = {"index": 0, "id": "a", "function": {"name": "robot__capture_image", "arguments": "{}"}}

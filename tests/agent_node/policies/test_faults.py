@@ -7,10 +7,10 @@ from email.utils import formatdate
 
 import pytest
 
-from agent_node.policies import transport
-from agent_node.policies.openai_chat import OpenAIChat
-from agent_node.protocol import load_protocol
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.policies import transport
+from toolhand.agent_node.policies.openai_chat import OpenAIChat
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 SPACETOOLS, NATIVE = load_protocol("spacetools"), load_protocol("native")
 

@@ -6,17 +6,17 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
-from agent_node.calls import ToolCall
-from agent_node.policies.guide import ArgumentRules, Guide
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.registry import make_policy
-from agent_node.policy import Reply
-from agent_node.protocol import load_protocol, protocol_names
 from tests.agent_node.policies.grammars import Grammar
-from tool_nodes.results import ErrorCode, ToolError
-from toolhand.options import named_station
-from training.rollouts.plan import RolloutPlan
-from training.tasks.kinds import task_document
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.policies.guide import ArgumentRules, Guide
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.registry import make_policy
+from toolhand.agent_node.policy import Reply
+from toolhand.agent_node.protocol import load_protocol, protocol_names
+from toolhand.cli.options import named_station
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.rollouts.plan import RolloutPlan
+from toolhand.training.tasks.kinds import task_document
 
 PROTOCOLS = [load_protocol(name) for name in protocol_names()]
 SPACETOOLS, NATIVE = load_protocol("spacetools"), load_protocol("native")

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agent_node.policies.openai_chat import OpenAIChat
-from agent_node.policies.registry import make_policy
-from agent_node.policy import Message
-from agent_node.protocol import load_protocol
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.policies.openai_chat import OpenAIChat
+from toolhand.agent_node.policies.registry import make_policy
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 SPACETOOLS, NATIVE = load_protocol("spacetools"), load_protocol("native")
 TURN = '<think>Look.</think>\n<tool_call>{"name": "robot.capture_image", "arguments": {}}</tool_call>'

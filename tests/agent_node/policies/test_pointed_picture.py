@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agent_node.conversation import Conversation
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.dialogue.pointed_picture import pointed_picture
-from agent_node.dialogue.pointing import bound
-from agent_node.pointed import PointedPoint
-from agent_node.policies.anthropic_messages import AnthropicMessages
-from agent_node.policies.openai_chat import OpenAIChat
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policy import sees_pictures
-from agent_node.protocol import load_protocol
-from tool_nodes.results import ToolResult
-from tool_nodes.toolbox.toolbox import Toolbox, tool
-from tool_nodes.types import Frame
+from toolhand.agent_node.conversation import Conversation
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.dialogue.pointed_picture import pointed_picture
+from toolhand.agent_node.dialogue.pointing import bound
+from toolhand.agent_node.pointed import PointedPoint
+from toolhand.agent_node.policies.anthropic_messages import AnthropicMessages
+from toolhand.agent_node.policies.openai_chat import OpenAIChat
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.policy import sees_pictures
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.results import ToolResult
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
+from toolhand.tool_nodes.types import Frame
 
 POINTED = (PointedPoint((0.25, 0.5), label="1"), PointedPoint((0.75, 0.25), label="2"))
 SENTENCE = bound("put this one here", POINTED)

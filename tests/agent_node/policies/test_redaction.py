@@ -7,12 +7,12 @@ from urllib.parse import quote
 
 import pytest
 
-from agent_node.policies.anthropic_messages import AnthropicMessages
-from agent_node.policies.openai_chat import OpenAIChat
-from agent_node.policies.redaction import MASK, PieceRedactor, Redactor
-from agent_node.policies.registry import make_policy
-from agent_node.protocol import load_protocol
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.policies.anthropic_messages import AnthropicMessages
+from toolhand.agent_node.policies.openai_chat import OpenAIChat
+from toolhand.agent_node.policies.redaction import MASK, PieceRedactor, Redactor
+from toolhand.agent_node.policies.registry import make_policy
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 SPACETOOLS, NATIVE = load_protocol("spacetools"), load_protocol("native")
 KEY = 'sk-proj-Ab1/+x"9Zq_Wm4Tr7-Lk2Vn8Yc5'

@@ -2,10 +2,10 @@ import sys
 
 import pytest
 
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.registry import FORMS, make_policy, protocol_of
-from agent_node.protocol import load_protocol
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.registry import FORMS, make_policy, protocol_of
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 SPACETOOLS = load_protocol("spacetools")
 

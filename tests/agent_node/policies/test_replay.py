@@ -4,14 +4,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agent_node.agent import Agent
-from agent_node.policies.replay import Replay
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.runs.folder import write_trajectory
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station
 from tests.stations import FAST
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.policies.replay import Replay
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.runs.folder import write_trajectory
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 TASK = "pick up the unicorn"
 SETTINGS = replace(FAST, seed=1)

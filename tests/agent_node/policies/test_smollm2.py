@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from agent_node.policies import smollm2
-from agent_node.policies.adapters import write_base
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.registry import make_policy
-from agent_node.protocol import load_protocol
-from tool_nodes.results import ErrorCode, ToolError
-from toolhand.cli import main
-from toolhand.models import models_fetch
+from toolhand.agent_node.policies import smollm2
+from toolhand.agent_node.policies.adapters import write_base
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.registry import make_policy
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.cli.main import main
+from toolhand.cli.models import models_fetch
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 def refusal(code, *arguments):

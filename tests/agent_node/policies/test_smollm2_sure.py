@@ -2,12 +2,12 @@
 
 import pytest
 
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.smollm2 import Smollm2Chat
-from agent_node.policies.transformers_chat import TransformersChat
-from agent_node.policy import Message
-from agent_node.protocol import REMEMBERED, load_protocol
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.smollm2 import Smollm2Chat
+from toolhand.agent_node.policies.transformers_chat import TransformersChat
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import REMEMBERED, load_protocol
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 COMPACT = load_protocol("compact")
 ASKED = [Message("system", "Work the arm."), Message("user", "Pick up the can.")]

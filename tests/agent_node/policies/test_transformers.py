@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agent_node.policies.chat import text_turns
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.registry import make_policy
-from agent_node.policies.transformers_chat import TransformersChat
-from agent_node.policy import Message
-from agent_node.protocol import load_protocol
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.policies.chat import text_turns
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.registry import make_policy
+from toolhand.agent_node.policies.transformers_chat import TransformersChat
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 SPACETOOLS = load_protocol("spacetools")
 OPTIONS = PolicyOptions(max_tokens=12)

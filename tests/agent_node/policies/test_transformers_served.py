@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from agent_node.policies.registry import make_policy
-from agent_node.policy import Message
-from agent_node.protocol import load_protocol
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.policies.registry import make_policy
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 SPACETOOLS, NATIVE = load_protocol("spacetools"), load_protocol("native")
 SYSTEM, LOOK = Message("system", "You work an arm."), Message("user", "Look.", "Look.")

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agent_node.agent import Agent
-from agent_node.episode import Episode
-from agent_node.policy import Message, Reply
-from agent_node.runs.folder import new_run_dir, write_atomically, write_json, write_trajectory
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import Text
-from tool_nodes.toolbox.toolbox import Toolbox, tool
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.runs.folder import new_run_dir, write_atomically, write_json, write_trajectory
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.arguments import Text
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
 
 
 class Tools:

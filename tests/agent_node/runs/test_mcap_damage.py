@@ -17,16 +17,16 @@ import pytest
 import zstandard
 from PIL import Image
 
-from agent_node.calls import ToolCall
-from agent_node.events import CommandEnded, Thought, ToolAnswered, ToolCalled
-from agent_node.runs.mcap import bag, reading
-from agent_node.runs.mcap import recorder as recording
-from agent_node.runs.mcap import ros_messages as ros
-from agent_node.runs.mcap.bag import Entry, write_bag
-from agent_node.runs.mcap.reading import read_run
-from agent_node.runs.mcap.recorder import Recorder
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.toolbox import CallRecord
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.events import CommandEnded, Thought, ToolAnswered, ToolCalled
+from toolhand.agent_node.runs.mcap import bag, reading
+from toolhand.agent_node.runs.mcap import recorder as recording
+from toolhand.agent_node.runs.mcap import ros_messages as ros
+from toolhand.agent_node.runs.mcap.bag import Entry, write_bag
+from toolhand.agent_node.runs.mcap.reading import read_run
+from toolhand.agent_node.runs.mcap.recorder import Recorder
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord
 
 
 def write(folder: Path, change: Callable[[list[Entry]], Sequence[Entry]] | None = None, **note: str) -> Path:

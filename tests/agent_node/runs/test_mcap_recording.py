@@ -23,9 +23,10 @@ from mcap.writer import Writer
 from PIL import Image
 from rosbags.highlevel import AnyReader
 
-from agent_node.agent import Agent
-from agent_node.calls import ToolCall
-from agent_node.events import (
+from tests.gen3 import ARM_JOINTS, GRIPPER_JOINT, NAMED_STATES
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.events import (
     CallRefused,
     CommandEnded,
     Event,
@@ -36,18 +37,17 @@ from agent_node.events import (
     ToolAnswered,
     ToolCalled,
 )
-from agent_node.policy import Message, Reply
-from agent_node.runs.mcap import recorder as recorder_module
-from agent_node.runs.mcap.reading import read_run
-from agent_node.runs.mcap.recorder import MotionLog, Recorder
-from tests.gen3 import ARM_JOINTS, GRIPPER_JOINT, NAMED_STATES
-from tool_nodes.camera_names import OPTICAL_FRAMES
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import ImageIndex, Text
-from tool_nodes.toolbox.images import SessionImage, view_of
-from tool_nodes.toolbox.toolbox import CallRecord, Toolbox, tool
-from tool_nodes.types import Frame
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.runs.mcap import recorder as recorder_module
+from toolhand.agent_node.runs.mcap.reading import read_run
+from toolhand.agent_node.runs.mcap.recorder import MotionLog, Recorder
+from toolhand.tool_nodes.camera_names import OPTICAL_FRAMES
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.arguments import ImageIndex, Text
+from toolhand.tool_nodes.toolbox.images import SessionImage, view_of
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Toolbox, tool
+from toolhand.tool_nodes.types import Frame
 
 JOINTS = (*ARM_JOINTS, GRIPPER_JOINT)
 RESULT = {"task": "look", "answer": "Seen.", "success": True, "error_code": None, "turns": 3, "wall_s": 1.0}
@@ -190,7 +190,8 @@ def test_qos_and_hashes_are_those_that_rosbags_writes_and_ros_has(run: Path) -> 
     with AnyReader([run]) as bag:
         ext = {connection.topic: connection for connection in bag.connections}
     assert ext["/tf_static"].digest.startswith("RIHS01_e369d0f05a23ae52")
-    offered = {topic: connection.ext.offered_qos_profiles[0] for topic, connection in ext.items()}  # type: ignore[union-attr]
+    # type: ignore[union-attr]
+    offered = {topic: connection.ext.offered_qos_profiles[0] for topic, connection in ext.items()}
     assert offered["/tf_static"].durability.name == "TRANSIENT_LOCAL"
     assert offered["/tf"].durability.name == "VOLATILE"
     assert {profile.reliability.name for profile in offered.values()} == {"RELIABLE"}
@@ -598,7 +599,8 @@ def test_without_mcap_one_sentence_says_what_to_install(
 
 def test_recording_needs_neither_rclpy_nor_zenoh_nor_mcap_until_it_writes() -> None:
     code = (
-        "import sys, agent_node.runs.mcap.recorder; print([m for m in ('rclpy', 'zenoh', 'mcap') if m in sys.modules])"
+        "import sys, toolhand.agent_node.runs.mcap.recorder; print([m for m in ('rclpy', 'zenoh', 'mcap') if m "
+        "in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"

@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent_node.agent import Agent
-from agent_node.policy import Message, Reply
-from agent_node.runs.write import write_run
-from sim.scene.files import parse_scene
-from sim.station import Station, StationConfig
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.runs.write import write_run
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import Station, StationConfig
 
 SCENE = "objects: [{name: red box, position: [0.50, -0.15]}]"
 PLACE = "free table right of the red box"

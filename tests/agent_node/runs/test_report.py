@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.agent import Agent
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.episode import Episode
-from agent_node.policy import Message, Reply
-from agent_node.runs.folder import write_trajectory
-from agent_node.runs.report import complete_report, with_pictures, write_report
-from agent_node.runs.report_parts import MAX_FRAMES
 from tests.pages import Page
-from tool_nodes.drawing import RGB
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import ImageIndex, Text
-from tool_nodes.toolbox.toolbox import Toolbox, tool
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.runs.folder import write_trajectory
+from toolhand.agent_node.runs.report import complete_report, with_pictures, write_report
+from toolhand.agent_node.runs.report_parts import MAX_FRAMES
+from toolhand.tool_nodes.drawing import RGB
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.arguments import ImageIndex, Text
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
 
 HOSTILE = '</script></pre><script>alert(1)</script><img src=x onerror=alert(2)> "\' onload="x" &amp; \ud800 \x00'
 

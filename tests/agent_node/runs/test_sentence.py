@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_node.runs.folder import keep_newest, write_json
-from agent_node.runs.index import list_runs
-from agent_node.runs.sentence import SentenceFolder, with_words
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.runs.folder import keep_newest, write_json
+from toolhand.agent_node.runs.index import list_runs
+from toolhand.agent_node.runs.sentence import SentenceFolder, with_words
+from toolhand.tool_nodes.results import ErrorCode
 
 
 def write(task: str, success: bool = True) -> Callable[[Path], None]:

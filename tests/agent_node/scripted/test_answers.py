@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agent_node.policies.scripted.answers import another_command, choose, ends, with_place, with_two
-from agent_node.policies.scripted.commands import parse_command
-from tool_nodes.language.phrases import parse_noun_phrase
+from toolhand.agent_node.policies.scripted.answers import another_command, choose, ends, with_place, with_two
+from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.tool_nodes.language.phrases import parse_noun_phrase
 
 CAN = parse_noun_phrase("can")
 TWO = ((0.5, 0.4), (0.2, 0.5))

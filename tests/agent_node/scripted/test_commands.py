@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_node.policies.scripted.commands import MAX_COMMAND, Command, parse_command
-from agent_node.policies.scripted.verbs import VERBS
-from tool_nodes.language.phrases import Selector
-from tool_nodes.language.relations import RELATION_WORDS
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.policies.scripted.commands import MAX_COMMAND, Command, parse_command
+from toolhand.agent_node.policies.scripted.verbs import VERBS
+from toolhand.tool_nodes.language.phrases import Selector
+from toolhand.tool_nodes.language.relations import RELATION_WORDS
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 Row = tuple[str | None, ...]
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_node.policies.scripted.commands import Command, parse_command
-from agent_node.policies.scripted.verbs import VERBS
-from tool_nodes.language.phrases import NounPhrase
-from tool_nodes.language.words import (
+from toolhand.agent_node.policies.scripted.commands import Command, parse_command
+from toolhand.agent_node.policies.scripted.verbs import VERBS
+from toolhand.tool_nodes.language.phrases import NounPhrase
+from toolhand.tool_nodes.language.words import (
     COLOURS,
     DETERMINERS,
     FILLERS,
@@ -25,7 +25,7 @@ from tool_nodes.language.words import (
     UNCHECKED,
     stem,
 )
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 REFUSED = [
     ("put the apple anywhere but the bin", '"but the bin"'),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agent_node.policies.scripted.commands import parse_command
-from agent_node.policies.scripted.frames import frames
-from tool_nodes.results import ToolError
+from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.agent_node.policies.scripted.frames import frames
+from toolhand.tool_nodes.results import ToolError
 
 EXAMPLES = sorted({(said, plain) for frame in frames() for said, plain in frame.examples.items()})
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from agent_node.policies.scripted.commands import parse_command
-from agent_node.policies.scripted.hand import is_called, of_what_is_held, renamed
-from agent_node.policies.scripted.transcript import Response
 from tests.agent_node.scripted.test_scripted import TextWorld, item, run
-from tool_nodes.language.phrases import parse_noun_phrase
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.agent_node.policies.scripted.hand import is_called, of_what_is_held, renamed
+from toolhand.agent_node.policies.scripted.transcript import Response
+from toolhand.tool_nodes.language.phrases import parse_noun_phrase
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 @pytest.mark.parametrize(

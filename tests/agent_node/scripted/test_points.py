@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_node.policies.scripted.points import describe, near, still_there, untried
+from toolhand.agent_node.policies.scripted.points import describe, near, still_there, untried
 
 
 def test_candidates_are_described_by_where_they_are() -> None:

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_node.policies.scripted.points import near
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policies.scripted.transcript import read_episode, read_response
-from agent_node.policy import Message
-from agent_node.protocol import load_protocol
-from tool_nodes.language.referring import parse_free_space, refer
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.tools.spacetools.robot import UNSEEN
-from tool_nodes.types import ObjectView
+from toolhand.agent_node.policies.scripted.points import near
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.policies.scripted.transcript import read_episode, read_response
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.language.referring import parse_free_space, refer
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.tools.spacetools.robot import UNSEEN
+from toolhand.tool_nodes.types import ObjectView
 
 NOT_RUN = "Not run: an earlier motion in this turn failed."
 MOTIONS = ("robot.execute_grasp", "robot.place_object_at_2d_location")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agent_node.policies.scripted.commands import parse_command
-from agent_node.policies.scripted.nouns import is_part
-from agent_node.policies.scripted.refusals import ABILITY
-from tool_nodes.results import ToolError
+from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.agent_node.policies.scripted.nouns import is_part
+from toolhand.agent_node.policies.scripted.refusals import ABILITY
+from toolhand.tool_nodes.results import ToolError
 
 
 def refused(sentence: str) -> str:

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-import bench.grasp.comparison
-import toolhand.cli
-from agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions
-from bench.commands.grasp import Options
-from bench.grasp.records import GraspRecord, RunFolder
-from bench.grasp.scenes import GraspJob
-from bench.grasp.sides import port_of, sides_of
-from tool_nodes.port_names import PortNames
-from tool_nodes.results import ErrorCode, ToolError
+import toolhand.bench.grasp.comparison
+import toolhand.cli.main
+from toolhand.agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions
+from toolhand.bench.commands.grasp import Options
+from toolhand.bench.grasp.records import GraspRecord, RunFolder
+from toolhand.bench.grasp.scenes import GraspJob
+from toolhand.bench.grasp.sides import port_of, sides_of
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 pa = pytest.importorskip("pyarrow.parquet")
 ROW = GraspRecord("main", "alone", 0, thing="toy block", things=1, mask_iou=0.9, mask_score=0.8, grasp_score=0.7)
@@ -58,7 +58,7 @@ def test_one_scene_end_to_end(capsys: pytest.CaptureFixture[str], tmp_path: Path
 def test_the_document_has_every_part_and_counts_what_crashed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(bench.grasp.comparison, "run_one", fake)
+    monkeypatch.setattr(toolhand.bench.grasp.comparison, "run_one", fake)
     document = measure(capsys, n=3, first_seed=3)
     assert (document["bench"], document["seeds"]) == ("grasp", [3, 4, 5, 6, 7, 8])
     assert document["unscored"] == 4
@@ -80,13 +80,13 @@ def test_an_interrupted_run_goes_on_where_it_was(
         return fake(replace(job, seed=3 * job.seed))[:1] if job.seed else fake(job)
 
     options: dict[str, Any] = {"n": 1, "control": True, "out": tmp_path}
-    monkeypatch.setattr(bench.grasp.comparison, "run_one", broken)
+    monkeypatch.setattr(toolhand.bench.grasp.comparison, "run_one", broken)
     with pytest.raises(KeyboardInterrupt):
         measure(capsys, **options)
     kept = {path.stem for path in (tmp_path / "scenes").iterdir()}
     assert len(kept) == 3
     again: list[str] = []
-    monkeypatch.setattr(bench.grasp.comparison, "run_one", lambda job: again.append(job.key) or fake(job))
+    monkeypatch.setattr(toolhand.bench.grasp.comparison, "run_one", lambda job: again.append(job.key) or fake(job))
     document = measure(capsys, **options)
     assert {"main-alone-0", "control-alone-0"} <= kept
     assert not kept & set(again)
@@ -99,7 +99,7 @@ def test_an_interrupted_run_goes_on_where_it_was(
 def test_what_crashed_is_done_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(bench.grasp.comparison, "run_one", fake)
+    monkeypatch.setattr(toolhand.bench.grasp.comparison, "run_one", fake)
     assert measure(capsys, scene="alone", n=1, first_seed=2, out=tmp_path)["unscored"] == 2
     assert list((tmp_path / "scenes").iterdir()) == []
 
@@ -115,7 +115,7 @@ def test_the_table_of_grasps_is_parquet_or_without_pyarrow_csv(monkeypatch: pyte
     def missing(*names: str) -> Any:
         raise ToolError(ErrorCode.UNAVAILABLE, "pyarrow is not installed.")
 
-    monkeypatch.setattr("training.data.arrow.package", missing)
+    monkeypatch.setattr("toolhand.training.data.arrow.package", missing)
     path = folder.write_table(records)
     assert path.name == "grasps.csv"
     rows = list(csv.DictReader(path.open()))
@@ -154,7 +154,7 @@ def test_options_that_mean_nothing_are_refused_in_one_sentence(options: dict[str
 
 def test_a_protocol_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
-        toolhand.cli.main(["bench", "grasp", "--protocol", "empty"])
+        toolhand.cli.main.main(["bench", "grasp", "--protocol", "empty"])
     assert caught.value.code == 2
     assert "Expected one of ('attempt'" in " ".join(capsys.readouterr().err.split())
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from bench.grasp.calls import true_ids
-from bench.grasp.lying import visible_share
-from sim.objects.sets import find_asset
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import PlacedObject, Scene
-from sim.station import Station, StationConfig
+from toolhand.bench.grasp.calls import true_ids
+from toolhand.bench.grasp.lying import visible_share
+from toolhand.sim.objects.sets import find_asset
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.sim.station import Station, StationConfig
 
 HALF_BOX, HALF_CAN = (find_asset(name).size_m[2] / 2 for name in ("red box", "cola"))
 

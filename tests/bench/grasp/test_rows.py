@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agent_node.console.options import COLOUR_AND_DEPTH
-from bench.grasp.comparison import figures, report
-from bench.grasp.page import what_happened, write_page
-from bench.grasp.plots import scores_of, success_plot
-from bench.grasp.records import GraspRecord
-from bench.grasp.rows import cause_rows, causes_of, paired, rows_of, sign_test
-from bench.grasp.sides import sides_of
-from bench.perception.calibration import overlap_calibration
 from tests.grasp_records import HELD
+from toolhand.agent_node.console.options import COLOUR_AND_DEPTH
+from toolhand.bench.grasp.comparison import figures, report
+from toolhand.bench.grasp.page import what_happened, write_page
+from toolhand.bench.grasp.plots import scores_of, success_plot
+from toolhand.bench.grasp.records import GraspRecord
+from toolhand.bench.grasp.rows import cause_rows, causes_of, paired, rows_of, sign_test
+from toolhand.bench.grasp.sides import sides_of
+from toolhand.bench.perception.calibration import overlap_calibration
 
 WRONG = replace(HELD, seed=1, mask_iou=0.4, up="another", success=False, removed=0)
 SLIPPED = replace(HELD, seed=2, up="nothing", success=False, family="bowl", removed=0)

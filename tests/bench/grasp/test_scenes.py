@@ -7,12 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from agent_node.console.options import COLOUR_AND_DEPTH
-from bench.grasp.scenes import USUAL, GraspJob, contents_of, is_asked_for, jobs_of, kinds_of, make_scene, sets_of
-from bench.grasp.sides import sides_of
-from bench.grasp.trial import run_one
-from sim.scene.clutter import CLUTTER
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.console.options import COLOUR_AND_DEPTH
+from toolhand.bench.grasp.scenes import (
+    USUAL,
+    GraspJob,
+    contents_of,
+    is_asked_for,
+    jobs_of,
+    kinds_of,
+    make_scene,
+    sets_of,
+)
+from toolhand.bench.grasp.sides import sides_of
+from toolhand.bench.grasp.trial import run_one
+from toolhand.sim.scene.clutter import CLUTTER
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 SIDES = sides_of(COLOUR_AND_DEPTH, "gen3", "", control=True, ideal=False)
 

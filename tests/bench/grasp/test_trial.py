@@ -10,19 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agent_node.console.options import COLOUR_AND_DEPTH
-from bench.grasp.comparison import BENCH
-from bench.grasp.records import GraspRecord, RunFolder
-from bench.grasp.scenes import GraspJob, jobs_of
-from bench.grasp.sides import sides_of
-from bench.grasp.trial import run_one
-from bench.grasp.watch import Watch
-from sim.world import World
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import CallRecord
-from tool_nodes.types import Frame
-from training.pool.parallel import run_jobs
+from toolhand.agent_node.console.options import COLOUR_AND_DEPTH
+from toolhand.bench.grasp.comparison import BENCH
+from toolhand.bench.grasp.records import GraspRecord, RunFolder
+from toolhand.bench.grasp.scenes import GraspJob, jobs_of
+from toolhand.bench.grasp.sides import sides_of
+from toolhand.bench.grasp.trial import run_one
+from toolhand.bench.grasp.watch import Watch
+from toolhand.sim.world import World
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord
+from toolhand.tool_nodes.types import Frame
+from toolhand.training.pool.parallel import run_jobs
 
 MAIN = sides_of(COLOUR_AND_DEPTH, "gen3", "", control=False, ideal=False)[0]
 ALONE = GraspJob(MAIN, "alone", 3, ("catalogue",), item="toy block")
@@ -106,7 +106,7 @@ def test_an_attempt_that_fails_is_made_once_more_from_a_second_view(monkeypatch:
         point(watch.look())
         raise ToolError(ErrorCode.NO_GRASP, "Nothing fits.")
 
-    monkeypatch.setattr("bench.grasp.watch.Watch.grasp", fails)
+    monkeypatch.setattr("toolhand.bench.grasp.watch.Watch.grasp", fails)
     sides = sides_of(COLOUR_AND_DEPTH, "gen3", "", control=False, ideal=False, second_view=True)
     main, again = [run_one(replace(ALONE, side=side))[0] for side in sides]
     assert (main.code, main.success) == ("NO_GRASP", False)
@@ -133,7 +133,7 @@ def test_one_attempt_at_whatever_the_tools_see_best_is_one_record() -> None:
 
 
 def test_clearing_is_given_up_after_two_failures_running(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.grasp.watch.Watch.judge", _nothing_up)
+    monkeypatch.setattr("toolhand.bench.grasp.watch.Watch.judge", _nothing_up)
     records = run_one(replace(ALONE, protocol="clear"))
     assert [(r.attempt, r.removed, r.success) for r in records] == [(0, 0, False), (1, 0, False)]
 
@@ -151,7 +151,7 @@ def test_a_failure_leaves_its_pictures_and_a_success_none(monkeypatch: pytest.Mo
     assert held.success
     assert list(folder.failures.iterdir()) == []
     assert folder.find(job.key) == [held]
-    monkeypatch.setattr("bench.grasp.watch.judge_pick", lambda *what: False)
+    monkeypatch.setattr("toolhand.bench.grasp.watch.judge_pick", lambda *what: False)
     (failed,) = run_one(job)
     assert failed.false_success
     assert [name.rpartition("-")[2] for name in failed.pictures] == ["mask.jpg", "grasp.jpg", "film.webp"]

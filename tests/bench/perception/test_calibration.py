@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bench.perception.calibration import auc, calibration, calibration_error, dropped, reliability, save_plot
-from bench.perception.chance import equal_counts, errors_of
-from bench.perception.report import Findings, SceneJob, run_one
-from bench.perception.scores import phrases, shrunk
-from bench.perception.truth import truth_of
-from sim.scene.generator import generate_scene
-from sim.station import Station
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.bench.perception.calibration import auc, calibration, calibration_error, dropped, reliability, save_plot
+from toolhand.bench.perception.chance import equal_counts, errors_of
+from toolhand.bench.perception.report import Findings, SceneJob, run_one
+from toolhand.bench.perception.scores import phrases, shrunk
+from toolhand.bench.perception.truth import truth_of
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 def drawn(share_of: float, n: int = 4000) -> list[tuple[float, bool]]:
@@ -51,7 +51,7 @@ def test_a_threshold_drops_what_is_below_it() -> None:
 
 
 def test_the_scores_of_both_perceptions_are_nearly_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.perception.report.measure", lambda *_: Findings())  # what scores need not
+    monkeypatch.setattr("toolhand.bench.perception.report.measure", lambda *_: Findings())  # what scores need not
     records = [run_one(SceneJob(seed, perceptions=("sim", "pixels"))) for seed in range(3000, 3004)]
     for name in ("sim", "pixels"):
         found = calibration([one for record in records for one in record.findings[name].ratings])

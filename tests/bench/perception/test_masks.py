@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-import bench.perception.masks
-from bench.commands.perception import Options
-from bench.perception.masks import MaskJob, MaskRecord, run_one
+import toolhand.bench.perception.masks
+from toolhand.bench.commands.perception import Options
+from toolhand.bench.perception.masks import MaskJob, MaskRecord, run_one
 
 
 def fake(job: MaskJob) -> list[MaskRecord]:
@@ -24,7 +24,7 @@ def fake(job: MaskJob) -> list[MaskRecord]:
 def test_scores_of_masks_are_printed_and_plotted_with_their_errors(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(bench.perception.masks, "run_one", fake)
+    monkeypatch.setattr(toolhand.bench.perception.masks, "run_one", fake)
     plot = tmp_path / "masks.png"
     assert Options(scenes=10, masks="packed,pile", plot=plot, as_json=True)() == 0
     document = json.loads(capsys.readouterr().out)

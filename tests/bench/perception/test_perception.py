@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-import bench.perception.report
-from bench.commands.perception import Options
-from bench.perception.metrics import box_iou, box_of_corners, depth_errors, mask_iou, mean_row, outline_iou
-from bench.perception.report import (
+import toolhand.bench.perception.report
+from tests.sim.scene.free_sides import free_side
+from toolhand.bench.commands.perception import Options
+from toolhand.bench.perception.metrics import box_iou, box_of_corners, depth_errors, mask_iou, mean_row, outline_iou
+from toolhand.bench.perception.report import (
     BENCH,
     RATES,
     SIDES,
@@ -26,19 +27,18 @@ from bench.perception.report import (
     rows_of,
     run_one,
 )
-from bench.perception.truth import PictureTruth, place_fault, true_box, truth_of
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import Side
-from sim.station import Station
-from tests.sim.scene.free_sides import free_side
-from tool_nodes.backends import Ports, make_ports
-from tool_nodes.geometry import invert, matrix_from_quat_wxyz, pose, project, rotation_z, transform
-from tool_nodes.language.place_phrases import parse_free_space
-from tool_nodes.perception.certainty import Candidate
-from tool_nodes.perception.frame_perception import FramePerception
-from tool_nodes.perception.masks import inner_point
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Box, Frame, Segmentation
+from toolhand.bench.perception.truth import PictureTruth, place_fault, true_box, truth_of
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import Side
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.backends import Ports, make_ports
+from toolhand.tool_nodes.geometry import invert, matrix_from_quat_wxyz, pose, project, rotation_z, transform
+from toolhand.tool_nodes.language.place_phrases import parse_free_space
+from toolhand.tool_nodes.perception.certainty import Candidate
+from toolhand.tool_nodes.perception.frame_perception import FramePerception
+from toolhand.tool_nodes.perception.masks import inner_point
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import Box, Frame, Segmentation
 
 SIDE_OF: dict[str, Side] = {"left_of": "left", "right_of": "right", "in_front_of": "front", "behind": "behind"}
 
@@ -258,7 +258,7 @@ def test_the_document_names_scenes_rows_and_faults(
 ) -> None:
     found = Findings({"pointing": [False]}, {"mask_iou": [0.25]}, ["pointing: the point is on something else"])
     monkeypatch.setattr(
-        bench.perception.report, "run_one", lambda job: SceneRecord(job, {"sim": found, "pixels": found})
+        toolhand.bench.perception.report, "run_one", lambda job: SceneRecord(job, {"sim": found, "pixels": found})
     )
     assert Options(scenes=2, first_seed=5, as_json=True)() == 0
     document = json.loads(capsys.readouterr().out)

@@ -7,8 +7,8 @@ from importlib import metadata
 import numpy as np
 import pytest
 
-from bench.perception import text as bench
-from bench.perception.text import (
+from toolhand.bench.perception import text as bench
+from toolhand.bench.perception.text import (
     ANGLES_DEG,
     Page,
     Tally,
@@ -20,10 +20,10 @@ from bench.perception.text import (
     page_of,
     rows_of,
 )
-from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import TextSpan
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import TextSpan
 
 BLANK = np.zeros((100, 200, 3), np.uint8)
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from agent_node.policies.options import ModelSettings
-from agent_node.policy import Message, Reply
-from agent_node.protocol import Protocol, load_protocol
-from bench.policies import playing
-from bench.policies.playing import Player, PlaySettings, PolicyGone
-from sim.station import StationConfig
-from tool_nodes.results import unavailable
-from training.tasks.kinds import make_task
+from toolhand.agent_node.policies.options import ModelSettings
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import Protocol, load_protocol
+from toolhand.bench.policies import playing
+from toolhand.bench.policies.playing import Player, PlaySettings, PolicyGone
+from toolhand.sim.station import StationConfig
+from toolhand.tool_nodes.results import unavailable
+from toolhand.training.tasks.kinds import make_task
 
 CAPTURE = '<tool_call>{"name": "robot.capture_image", "arguments": {}}</tool_call>'
 

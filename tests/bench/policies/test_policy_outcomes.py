@@ -11,14 +11,14 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-import bench.policies.command as command
-from bench.commands.policy import Options
-from bench.policies.command import task_list
-from bench.policies.outcome import OUTCOMES, SETTINGS, OutcomeFolder, PolicyOutcome, read_outcomes
-from bench.policies.page import policies_page
-from bench.policies.playing import PolicyGone
-from bench.policies.table import differences, policy_row, share
-from tool_nodes.results import ErrorCode, ToolError, unavailable
+import toolhand.bench.policies.command as command
+from toolhand.bench.commands.policy import Options
+from toolhand.bench.policies.command import task_list
+from toolhand.bench.policies.outcome import OUTCOMES, SETTINGS, OutcomeFolder, PolicyOutcome, read_outcomes
+from toolhand.bench.policies.page import policies_page
+from toolhand.bench.policies.playing import PolicyGone
+from toolhand.bench.policies.table import differences, policy_row, share
+from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
 
 NOTED = {"split": "test", "kinds": ["pick", "size"], "first_seed": 0, "perception": "sim", "difficulty": 0.0}
 
@@ -232,7 +232,7 @@ def test_each_rate_is_of_its_own_tasks():
 
 
 def command_rates() -> list[str]:
-    from bench.policies.table import RATES
+    from toolhand.bench.policies.table import RATES
 
     return list(RATES)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from console.settings import ConsoleSettings
+from toolhand.console.settings import ConsoleSettings
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-dev-shm-usage"]

@@ -23,14 +23,14 @@ from rclpy_zenoh.launch import LaunchedGraph, launch
 from rclpy_zenoh.launch.packages import share_folder
 from rclpy_zenoh.wire import start_router
 from rclpy_zenoh.wire.router_process import RouterProcess
-from sim.ros.graph import READY_SERVICES, READY_TIMEOUT_S
-from sim.ros.station import begin_anew
-from sim.scene.files import named_scene
 from tests.console.browser.conftest import free_port
 from tests.console.browser.lines import FAR
 from tests.console.browser.stop_rig import JOINTS, STILL, until
-from tool_nodes.results import ToolError
-from tool_nodes.ros.link import RosLink
+from toolhand.sim.ros.graph import READY_SERVICES, READY_TIMEOUT_S
+from toolhand.sim.ros.station import begin_anew
+from toolhand.sim.scene.files import named_scene
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.ros.link import RosLink
 
 ROOT = Path(__file__).parents[3]
 CAMERA_HZ = 3.0
@@ -154,7 +154,10 @@ class GraphRig:
         found = {}
         for child in map(int, children):
             words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
-            for name, module in (("stop server", b"console.stop_server"), ("pages", b"console.serve")):
+            for name, module in (
+                ("stop server", b"toolhand.console.stop_server"),
+                ("pages", b"toolhand.console.serve"),
+            ):
                 if module in words:
                     found[name] = child
         return found

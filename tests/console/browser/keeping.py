@@ -11,8 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from console import keeper
-from console.settings import ConsoleSettings
+from toolhand.console import keeper
+from toolhand.console.settings import ConsoleSettings
 
 if __name__ == "__main__":
     keeper.STOP_MODULE, keeper.PAGES_MODULE = "tests.console.browser.kept_stop", "tests.console.browser.serving"

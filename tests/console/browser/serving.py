@@ -1,4 +1,5 @@
-"""Serves the pages over a robot of the tests, which logs to FAKE_ROBOT_LOG: `python serving.py`, as `console.serve`."""
+"""Serves the pages over a robot of the tests, which logs to FAKE_ROBOT_LOG: `python serving.py`, as
+`toolhand.console.serve`."""
 
 from __future__ import annotations
 
@@ -9,11 +10,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from console import seats
-from console.process import handed_over
-from console.serve import serve
-from console.settings import ConsoleSettings
 from tests.console.fake_robot import FakeRobot
+from toolhand.console import seats
+from toolhand.console.process import handed_over
+from toolhand.console.serve import serve
+from toolhand.console.settings import ConsoleSettings
 
 
 def compute_for_ever() -> None:

@@ -30,16 +30,16 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from console.settings import ConsoleSettings
 from rclpy_zenoh.wire import start_router
 from tests.console.browser.conftest import free_port
+from toolhand.console.settings import ConsoleSettings
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_S = 90.0
 """A bound against hanging on a busy machine, not a promise [s]."""
 
 STILL = 0.005
-"""The arm is at rest below this [rad/s], as in `bench.ros.stop`."""
+"""The arm is at rest below this [rad/s], as in `toolhand.bench.ros.stop`."""
 MOVING = 0.25
 """A click comes when the fastest joint is above this [rad/s]; 50 times STILL."""
 SWING = 0.8
@@ -112,9 +112,9 @@ class StopRig:
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
         }
-        self.simulator = self._node("sim.sim_node", image_width=160, image_height=120)
+        self.simulator = self._node("toolhand.sim.sim_node", image_width=160, image_height=120)
         self.start_motion_node()
-        self.stop_server = self._served([sys.executable, "-m", "console.stop_server"])
+        self.stop_server = self._served([sys.executable, "-m", "toolhand.console.stop_server"])
         if self._with_pages:
             serving = Path(__file__).with_name("serving.py")
             more = {"FAKE_ROBOT_LOG": str(self._folder / "robot.jsonl")} | ({"BUSY_THREADS": "2"} if self._busy else {})
@@ -151,11 +151,11 @@ class StopRig:
 
     def start_motion_node(self) -> None:
         """Start the motion node, perhaps anew."""
-        self.motion = self._node("tool_nodes.nodes.motion_node", use_sim_time="true", approval="auto")
+        self.motion = self._node("toolhand.tool_nodes.nodes.motion_node", use_sim_time="true", approval="auto")
 
     def start_stop_server(self) -> None:
         """Start the stop server anew."""
-        self.stop_server = self._served([sys.executable, "-m", "console.stop_server"])
+        self.stop_server = self._served([sys.executable, "-m", "toolhand.console.stop_server"])
 
     # -- the arm -----------------------------------------------------------------------------------
 

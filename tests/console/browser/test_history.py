@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from agent_node.events import CommandEnded, Thought
 from tests.console.browser.conftest import Served, serving, until
 from tests.console.browser.history_data import fill
 from tests.console.history.test_benches import keep
 from tests.console.history.test_trainings import collected, logged
 from tests.console.recordings import called, record
 from tests.redteam.test_console_content import SCRIPT
+from toolhand.agent_node.events import CommandEnded, Thought
 
 PATHS = (
     "/runs",

@@ -20,7 +20,7 @@ from tests.console.browser.conftest import until as wait_until
 from tests.console.browser.graph_rig import LONGEST_S, ROOT, wait_for
 from tests.console.browser.test_approval import IN_SIGHT, card
 from tests.console.browser.test_talk import say
-from tool_nodes.ros.proofs import TOKEN_VARIABLE
+from toolhand.tool_nodes.ros.proofs import TOKEN_VARIABLE
 
 
 @dataclass(frozen=True)

@@ -15,17 +15,17 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from websockets.exceptions import InvalidStatus
 
-from console.approving import Approvals, MotionTimeline
-from console.robot import JointPositions, MotionMark, WaitingMotion
-from console.scene_routes import add_scene_routes
-from console.scene_view import LONGEST_URDF, SECRET_HEADER, RobotScene, _answers, _Drawn, safe_urdf
-from console.seats import Seats
 from tests.console.browser.conftest import until
 from tests.console.fake_robot import FakeRobot
 from tests.console.test_approving import REQUEST, operators_only
 from tests.guarded import KINEMATICS, a_motion
-from tool_nodes.motion.approval import make_request
-from tool_nodes.results import ToolError
+from toolhand.console.approving import Approvals, MotionTimeline
+from toolhand.console.robot import JointPositions, MotionMark, WaitingMotion
+from toolhand.console.scene_routes import add_scene_routes
+from toolhand.console.scene_view import LONGEST_URDF, SECRET_HEADER, RobotScene, _answers, _Drawn, safe_urdf
+from toolhand.console.seats import Seats
+from toolhand.tool_nodes.motion.approval import make_request
+from toolhand.tool_nodes.results import ToolError
 
 URDF = FakeRobot().description()
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from agent_node.pointed import LONGEST_LABEL
 from tests.console.browser.conftest import Served, serving, until
+from toolhand.agent_node.pointed import LONGEST_LABEL
 
 MARKUP = '<img src=x onerror="window.hit=1"><script>window.hit=1</script>{{constructor.constructor("window.hit=1")()}}'
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import uvicorn
 
-from console.guarding import new_door, server_options
-from console.settings import ConsoleSettings
-from console.stop_server import stop_app
-from console.stopping import StopAnswer, StopOutcome, StopStatus
 from tests.console.browser.conftest import LONGEST_S, Served, serving, until
 from tests.console.browser.test_talk import say
+from toolhand.console.guarding import new_door, server_options
+from toolhand.console.settings import ConsoleSettings
+from toolhand.console.stop_server import stop_app
+from toolhand.console.stopping import StopAnswer, StopOutcome, StopStatus
 
 TOKEN = "a-login-token-of-a-test-0123456789"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from console.history.again import MOST_LINES, Rerun, command_again
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.console.history.again import MOST_LINES, Rerun, command_again
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 def until(true: Callable[[], bool]) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from agent_node.runs.bench_results import BenchResult
-from agent_node.runs.folder import write_json
-from bench.stats import rate_row, timing_row
-from console.history.benches import BenchIndex, compared, gallery, gallery_picture
 from tests.console.recordings import gigantic_png
-from tool_nodes.results import ToolError
+from toolhand.agent_node.runs.bench_results import BenchResult
+from toolhand.agent_node.runs.folder import write_json
+from toolhand.bench.stats import rate_row, timing_row
+from toolhand.console.history.benches import BenchIndex, compared, gallery, gallery_picture
+from toolhand.tool_nodes.results import ToolError
 
 
 def keep(root: Path, success: int, day: int = 20, version: str = "0.1", **changes: Any) -> Path:

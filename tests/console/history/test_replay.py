@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agent_node.events import CommandEnded, Event, Thought
-from agent_node.runs.mcap import RUN_FILE
-from agent_node.runs.mcap import ros_messages as ros
-from agent_node.runs.mcap.bag import Entry, write_bag
-from agent_node.runs.mcap.reading import read_run
-from console.history.compare import compare
-from console.history.replay import RunReplay
 from tests.console.recordings import TASK, called, gigantic_png, picked, record
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.events import CommandEnded, Event, Thought
+from toolhand.agent_node.runs.mcap import RUN_FILE
+from toolhand.agent_node.runs.mcap import ros_messages as ros
+from toolhand.agent_node.runs.mcap.bag import Entry, write_bag
+from toolhand.agent_node.runs.mcap.reading import read_run
+from toolhand.console.history.compare import compare
+from toolhand.console.history.replay import RunReplay
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from console.history import runs as history_runs
-from console.history.folders import file_in, folder_in
-from console.history.runs import RunIndex, RunSearch
-from tool_nodes.results import ToolError
+from toolhand.console.history import runs as history_runs
+from toolhand.console.history.folders import file_in, folder_in
+from toolhand.console.history.runs import RunIndex, RunSearch
+from toolhand.tool_nodes.results import ToolError
 
 
 def make(root: Path, name: str, **values: Any) -> Path:

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from console.history import curves
-from console.history.chart import chart, ticks
-from console.history.curves import find_trainings, read_log, smoothed, thinned, training_folder
-from console.history.rollouts import group_names, read_group, rollout_picture
-from tool_nodes.results import ToolError
-from training.adapters.sft_on_trl import LOG
-from training.rollouts.collection import SHARDS, write_shard
-from training.rollouts.pictures import PictureStore
-from training.rollouts.record import CallEntry, MessageRecord, PromptRecord, RolloutRecord, TurnRecord
+from toolhand.console.history import curves
+from toolhand.console.history.chart import chart, ticks
+from toolhand.console.history.curves import find_trainings, read_log, smoothed, thinned, training_folder
+from toolhand.console.history.rollouts import group_names, read_group, rollout_picture
+from toolhand.tool_nodes.results import ToolError
+from toolhand.training.adapters.sft_on_trl import LOG
+from toolhand.training.rollouts.collection import SHARDS, write_shard
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.record import CallEntry, MessageRecord, PromptRecord, RolloutRecord, TurnRecord
 
 
 def test_names_of_files_are_those_that_trainings_write() -> None:

@@ -120,7 +120,7 @@ def agent(contexts: Callable[[], Any], tmp_path: Path) -> Iterator[Callable[...,
     started: list[Spun] = []
 
     def start(make_toolbox: Any, policies: Mapping[str, Any] | None = None, **parameters: Any) -> Any:
-        from agent_node import command_node
+        from toolhand.agent_node import command_node
 
         def make(spec: str, *rest: Any) -> Any:
             assert policies is not None

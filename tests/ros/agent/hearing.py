@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agent_node.console.narration import Narrator
-from agent_node.events import Event, Listener
+from toolhand.agent_node.console.narration import Narrator
+from toolhand.agent_node.events import Event, Listener
 
 
 class Hearing(Narrator):

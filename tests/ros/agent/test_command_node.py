@@ -15,18 +15,18 @@ from action_msgs.msg import GoalStatus
 from PIL import Image
 from rclpy.action.server import ServerGoalHandle
 
-from agent_node.console.terminal import Interrupt
-from agent_node.events import Event, Thought, ToolAnswered, ToolCalled
-from agent_node.policy import Message, Reply
-from agent_node.protocol import load_protocol
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station
 from tests.ros.agent.conftest import DOMAIN, PATIENCE_S, Operator, wait_until
 from tests.ros.agent.hearing import Hearing
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.toolbox import Toolbox, tool
-from toolhand.run_command import RunCommand
-from toolhand.run_over_ros import run_over_ros
+from toolhand.agent_node.console.terminal import Interrupt
+from toolhand.agent_node.events import Event, Thought, ToolAnswered, ToolCalled
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.cli.run_command import RunCommand
+from toolhand.cli.run_over_ros import run_over_ros
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
 
 Agent = Callable[..., Any]
 Operators = Callable[[], Operator]

@@ -16,11 +16,11 @@ from std_srvs.srv import Trigger
 from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.msg import StopState
 
-from agent_node.policy import Message, Reply
 from tests.ros.agent.conftest import PATIENCE_S, Operator, Spun, wait_until
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.ros.stop_state import QOS, StopListener
-from tool_nodes.toolbox.toolbox import Toolbox, tool
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.ros.stop_state import QOS, StopListener
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
 
 Agent = Callable[..., Any]
 Operators = Callable[[], Operator]

@@ -12,13 +12,13 @@ import pytest
 from action_msgs.msg import GoalStatus
 from toolhand_interfaces.action import RunCommand
 
-from agent_node.policy import Message, Reply
 from tests.ros.agent.conftest import DOMAIN, PATIENCE_S, Operator, wait_until
 from tests.ros.agent.test_command_node import Slow
-from tool_nodes.results import ToolResult
-from tool_nodes.toolbox.toolbox import Toolbox, tool
-from toolhand.run_command import TalkCommand
-from toolhand.talk import talk
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.cli.run_command import TalkCommand
+from toolhand.cli.talk import talk
+from toolhand.tool_nodes.results import ToolResult
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
 
 Agent = Callable[..., Any]
 Operators = Callable[[], Operator]
@@ -156,8 +156,8 @@ def test_memories_lie_in_the_folder_of_runs_until_the_node_ends(
 
 
 def test_the_session_that_is_silent_longest_is_forgotten(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from agent_node.dialogue import sessions
-    from agent_node.dialogue.dialogue import Dialogue
+    from toolhand.agent_node.dialogue import sessions
+    from toolhand.agent_node.dialogue.dialogue import Dialogue
 
     def never(*command: Any) -> Any:
         raise AssertionError(command)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
 
-from agent_node.ros.joint_log import PERIOD_S, JointLog
 from tests.gen3 import GEN3
+from toolhand.agent_node.ros.joint_log import PERIOD_S, JointLog
 
 
 class Node:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sim.objects.folders import OBJECTS_PATH
 from tests.toolhand.blocks import SCENE, write_blocks
-from toolhand import cli
+from toolhand.cli import main as cli
+from toolhand.sim.objects.folders import OBJECTS_PATH
 
 
 def test_a_graph_is_started_with_the_folder_and_its_perception_knows_the_words(

@@ -14,9 +14,9 @@ install()
 
 from toolhand_interfaces.msg import CommandStep
 
-from agent_node.calls import ToolCall
-from agent_node.events import Event, ToolAnswered, ToolCalled
-from agent_node.ros.operator import StepNarrator
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.events import Event, ToolAnswered, ToolCalled
+from toolhand.agent_node.ros.operator import StepNarrator
 
 NUMBERS = (1, 2, 3, 4)
 

@@ -15,17 +15,17 @@ from toolhand_interfaces.msg import PointedAt
 from toolhand_interfaces.srv import GetDepth
 from vision_msgs.msg import Point2D
 
-from agent_node.events import Event, OperatorAnswer, OperatorQuestion
-from agent_node.pointed import PointedPoint
-from agent_node.policy import Message, Reply
-from agent_node.ros.operator import Operator
-from agent_node.ros.pointing import candidates_of, point_message, points_of
 from tests.ros.agent.conftest import DOMAIN, Spun
 from tests.ros.agent.test_dialogues import Carrier, Quick
-from tool_nodes.ros.link import RosLink
-from tool_nodes.ros.messages import put_frame
-from tool_nodes.toolbox.toolbox import Toolbox
-from tool_nodes.types import Frame
+from toolhand.agent_node.events import Event, OperatorAnswer, OperatorQuestion
+from toolhand.agent_node.pointed import PointedPoint
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.ros.operator import Operator
+from toolhand.agent_node.ros.pointing import candidates_of, point_message, points_of
+from toolhand.tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.ros.messages import put_frame
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.tool_nodes.types import Frame
 
 CHOICES = [("the left one", (0.2, 0.5)), ("the right one", (0.8, 0.5))]
 

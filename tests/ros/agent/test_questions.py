@@ -18,15 +18,15 @@ from toolhand_interfaces.action import RunCommand as RunCommandAction
 from toolhand_interfaces.srv import AnswerQuestion
 from vision_msgs.msg import Point2D
 
-from agent_node.console.terminal import Interrupt
-from agent_node.events import Event, OperatorAnswer, OperatorQuestion
-from agent_node.policy import Message, Reply
-from agent_node.ros.answers import AnswerDesk
 from tests.ros.agent.conftest import DOMAIN, wait_until
 from tests.ros.agent.hearing import Hearing
-from tool_nodes.toolbox.toolbox import Toolbox
-from toolhand import run_over_ros as over_ros
-from toolhand.run_command import RunCommand
+from toolhand.agent_node.console.terminal import Interrupt
+from toolhand.agent_node.events import Event, OperatorAnswer, OperatorQuestion
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.ros.answers import AnswerDesk
+from toolhand.cli import run_over_ros as over_ros
+from toolhand.cli.run_command import RunCommand
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox
 
 QUESTION = "Which can: the left one or the right one?"
 

@@ -8,16 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import StationConfig
-from sim.tasks.place import PlaceTask
-from tool_nodes.results import ErrorCode, ToolError
-from training.env.backends import RosPool
-from training.env.environment import Environment
-from training.env.failures import Failures
-from training.env.grading import EpisodeScore
-from training.env.session import EpisodeSession
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import StationConfig
+from toolhand.sim.tasks.place import PlaceTask
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.env.backends import RosPool
+from toolhand.training.env.environment import Environment
+from toolhand.training.env.failures import Failures
+from toolhand.training.env.grading import EpisodeScore
+from toolhand.training.env.session import EpisodeSession
 
 SCENE = load_scene(EXAMPLE_SCENE)
 PLACE = PlaceTask(

@@ -12,8 +12,8 @@ from rclpy_zenoh.overlay import install
 
 install()
 
-from agent_node.ros.record import again_command, as_text, safety_lines
-from tool_nodes.ros.attempts import Attempts, read_attempts
+from toolhand.agent_node.ros.record import again_command, as_text, safety_lines
+from toolhand.tool_nodes.ros.attempts import Attempts, read_attempts
 
 ONE, TWO, THREE = ({"outcome": "begun", "what": word} for word in ("one", "two", "three"))
 
@@ -92,8 +92,8 @@ def test_a_graph_without_a_simulator_is_not_started_again() -> None:
 
 
 def test_the_defaults_that_are_left_out_are_those_of_the_command() -> None:
-    from agent_node.ros.record import _OPTIONS
-    from toolhand.run_command import RunCommand
+    from toolhand.agent_node.ros.record import _OPTIONS
+    from toolhand.cli.run_command import RunCommand
 
     declared = RunCommand("stop").options()
     for option, default in _OPTIONS.values():

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from agent_node.episode import Episode
-from bench.ros import graph as ros_graph
 from rclpy_zenoh.launch import Usage, launch
-from sim.animation import animate
-from sim.ros.station import RosStation, has_simulator
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from sim.tasks.judge import Judge
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.calling import Deadlines
-from tool_nodes.ros.link import RosLink
-from tool_nodes.toolbox.toolbox import Session
-from training.env.goal_from_text import task_from_text
+from toolhand.agent_node.episode import Episode
+from toolhand.bench.ros import graph as ros_graph
+from toolhand.sim.animation import animate
+from toolhand.sim.ros.station import RosStation, has_simulator
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.judge import Judge
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.calling import Deadlines
+from toolhand.tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.toolbox.toolbox import Session
+from toolhand.training.env.goal_from_text import task_from_text
 
 LAUNCH = """
 launch:
@@ -80,8 +80,8 @@ def test_a_command_that_nobody_carried_out_is_judged_as_not_done(link: RosLink) 
 
 
 def test_the_film_is_made_from_the_log(link: RosLink, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sim.animation.ANIMATION_FRAMES", 2)
-    monkeypatch.setattr("sim.animation.ANIMATION_SIZE", (32, 24))
+    monkeypatch.setattr("toolhand.sim.animation.ANIMATION_FRAMES", 2)
+    monkeypatch.setattr("toolhand.sim.animation.ANIMATION_SIZE", (32, 24))
     station = RosStation(link, StationConfig())
     station.world.hold(0.4)
     frames, times = animate(station)

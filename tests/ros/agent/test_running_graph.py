@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from agent_node.dialogue.memory_file import FOLDER
 from rclpy_zenoh.launch import LaunchedGraph
-from sim.ros.graph import started_graph
-from sim.ros.station import RemoteWorld
-from sim.scene.files import scene_yaml
-from sim.scene.generator import generate_scene
-from tool_nodes.ros.link import RosLink
-from toolhand import cli
+from toolhand.agent_node.dialogue.memory_file import FOLDER
+from toolhand.cli import main as cli
+from toolhand.sim.ros.graph import started_graph
+from toolhand.sim.ros.station import RemoteWorld
+from toolhand.sim.scene.files import scene_yaml
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.tool_nodes.ros.link import RosLink
 
 ROOT = Path(__file__).parents[3]
 NONSENSE = "a lovely day"

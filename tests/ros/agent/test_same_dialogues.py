@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.dialogue.skills import SUITES
-from agent_node.events import ignore
-from agent_node.ros import record
-from agent_node.ros.operator import Operator
-from bench.dialogue.conversation import TalkedTo
-from bench.dialogue.ways import InProcess, OverMcp, OverRos, Speaker, SpokenTo, Told, over_mcp
-from sim.scene.files import parse_scene
-from sim.station import Station, StationConfig
 from tests.ros.agent.conftest import DOMAIN
-from tool_nodes.ros.link import RosLink
+from toolhand.agent_node.dialogue.skills import SUITES
+from toolhand.agent_node.events import ignore
+from toolhand.agent_node.ros import record
+from toolhand.agent_node.ros.operator import Operator
+from toolhand.bench.dialogue.conversation import TalkedTo
+from toolhand.bench.dialogue.ways import InProcess, OverMcp, OverRos, Speaker, SpokenTo, Told, over_mcp
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.ros.link import RosLink
 
 SCENE = """
 objects:

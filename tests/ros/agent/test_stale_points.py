@@ -11,19 +11,19 @@ import pytest
 from simulation_interfaces.msg import EntityState
 from simulation_interfaces.srv import SetEntityState
 
-from agent_node.events import OperatorAnswer, OperatorQuestion
-from agent_node.pointed import PointedPoint
-from agent_node.runs.folder import jpeg_bytes
-from console.robot import SpokenWords
-from console.ros import GraphRobot
 from rclpy_zenoh.launch import LaunchedGraph
-from sim.ros.graph import started_graph
-from sim.ros.station import RemoteWorld
-from tool_nodes.geometry import invert, project, transform
-from tool_nodes.results import ErrorCode
-from tool_nodes.ros.calling import Deadlines
-from tool_nodes.ros.link import RosLink
-from tool_nodes.ros.remote import RemoteCamera
+from toolhand.agent_node.events import OperatorAnswer, OperatorQuestion
+from toolhand.agent_node.pointed import PointedPoint
+from toolhand.agent_node.runs.folder import jpeg_bytes
+from toolhand.console.robot import SpokenWords
+from toolhand.console.ros import GraphRobot
+from toolhand.sim.ros.graph import started_graph
+from toolhand.sim.ros.station import RemoteWorld
+from toolhand.tool_nodes.geometry import invert, project, transform
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.ros.calling import Deadlines
+from toolhand.tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.ros.remote import RemoteCamera
 
 PATIENCE_S = 120.0
 """A bound against hanging, not a promise [s]."""

@@ -15,24 +15,24 @@ import numpy as np
 import pytest
 from simulation_interfaces.srv import ResetSimulation
 
-from agent_node.console.terminal import Interrupt
-from agent_node.events import Event, Thought, ToolAnswered, ToolCalled
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.ros.operator import Operator
 from rclpy_zenoh.launch import LaunchedGraph
-from sim.ros.graph import READY_SERVICES, READY_TIMEOUT_S, ros_station, started_graph
-from sim.ros.station import RemoteWorld
-from sim.station import Station, StationConfig
-from sim.tasks.tasks import paper_task
 from tests.ros.agent.hearing import Hearing
 from tests.sockets import listening, only_loopback
-from tool_nodes.results import ErrorCode
-from tool_nodes.ros.link import RosLink
-from tool_nodes.version import version
-from toolhand.options import DefaultText
-from toolhand.run_command import RunCommand
-from toolhand.run_over_ros import run_over_ros
-from training.env.episode import run_episode
+from toolhand.agent_node.console.terminal import Interrupt
+from toolhand.agent_node.events import Event, Thought, ToolAnswered, ToolCalled
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.ros.operator import Operator
+from toolhand.cli.options import DefaultText
+from toolhand.cli.run_command import RunCommand
+from toolhand.cli.run_over_ros import run_over_ros
+from toolhand.sim.ros.graph import READY_SERVICES, READY_TIMEOUT_S, ros_station, started_graph
+from toolhand.sim.ros.station import RemoteWorld
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.tasks import paper_task
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.version import version
+from toolhand.training.env.episode import run_episode
 
 SENTENCE = "pick up the far coconut water"
 PATIENCE_S = 60.0
@@ -100,7 +100,7 @@ def test_every_process_of_the_graph_is_reached_from_this_machine_alone(graph: La
 @pytest.mark.essential
 def test_a_sentence_is_carried_out_judged_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RCLPY_ZENOH_ROUTER", "tcp/127.0.0.1:1")  # where nobody listens: a graph must be started
-    monkeypatch.setattr("sim.animation.ANIMATION_FRAMES", 3)
+    monkeypatch.setattr("toolhand.sim.animation.ANIMATION_FRAMES", 3)
     heard = Heard()
     command = RunCommand(SENTENCE, runs_dir=tmp_path, transport="ros")
     result = run_over_ros(command, Hearing(heard), {"scene": "example"}, Interrupt())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 from pathlib import Path
@@ -37,7 +38,7 @@ def test_every_executable_is_a_program_with_a_main(name: str, module: str) -> No
     command, python_path = executable("toolhand_bringup", name)
     assert command[-1] == module
     assert str(ROOT) in python_path
-    source = (ROOT / module.replace(".", "/")).with_suffix(".py").read_text(encoding="utf-8")
+    source = Path(importlib.util.find_spec(module).origin).read_text(encoding="utf-8")
     assert re.search(r"^def main\(", source, re.MULTILINE)
     assert 'if __name__ == "__main__":\n    main()' in source
 
@@ -159,7 +160,7 @@ def test_a_console_comes_with_the_graph_that_asks_for_it(name: str) -> None:
     without = {process.label for process in read_plan(file, {}).processes}
     asked = read_plan(file, {"console": "true", "runs_dir": "my runs"}).processes
     (console,) = [process for process in asked if process.label not in without]
-    at = console.command.index("toolhand.console")
+    at = console.command.index("toolhand.cli.console")
     assert console.command[at + 1 : at + 3] == ("--runs-dir", "my runs")
 
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from rclpy_zenoh.interfaces import get_class, registry
-from tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.results import ErrorCode
 
 PACKAGE = Path(__file__).parents[3] / "ros2_ws" / "src" / "toolhand_interfaces"
 FILES = sorted(path for kind in ("msg", "srv", "action") for path in (PACKAGE / kind).iterdir())

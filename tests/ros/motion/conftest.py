@@ -40,16 +40,16 @@ from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 from toolhand_interfaces.action import ExecuteGrasp, Place
 
-from bench.ros.task import PLACE, SCENE, easy_grasp
 from rclpy_zenoh.wire import start_router
-from sim.scene.files import parse_scene
-from sim.scene.scenes import Scene
-from sim.station import Station
 from tests.gen3 import time_waypoints
-from tool_nodes.nodes.motion_node import MotionNode
-from tool_nodes.ros.controllers import RosArm
-from tool_nodes.ros.messages import matrix_to_pose, nanoseconds
-from tool_nodes.types import FloatArray, Trajectory
+from toolhand.bench.ros.task import PLACE, SCENE, easy_grasp
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.nodes.motion_node import MotionNode
+from toolhand.tool_nodes.ros.controllers import RosArm
+from toolhand.tool_nodes.ros.messages import matrix_to_pose, nanoseconds
+from toolhand.tool_nodes.types import FloatArray, Trajectory
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = Path(overlay.__file__).parents[1]
@@ -94,7 +94,7 @@ class Simulator:
 
     def __init__(self, environment: dict[str, str], parameters: dict[str, Any]) -> None:
         arguments = [item for name, value in parameters.items() for item in ("-p", f"{name}:={value}")]
-        self._command = [sys.executable, "-m", "rclpy_zenoh.run", "sim.sim_node", "--ros-args", *arguments]
+        self._command = [sys.executable, "-m", "rclpy_zenoh.run", "toolhand.sim.sim_node", "--ros-args", *arguments]
         paths = os.pathsep.join(map(str, (PACKAGE, ROOT)))
         self._environment = os.environ | environment | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
         self.start()

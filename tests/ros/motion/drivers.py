@@ -21,7 +21,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from tests.gen3 import ARM_JOINTS, GRIPPER_JOINT, NAMED_STATES, nearest_turn
-from tool_nodes.ros.messages import nanoseconds, time_message
+from toolhand.tool_nodes.ros.messages import nanoseconds, time_message
 
 PERIOD_S = 0.01
 EARLY_S = 0.05

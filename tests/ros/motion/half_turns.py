@@ -6,16 +6,16 @@ import json
 
 import numpy as np
 
-from sim.ros.station import RemoteWorld
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.calling import Deadlines
-from tool_nodes.ros.controllers import RosArm
-from tool_nodes.ros.goals import Stepper
-from tool_nodes.ros.joint_states import JointStates
-from tool_nodes.ros.link import RosLink
-from tool_nodes.stop_latch import StopLatch
-from tool_nodes.types import CollisionScene, FloatArray, JointGoal, MotionStatus
+from toolhand.sim.ros.station import RemoteWorld
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.calling import Deadlines
+from toolhand.tool_nodes.ros.controllers import RosArm
+from toolhand.tool_nodes.ros.goals import Stepper
+from toolhand.tool_nodes.ros.joint_states import JointStates
+from toolhand.tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.stop_latch import StopLatch
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, JointGoal, MotionStatus
 
 ASIDE_RAD = 0.1
 """Each other joint is moved by at most this, so that all joints move and nothing comes into the way [rad]."""

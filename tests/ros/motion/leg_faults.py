@@ -20,11 +20,11 @@ from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 from toolhand_interfaces.srv import GetHeld, LookCloser
 
-from bench.ros.task import PickAndPlace
-from sim.ros.driver import DRIVER_FAULTS
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.messages import BASE_FRAME
+from toolhand.bench.ros.task import PickAndPlace
+from toolhand.sim.ros.driver import DRIVER_FAULTS
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.messages import BASE_FRAME
 
 LEGS: Mapping[str, tuple[str, ...]] = {
     "grasp": (
@@ -183,7 +183,7 @@ class Trials(PickAndPlace):
         return self.end(self.send(client, goal)).status
 
     def driver(self) -> dict[str, Any]:
-        """What the simulator counted, see `sim.ros.driver.Driver.record`."""
+        """What the simulator counted, see `toolhand.sim.ros.driver.Driver.record`."""
         record: dict[str, Any] = json.loads(self.call(Trigger, "sim/get_truth").message)["driver"]
         return record
 

@@ -22,8 +22,8 @@ from toolhand_interfaces.srv import ApproveMotion
 from toolhand_interfaces.srv import ExecuteGrasp as ExecuteGraspOnce
 
 from rclpy_zenoh.launch import read_plan
-from tool_nodes.ros.messages import image_to_rgb, matrix_to_pose
-from tool_nodes.ros.proofs import TOKEN_VARIABLE, Proofs, operators_token
+from toolhand.tool_nodes.ros.messages import image_to_rgb, matrix_to_pose
+from toolhand.tool_nodes.ros.proofs import TOKEN_VARIABLE, Proofs, operators_token
 
 LAUNCH = Path(__file__).parents[3] / "launch"
 TOKEN = "the operator's own token"

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from console.approving import Approvals
-from console.robot import Close
-from console.ros_approve import MotionDesk
-from console.ros_watch import Watching
 from tests.console.fake_robot import FakeRobot
 from tests.ros.motion.test_strangers import TOKEN
 from tests.ros.motion.test_strangers import cell as cell
-from tool_nodes.motion.approval import Decision
-from tool_nodes.ros.link import RosLink
+from toolhand.console.approving import Approvals
+from toolhand.console.robot import Close
+from toolhand.console.ros_approve import MotionDesk
+from toolhand.console.ros_watch import Watching
+from toolhand.tool_nodes.motion.approval import Decision
+from toolhand.tool_nodes.ros.link import RosLink
 
 LOOKED_S = 40.0
 """Robot time in which a person looks at a motion before he approves it [s]: longer than the grasp takes."""

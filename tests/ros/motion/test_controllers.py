@@ -12,11 +12,11 @@ import pytest
 
 from tests.ros.motion.conftest import a_way
 from tests.ros.motion.drivers import Drivers
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.calling import Deadlines
-from tool_nodes.ros.controllers import RosArm
-from tool_nodes.stop_latch import StopLatch
-from tool_nodes.types import MotionOutcome, MotionStatus
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.calling import Deadlines
+from toolhand.tool_nodes.ros.controllers import RosArm
+from toolhand.tool_nodes.stop_latch import StopLatch
+from toolhand.tool_nodes.types import MotionOutcome, MotionStatus
 
 Record = Callable[[str, object], None]
 HASTY = Deadlines(availability_s=0.6, response_s=0.6, motion_s=30.0)

@@ -20,22 +20,22 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Header, String
 from std_srvs.srv import Trigger
 
-from bench.ros.task import SCENE
-from sim.scene.files import parse_scene
-from sim.station import Station, StationConfig
 from tests.gen3 import GEN3
 from tests.ros.motion.conftest import Cell, MakeCell
 from tests.ros.motion.drivers import Drivers
 from tests.ros.motion.test_approval import TOKEN, Operator
 from tests.ros.tool_nodes.fake_camera import FakeCamera
-from tool_nodes.camera_names import WRIST, ZED
-from tool_nodes.nodes.camera_node import CameraNode
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros import link as link_module
-from tool_nodes.ros.bringup import Bringup, cameras, drivers, listening
-from tool_nodes.ros.bringup.findings import Finding, check_all, network
-from tool_nodes.ros.link import RosLink
-from tool_nodes.ros.messages import time_message
+from toolhand.bench.ros.task import SCENE
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.camera_names import WRIST, ZED
+from toolhand.tool_nodes.nodes.camera_node import CameraNode
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros import link as link_module
+from toolhand.tool_nodes.ros.bringup import Bringup, cameras, drivers, listening
+from toolhand.tool_nodes.ros.bringup.findings import Finding, check_all, network
+from toolhand.tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.ros.messages import time_message
 
 ACTIVE = ("joint_state_broadcaster", "joint_trajectory_controller", "robotiq_gripper_controller", "fault_controller")
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

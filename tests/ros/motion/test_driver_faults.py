@@ -19,11 +19,11 @@ from tests.ros.motion.conftest import Cell, _domains, a_way
 from tests.ros.motion.drivers import Drivers
 from tests.ros.motion.half_turns import crossings
 from tests.ros.motion.leg_faults import DriverFault, Trials
-from tool_nodes.ros import faults
-from tool_nodes.ros.controllers import RosArm
-from tool_nodes.ros.link import RosLink
-from tool_nodes.ros.motion_messages import LEAST_S, trajectory_goal
-from tool_nodes.types import MotionStatus, Trajectory
+from toolhand.tool_nodes.ros import faults
+from toolhand.tool_nodes.ros.controllers import RosArm
+from toolhand.tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.ros.motion_messages import LEAST_S, trajectory_goal
+from toolhand.tool_nodes.types import MotionStatus, Trajectory
 
 
 class FaultyDrivers(Drivers):

@@ -19,7 +19,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rclpy_zenoh.wire import start_router
 from tests.gen3 import ARM_JOINTS
-from tool_nodes.motion.manipulation import Manipulator
+from toolhand.tool_nodes.motion.manipulation import Manipulator
 
 Record = Callable[[str, object], None]
 

@@ -9,8 +9,8 @@ from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from toolhand_interfaces.srv import GetHeld
 
-from sim.station import Station
 from tests.ros.motion.drivers import Drivers
+from toolhand.sim.station import Station
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from toolhand_interfaces.srv import ApproveMotion
 from toolhand_interfaces.srv import ExecuteGrasp as ExecuteGraspOnce
 from vision_msgs.msg import Point2D
 
-from tool_nodes.ros.messages import mask_to_image, matrix_to_pose
+from toolhand.tool_nodes.ros.messages import mask_to_image, matrix_to_pose
 
 CODES = {"NOT_APPROVED", "INVALID_ARGUMENT", "OUT_OF_WORKSPACE", "IK_FAILED", "PLAN_FAILED", "UNAVAILABLE"}
 

@@ -17,10 +17,10 @@ overlay.install()
 from sensor_msgs.msg import JointState
 
 from tests.gen3 import GEN3
-from tool_nodes.ros.arm_trace import ArmTrace
-from tool_nodes.ros.joint_states import JointReading, JointStates
-from tool_nodes.ros.messages import time_message
-from tool_nodes.ros.watching import silence
+from toolhand.tool_nodes.ros.arm_trace import ArmTrace
+from toolhand.tool_nodes.ros.joint_states import JointReading, JointStates
+from toolhand.tool_nodes.ros.messages import time_message
+from toolhand.tool_nodes.ros.watching import silence
 
 ARM, GRIPPER = GEN3.joints[:7], GEN3.joints[7]
 

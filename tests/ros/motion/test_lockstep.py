@@ -15,11 +15,11 @@ from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from vision_msgs.msg import Point2D
 
-from sim.station import Station, StationConfig
 from tests.gen3 import ARM_JOINTS, NAMED_STATES
-from tool_nodes.geometry import carried
-from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.ros.messages import mask_to_image
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.geometry import carried
+from toolhand.tool_nodes.motion.manipulation import Manipulator
+from toolhand.tool_nodes.ros.messages import mask_to_image
 
 
 @pytest.mark.parametrize(("gripper_action", "places"), [("GripperCommand", True), ("ParallelGripperCommand", False)])

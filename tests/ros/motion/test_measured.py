@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from std_srvs.srv import Trigger
 
-from sim.station import Station
 from tests.gen3 import GEN3, opening_from_knuckle, time_waypoints
 from tests.ros.motion.conftest import a_way
 from tests.ros.motion.drivers import Drivers
-from tool_nodes.ros.controllers import RosArm
-from tool_nodes.ros.watching import PathWatch
-from tool_nodes.types import MotionStatus, Trajectory
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.ros.controllers import RosArm
+from toolhand.tool_nodes.ros.watching import PathWatch
+from toolhand.tool_nodes.types import MotionStatus, Trajectory
 
 Beside = Callable[..., Any]
 

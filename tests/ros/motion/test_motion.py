@@ -19,11 +19,11 @@ from toolhand_interfaces.srv import ExecuteGrasp as ExecuteGraspOnce
 from toolhand_interfaces.srv import GetHeld, RunSkill
 from vision_msgs.msg import Point2D
 
-from sim.scene.scenes import Scene
-from sim.station import Station, StationConfig
-from tool_nodes.ros.messages import mask_to_image, matrix_to_pose
-from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.types import BoolArray
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.ros.messages import mask_to_image, matrix_to_pose
+from toolhand.tool_nodes.toolbox.toolbox import Session
+from toolhand.tool_nodes.types import BoolArray
 
 SUCCEEDED, CANCELED, ABORTED = GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_CANCELED, GoalStatus.STATUS_ABORTED
 Record = Callable[[str, object], None]

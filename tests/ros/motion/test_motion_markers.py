@@ -8,13 +8,13 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from visualization_msgs.msg import Marker
 
-from console.ros_watch import marks_of
 from tests.guarded import KINEMATICS, OVER_TABLE, turned
-from tool_nodes.geometry import pose, transform
-from tool_nodes.motion.placing import PlaceCandidate
-from tool_nodes.motion.plans import GraspPlan, PlacePlan
-from tool_nodes.ros.motion_markers import MOST_POINTS, plan_markers
-from tool_nodes.types import Box, CollisionScene, Frame
+from toolhand.console.ros_watch import marks_of
+from toolhand.tool_nodes.geometry import pose, transform
+from toolhand.tool_nodes.motion.placing import PlaceCandidate
+from toolhand.tool_nodes.motion.plans import GraspPlan, PlacePlan
+from toolhand.tool_nodes.ros.motion_markers import MOST_POINTS, plan_markers
+from toolhand.tool_nodes.types import Box, CollisionScene, Frame
 
 FRAME = Frame(np.zeros((4, 4, 3), np.uint8), np.ones((4, 4), np.float32), np.eye(3), np.eye(4), 1.0)
 BOX = Box(pose(np.eye(3), (0.4, 0.1, 0.05)), np.array([0.02, 0.03, 0.05]))

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from rclpy.parameter import Parameter
 
-from sim.ros.move_group_double import MoveGroupDouble
-from tool_nodes.drivers.moveit import MoveItPlanner
-from tool_nodes.motion.checked_planner import CheckedPlanner
+from toolhand.sim.ros.move_group_double import MoveGroupDouble
+from toolhand.tool_nodes.drivers.moveit import MoveItPlanner
+from toolhand.tool_nodes.motion.checked_planner import CheckedPlanner
 
 
 def test_a_thing_is_picked_placed_and_picked_again_by_the_paths_of_move_group(make_cell: Any, target: Any) -> None:

@@ -22,7 +22,7 @@ PATIENCE_S = 60.0
 def start(environment: dict[str, str], *arguments: str) -> subprocess.Popen[str]:
     paths = os.pathsep.join(map(str, (Path(overlay.__file__).parents[1], ROOT)))
     return subprocess.Popen(
-        [sys.executable, "-m", "rclpy_zenoh.run", "tool_nodes.nodes.motion_node", "--ros-args", *arguments],
+        [sys.executable, "-m", "rclpy_zenoh.run", "toolhand.tool_nodes.nodes.motion_node", "--ros-args", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

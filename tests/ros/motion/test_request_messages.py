@@ -15,11 +15,11 @@ from toolhand_interfaces.msg import MotionRequest as MotionRequestMessage
 
 from rclpy_zenoh.interfaces import cdr
 from tests.guarded import KINEMATICS, a_motion, turned
-from tool_nodes.camera_checks import BadMessage
-from tool_nodes.motion.approval import MotionRequest, make_request
-from tool_nodes.ros.messages import matrix_to_pose
-from tool_nodes.ros.motion_requests import MAX_POINTS, MAX_STEPS, request_message, request_of
-from tool_nodes.types import Trajectory
+from toolhand.tool_nodes.camera_checks import BadMessage
+from toolhand.tool_nodes.motion.approval import MotionRequest, make_request
+from toolhand.tool_nodes.ros.messages import matrix_to_pose
+from toolhand.tool_nodes.ros.motion_requests import MAX_POINTS, MAX_STEPS, request_message, request_of
+from toolhand.tool_nodes.types import Trajectory
 
 REQUEST = make_request(a_motion(0.085, turned(0.3), 0.0, turned(-1.0)), "7", KINEMATICS)
 

@@ -13,10 +13,10 @@ from simulation_interfaces.srv import ResetSimulation
 from std_srvs.srv import Trigger
 from toolhand_interfaces.msg import StopState
 
-from bench.ros import stop
-from bench.ros.stop import measure_stops, stop_rows
 from tests.gen3 import NAMED_STATES
-from tool_nodes.ros.stop_state import QOS
+from toolhand.bench.ros import stop
+from toolhand.bench.ros.stop import measure_stops, stop_rows
+from toolhand.tool_nodes.ros.stop_state import QOS
 
 Record = Callable[[str, object], None]
 

@@ -19,14 +19,14 @@ from toolhand_interfaces.msg import MotionLeg
 from toolhand_interfaces.msg import MotionRequest as MotionRequestMessage
 from toolhand_interfaces.srv import ApproveMotion
 
-from agent_node.ros.approve import approve_motions
-from tool_nodes.motion.approval import Approver, Decision, MotionRequest
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.link import RosLink
-from tool_nodes.ros.messages import matrix_to_pose, rgb_to_image
-from tool_nodes.ros.proofs import Proofs, read_token, same
-from tool_nodes.ros.status import success
-from toolhand.approve import approve
+from toolhand.agent_node.ros.approve import approve_motions
+from toolhand.cli.approve import approve
+from toolhand.tool_nodes.motion.approval import Approver, Decision, MotionRequest
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.ros.messages import matrix_to_pose, rgb_to_image
+from toolhand.tool_nodes.ros.proofs import Proofs, read_token, same
+from toolhand.tool_nodes.ros.status import success
 
 TOKEN = "the operator's own token"
 

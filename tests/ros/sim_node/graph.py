@@ -14,7 +14,7 @@ from rclpy.executors import MultiThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
-from sim.sim_node import SimNode
+from toolhand.sim.sim_node import SimNode
 
 PATIENCE_S = 60.0
 """A bound against hanging, not an expectation."""

@@ -8,7 +8,7 @@ from control_msgs.action import FollowJointTrajectory, GripperCommand
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from tests.gen3 import ARM_JOINTS, NAMED_STATES
-from tool_nodes.types import FloatArray, Trajectory
+from toolhand.tool_nodes.types import FloatArray, Trajectory
 
 ARM = (FollowJointTrajectory, "/joint_trajectory_controller/follow_joint_trajectory")
 GRIPPER = (GripperCommand, "/robotiq_gripper_controller/gripper_cmd")

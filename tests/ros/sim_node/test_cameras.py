@@ -15,16 +15,16 @@ from simulation_interfaces.srv import LoadWorld, StepSimulation
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from sim.camera.ray import StampedCamera, jittered, make_camera, scene_camera, wrist_camera
-from sim.ros.perception import IDS_DEPTH, IDS_TOPICS
-from sim.scene.files import named_scene
-from sim.world import World
 from tests.gen3 import GEN3
 from tests.ros.sim_node.graph import Graph
 from tests.ros.sim_node.test_state import LATCHED
-from tool_nodes.camera_names import ZED as ZED_NAMES
-from tool_nodes.ros.messages import image_to_depth, image_to_rgb, info_to_intrinsics, nanoseconds
-from tool_nodes.types import Frame
+from toolhand.sim.camera.ray import StampedCamera, jittered, make_camera, scene_camera, wrist_camera
+from toolhand.sim.ros.perception import IDS_DEPTH, IDS_TOPICS
+from toolhand.sim.scene.files import named_scene
+from toolhand.sim.world import World
+from toolhand.tool_nodes.camera_names import ZED as ZED_NAMES
+from toolhand.tool_nodes.ros.messages import image_to_depth, image_to_rgb, info_to_intrinsics, nanoseconds
+from toolhand.tool_nodes.types import Frame
 
 ZED = "/zed/zed_node"
 SIZE = (160, 120)

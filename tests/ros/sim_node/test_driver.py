@@ -16,13 +16,13 @@ from example_interfaces.srv import Trigger
 from sensor_msgs.msg import JointState
 from simulation_interfaces.srv import ResetSimulation, StepSimulation
 
-from sim.ros.driver import FIRST_STATE_S, GUIDED_M, SAG_M
-from sim.world import World
 from tests.gen3 import GEN3
 from tests.ros.sim_node.graph import Graph
 from tests.ros.sim_node.motions import ARM, GRIPPER, PARK, arm_goal, gripper_goal, swing
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.types import FloatArray
+from toolhand.sim.ros.driver import FIRST_STATE_S, GUIDED_M, SAG_M
+from toolhand.sim.world import World
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.types import FloatArray
 
 ASIDE = np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.0, -0.4])
 SUCCESS = (GoalStatus.STATUS_SUCCEEDED, FollowJointTrajectory.Result.SUCCESSFUL)

@@ -27,15 +27,15 @@ from simulation_interfaces.srv import (
 )
 from std_msgs.msg import Header, String
 
-from sim.objects import sets
-from sim.objects.sets import find_asset
-from sim.objects.shapes import shaped
-from sim.ros.entities import _item, uri_of
-from sim.ros.labels import described
 from tests.ros.sim_node.graph import Graph
 from tests.ros.sim_node.motions import ARM, PARK, arm_goal, swing
 from tests.ros.sim_node.test_state import LATCHED
-from tool_nodes.catalogue import Description
+from toolhand.sim.objects import sets
+from toolhand.sim.objects.sets import find_asset
+from toolhand.sim.objects.shapes import shaped
+from toolhand.sim.ros.entities import _item, uri_of
+from toolhand.sim.ros.labels import described
+from toolhand.tool_nodes.catalogue import Description
 
 TURN = np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 
@@ -111,7 +111,7 @@ def test_a_request_that_fails_inside_is_answered_and_the_simulation_goes_on(
 ) -> None:
     before = entities(lockstep)
     with monkeypatch.context() as patch:
-        patch.setattr("sim.world.build_model", Mock(side_effect=KeyError("a defect")))
+        patch.setattr("toolhand.sim.world.build_model", Mock(side_effect=KeyError("a defect")))
         answer = spawn(lockstep, at(0.45, 0.0, 0.065))
     assert answer.result.result == Result.RESULT_OPERATION_FAILED
     assert "a defect" in answer.result.error_message

@@ -13,14 +13,14 @@ from sensor_msgs.msg import JointState
 from simulation_interfaces.msg import Result
 from simulation_interfaces.srv import StepSimulation
 
-from sim.arm import SimArm
-from sim.ros.simulation import NO_GOAL_ACTIVE
-from sim.scene.files import named_scene
-from sim.world import World
 from tests.gen3 import GRIPPER_JOINT, knuckle_from_opening
 from tests.ros.sim_node.graph import Graph
 from tests.ros.sim_node.motions import ARM, GRIPPER, PARK, arm_goal, gripper_goal, swing
-from tool_nodes.types import MotionStatus
+from toolhand.sim.arm import SimArm
+from toolhand.sim.ros.simulation import NO_GOAL_ACTIVE
+from toolhand.sim.scene.files import named_scene
+from toolhand.sim.world import World
+from toolhand.tool_nodes.types import MotionStatus
 
 DOWN = np.array([0.0, 0.35, 0.0, -0.25, 0.0, 0.2, 0.0])
 ASIDE = np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.0, -0.4])

@@ -11,11 +11,11 @@ from geometry_msgs.msg import Point, Pose, PoseStamped
 from simulation_interfaces.srv import GetSpawnables, SpawnEntity
 from std_msgs.msg import Header, String
 
-from sim.objects.folders import OBJECTS_PATH
 from tests.ros.sim_node.graph import Graph
 from tests.ros.sim_node.test_state import LATCHED
 from tests.toolhand.blocks import SCENE, write_blocks
-from tool_nodes.results import ToolError
+from toolhand.sim.objects.folders import OBJECTS_PATH
+from toolhand.tool_nodes.results import ToolError
 
 
 @pytest.fixture(autouse=True)

@@ -16,15 +16,15 @@ from simulation_interfaces.msg import EntityState, Resource
 from simulation_interfaces.srv import GetEntities, GetSimulationState, LoadWorld, SpawnEntity
 from std_msgs.msg import Header
 
-from sim.ros import anew
-from sim.ros.anew import SceneSpawner
-from sim.ros.entity_world import EntityWorld, HeardTopics
-from sim.scene.files import named_scene, parse_scene
-from sim.simulators import SIMULATORS
 from tests.ros.sim_node.graph import Graph
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.calling import Deadlines
+from toolhand.sim.ros import anew
+from toolhand.sim.ros.anew import SceneSpawner
+from toolhand.sim.ros.entity_world import EntityWorld, HeardTopics
+from toolhand.sim.scene.files import named_scene, parse_scene
+from toolhand.sim.simulators import SIMULATORS
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.calling import Deadlines
 
 Start = Callable[..., Graph]
 ISAAC, GAZEBO = SIMULATORS["isaac"], SIMULATORS["gazebo"]

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from sim.arm import Motion, StopCheck, follow_trajectory, move_knuckle
-from sim.ros.physics import MovingPart, Physics, PreemptedError
-from sim.scene.generator import generate_scene
-from sim.world import World
 from tests.ros.sim_node.motions import PARK, swing
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import MotionOutcome, MotionStatus
+from toolhand.sim.arm import Motion, StopCheck, follow_trajectory, move_knuckle
+from toolhand.sim.ros.physics import MovingPart, Physics, PreemptedError
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.world import World
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import MotionOutcome, MotionStatus
 
 PATIENCE_S = 60.0
 TURN = np.array([0.6, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
@@ -189,7 +189,7 @@ def test_what_rests_keeps_its_place_while_time_goes_on_and_wakes_for_a_motion(wa
 def test_the_log_goes_on_while_the_physics_rests_and_does_not_grow_for_ever(
     watch: Callable[..., Watched], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sim.ros.physics.MAX_LOG", 100)
+    monkeypatch.setattr("toolhand.sim.ros.physics.MAX_LOG", 100)
     watched = watch(factor=100.0, playing=True)
     world = watched.physics.world
     watched.wait(lambda: world.time > 30.0)

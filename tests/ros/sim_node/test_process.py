@@ -33,7 +33,7 @@ def start_process(router: str) -> Iterator[Start]:
             "RCLPY_ZENOH_ROUTER": router,
             "ROS_DOMAIN_ID": str(DOMAIN),
         }
-        command = [sys.executable, "-m", "rclpy_zenoh.run", "sim.sim_node", "--ros-args", *arguments]
+        command = [sys.executable, "-m", "rclpy_zenoh.run", "toolhand.sim.sim_node", "--ros-args", *arguments]
         started.append(
             subprocess.Popen(
                 command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -24,13 +24,13 @@ from simulation_interfaces.srv import (
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from sim.ros.simulation import MAX_STEPS
-from sim.scene.files import named_scene, parse_scene, scene_yaml
-from sim.world import World
 from tests.ros.sim_node.graph import Graph
 from tests.ros.sim_node.motions import ARM, PARK, arm_goal, swing
 from tests.ros.sim_node.test_state import LATCHED
-from tool_nodes.ros.messages import nanoseconds
+from toolhand.sim.ros.simulation import MAX_STEPS
+from toolhand.sim.scene.files import named_scene, parse_scene, scene_yaml
+from toolhand.sim.world import World
+from toolhand.tool_nodes.ros.messages import nanoseconds
 
 STEPS = (SimulateSteps, "/simulate_steps")
 BOMB = "a0: &a0 {b: 1}\n" + "".join(f"a{k}: &a{k} {{<<: [{', '.join([f'*a{k - 1}'] * 10)}]}}\n" for k in range(1, 10))

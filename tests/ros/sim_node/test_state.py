@@ -15,14 +15,14 @@ from simulation_interfaces.srv import StepSimulation
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from sim.arm import SimArm
-from sim.camera.ray import camera_pose, jittered, scene_camera, wrist_camera
-from sim.camera.sensor import calibrated, device, readings_of
 from tests.gen3 import ARM_JOINTS, GEN3, GRIPPER_JOINT, URDF_PATH
 from tests.ros.sim_node.graph import Graph
 from tests.ros.sim_node.motions import ARM, PARK, arm_goal, swing
-from tool_nodes.camera_names import ZED
-from tool_nodes.ros.messages import nanoseconds, rigid
+from toolhand.sim.arm import SimArm
+from toolhand.sim.camera.ray import camera_pose, jittered, scene_camera, wrist_camera
+from toolhand.sim.camera.sensor import calibrated, device, readings_of
+from toolhand.tool_nodes.camera_names import ZED
+from toolhand.tool_nodes.ros.messages import nanoseconds, rigid
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 

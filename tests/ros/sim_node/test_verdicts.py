@@ -16,28 +16,28 @@ import pytest
 from simulation_interfaces.msg import Result, SimulationState
 from simulation_interfaces.srv import GetEntitiesStates
 
-from agent_node.agent import Agent
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from sim.posed import PosedWorld
-from sim.ros.entities import Entities
-from sim.ros.entity_world import EntityWorld
-from sim.ros.services import Services
-from sim.scene.files import named_scene
-from sim.simulators import SIMULATORS, SimulatorName
-from sim.snapshot import Snapshot
-from sim.station import Station, StationConfig
-from sim.tasks.judge import Judge
-from sim.tasks.task import Score
-from sim.tasks.tasks import random_task
-from sim.world import World
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.ros.calling import Deadlines
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.sim.posed import PosedWorld
+from toolhand.sim.ros.entities import Entities
+from toolhand.sim.ros.entity_world import EntityWorld
+from toolhand.sim.ros.services import Services
+from toolhand.sim.scene.files import named_scene
+from toolhand.sim.simulators import SIMULATORS, SimulatorName
+from toolhand.sim.snapshot import Snapshot
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.judge import Judge
+from toolhand.sim.tasks.task import Score
+from toolhand.sim.tasks.tasks import random_task
+from toolhand.sim.world import World
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.ros.calling import Deadlines
 
 NAMES: tuple[SimulatorName, ...] = ("isaac", "gazebo")
 DONE = 301
 """Seed of a pick that is done."""
 _EVERY_S = 0.1
-"""Time between two snapshots, as sim.world.World.hold has it [s]."""
+"""Time between two snapshots, as toolhand.sim.world.World.hold has it [s]."""
 
 
 class LocalServices:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.results import ErrorCode, ToolResult
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from toolhand.tool_nodes.results import ErrorCode, ToolResult
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
 
 TOLERANCE = 1e-6
 """Of single doubles [m], [s]: times are summed up, which changes the last digits."""

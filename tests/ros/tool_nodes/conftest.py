@@ -24,9 +24,9 @@ from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
 
 from rclpy_zenoh.wire import start_router
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
 from tests.ros.tool_nodes.fake_camera import FakeCamera
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = Path(overlay.__file__).parents[1]

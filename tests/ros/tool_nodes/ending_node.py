@@ -7,7 +7,7 @@ import sys
 from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 
-from tool_nodes.ros.spinning import Unrecoverable, run_node
+from toolhand.tool_nodes.ros.spinning import Unrecoverable, run_node
 
 WHAT = sys.argv.pop(1)
 

@@ -15,9 +15,9 @@ from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import Header, String
 from tf2_ros import StaticTransformBroadcaster
 
-from sim.ros.perception import IDS_TOPICS, LABELS_TOPIC
-from tool_nodes.camera_names import ZED, CameraTopics
-from tool_nodes.ros.messages import (
+from toolhand.sim.ros.perception import IDS_TOPICS, LABELS_TOPIC
+from toolhand.tool_nodes.camera_names import ZED, CameraTopics
+from toolhand.tool_nodes.ros.messages import (
     BASE_FRAME,
     depth_to_image,
     header_of,
@@ -25,7 +25,7 @@ from tool_nodes.ros.messages import (
     matrix_to_pose,
     rgb_to_image,
 )
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.types import Frame
 
 
 class FakeCamera:

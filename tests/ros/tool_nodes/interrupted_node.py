@@ -9,7 +9,7 @@ import sys
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
-from tool_nodes.ros.spinning import run_node
+from toolhand.tool_nodes.ros.spinning import run_node
 
 NUMBER = getattr(signal, sys.argv.pop(1))
 

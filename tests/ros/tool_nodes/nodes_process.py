@@ -8,12 +8,12 @@ from __future__ import annotations
 import rclpy
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 
-from tool_nodes.nodes.bounding_box_node import BoundingBoxNode
-from tool_nodes.nodes.camera_node import CameraNode
-from tool_nodes.nodes.depth_node import DepthNode
-from tool_nodes.nodes.grasping_node import GraspingNode
-from tool_nodes.nodes.pointing_node import PointingNode
-from tool_nodes.nodes.segmentation_node import SegmentationNode
+from toolhand.tool_nodes.nodes.bounding_box_node import BoundingBoxNode
+from toolhand.tool_nodes.nodes.camera_node import CameraNode
+from toolhand.tool_nodes.nodes.depth_node import DepthNode
+from toolhand.tool_nodes.nodes.grasping_node import GraspingNode
+from toolhand.tool_nodes.nodes.pointing_node import PointingNode
+from toolhand.tool_nodes.nodes.segmentation_node import SegmentationNode
 
 rclpy.init()
 executor = MultiThreadedExecutor(num_threads=8)

@@ -15,17 +15,17 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import Image
 from std_msgs.msg import String
 
-from sim.ros import perception as ros_perception
-from sim.ros.perception import IDS_KEPT_S, IDS_TOPICS, LABELS_TOPIC, RosSimPerception, topics_of
-from sim.station import Station
 from tests.ros.tool_nodes.fake_camera import ids_message
-from tool_nodes.perception.drawings.backend import Drawings
-from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.backends import load_backends
-from tool_nodes.ros.messages import header_of
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import Frame
+from toolhand.sim.ros import perception as ros_perception
+from toolhand.sim.ros.perception import IDS_KEPT_S, IDS_TOPICS, LABELS_TOPIC, RosSimPerception, topics_of
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.perception.drawings.backend import Drawings
+from toolhand.tool_nodes.perception.pixels import PixelPerception
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.backends import load_backends
+from toolhand.tool_nodes.ros.messages import header_of
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import Frame
 
 _numbers = itertools.count()
 

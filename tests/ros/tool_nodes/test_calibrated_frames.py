@@ -14,17 +14,17 @@ from rclpy.parameter import Parameter
 from rclpy.time import Time
 from tf2_ros import Buffer, StaticTransformBroadcaster, TransformListener
 
-from agent_node.ros.calibrating import take
-from bench.calibration.rig import Rig
 from tests.gen3 import GEN3
 from tests.tool_nodes.calibration.test_files import MADE
-from tool_nodes.calibration.files import write_calibration
-from tool_nodes.geometry import pose, rotation_z
-from tool_nodes.results import ToolError, unavailable
-from tool_nodes.ros.bringup.cameras import dates_of
-from tool_nodes.ros.calibrated_frames import CalibratedFrames, declare_calibrations, transform_message
-from tool_nodes.ros.messages import rigid
-from tool_nodes.types import FloatArray, PoseGoal
+from toolhand.agent_node.ros.calibrating import take
+from toolhand.bench.calibration.rig import Rig
+from toolhand.tool_nodes.calibration.files import write_calibration
+from toolhand.tool_nodes.geometry import pose, rotation_z
+from toolhand.tool_nodes.results import ToolError, unavailable
+from toolhand.tool_nodes.ros.bringup.cameras import dates_of
+from toolhand.tool_nodes.ros.calibrated_frames import CalibratedFrames, declare_calibrations, transform_message
+from toolhand.tool_nodes.ros.messages import rigid
+from toolhand.tool_nodes.types import FloatArray, PoseGoal
 
 
 def test_a_camera_is_published_where_its_file_has_it_once_its_driver_is_there(make_node: Any, wait_until: Any) -> None:

@@ -20,9 +20,9 @@ overlay.install()
 from sensor_msgs.msg import CameraInfo, RegionOfInterest
 from std_msgs.msg import Header
 
-from tool_nodes.ros.calibration import Rectified, read_calibration, rectified_by_name
-from tool_nodes.ros.lenses import Lens
-from tool_nodes.ros.messages import (
+from toolhand.tool_nodes.ros.calibration import Rectified, read_calibration, rectified_by_name
+from toolhand.tool_nodes.ros.lenses import Lens
+from toolhand.tool_nodes.ros.messages import (
     BadMessage,
     depth_to_image,
     info_to_intrinsics,

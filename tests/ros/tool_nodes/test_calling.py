@@ -19,11 +19,11 @@ from toolhand_interfaces.action import Place
 from toolhand_interfaces.msg import ToolStatus
 from toolhand_interfaces.srv import CaptureImage
 
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.calling import Deadlines, Service, call, run_goal
-from tool_nodes.ros.remote import RemoteCamera, RemoteManipulator
-from tool_nodes.ros.status import raise_failure
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.calling import Deadlines, Service, call, run_goal
+from toolhand.tool_nodes.ros.remote import RemoteCamera, RemoteManipulator
+from toolhand.tool_nodes.ros.status import raise_failure
+from toolhand.tool_nodes.types import Frame
 
 SERVER = str(Path(__file__).with_name("tool_server.py"))
 LONG_S = 60.0

@@ -13,16 +13,16 @@ from tf2_ros import Buffer, StaticTransformBroadcaster, TransformListener
 from toolhand_interfaces.srv import CaptureImage
 
 from rclpy_zenoh.launch import declared_arguments
-from sim.camera.ray import camera_pose, wrist_camera
-from sim.station import Station
 from tests.gen3 import GEN3
-from tool_nodes.camera_names import WRIST, WRIST_LINK
-from tool_nodes.geometry import invert, pose
-from tool_nodes.nodes.camera_node import SILENT_DEADLINES, mount_pose
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.calibrated_frames import transform_message
-from tool_nodes.ros.calling import Deadlines, Service
-from tool_nodes.ros.messages import rigid
+from toolhand.sim.camera.ray import camera_pose, wrist_camera
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.camera_names import WRIST, WRIST_LINK
+from toolhand.tool_nodes.geometry import invert, pose
+from toolhand.tool_nodes.nodes.camera_node import SILENT_DEADLINES, mount_pose
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.calibrated_frames import transform_message
+from toolhand.tool_nodes.ros.calling import Deadlines, Service
+from toolhand.tool_nodes.ros.messages import rigid
 
 ROOT = Path(__file__).parents[3]
 DEADLINES = Deadlines(availability_s=60.0, response_s=60.0)
@@ -33,7 +33,7 @@ MOUNT = str(ARGUMENTS["wrist_mount"].default)
 @pytest.fixture(scope="module")
 def program(start: Any) -> Any:
     options = ["-r", "__ns:=/deaf", "-p", "availability_deadline_s:=0.3", "-p", f"wrist_mount:='{MOUNT}'"]
-    return start("tool_nodes.nodes.camera_node", "--ros-args", *options)
+    return start("toolhand.tool_nodes.nodes.camera_node", "--ros-args", *options)
 
 
 def simulated_mount(station: Station) -> np.ndarray:

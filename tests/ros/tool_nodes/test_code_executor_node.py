@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from toolhand_interfaces.srv import ExecuteCode
 
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.calling import call
-from tool_nodes.ros.status import raise_failure
-from tool_nodes.sandbox import seccomp
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.calling import call
+from toolhand.tool_nodes.ros.status import raise_failure
+from toolhand.tool_nodes.sandbox import seccomp
 
 DEADLINE_S = 60.0
 """A bound against hanging, not a promise."""
@@ -27,7 +27,7 @@ Ask = Callable[..., Any]
 @pytest.fixture(scope="module")
 def ask(start: Any, make_node: Any) -> Ask:
     """Calls the service of a node with two sessions and short runs."""
-    start("tool_nodes.nodes.code_executor_node", "--ros-args", "-p", "sessions:=2", "-p", "wall_limit_s:=1.0")
+    start("toolhand.tool_nodes.nodes.code_executor_node", "--ros-args", "-p", "sessions:=2", "-p", "wall_limit_s:=1.0")
     client = make_node("code_caller").create_client(ExecuteCode, "execute_code")
 
     def use(code: str, mode: int = EXEC, **fields: Any) -> Any:
@@ -95,7 +95,7 @@ def test_what_was_printed_before_an_error_comes_back(ask: Ask) -> None:
 
 def test_the_node_starts_and_ends_quietly(start: Any, make_node: Any, wait_until: Any) -> None:
     watcher = make_node("watcher_of_code_executor")
-    program = start("tool_nodes.nodes.code_executor_node", "--ros-args", "-r", "__ns:=/lonely_code")
+    program = start("toolhand.tool_nodes.nodes.code_executor_node", "--ros-args", "-r", "__ns:=/lonely_code")
     service = "/lonely_code/execute_code"
     wait_until(lambda: service in dict(watcher.get_service_names_and_types()), f"{service} is there")
     program.process.send_signal(signal.SIGINT)
@@ -114,7 +114,7 @@ def test_the_node_starts_and_ends_quietly(start: Any, make_node: Any, wait_until
 )
 def test_a_bad_parameter_ends_with_one_sentence(start: Any, parameter: str, words: str) -> None:
     status, _, err = start(
-        "tool_nodes.nodes.code_executor_node", "--ros-args", "-p", parameter, "-r", "__ns:=/bad"
+        "toolhand.tool_nodes.nodes.code_executor_node", "--ros-args", "-p", parameter, "-r", "__ns:=/bad"
     ).wait()
     assert status == 2
     assert words in err

@@ -15,9 +15,9 @@ install()
 import rclpy
 
 from rclpy_zenoh.wire import start_router
-from tool_nodes.ros import link as ros_link
-from tool_nodes.ros.link import RosLink
-from toolhand import run_over_ros as over_ros
+from toolhand.cli import run_over_ros as over_ros
+from toolhand.tool_nodes.ros import link as ros_link
+from toolhand.tool_nodes.ros.link import RosLink
 
 
 class Clock:

@@ -17,10 +17,10 @@ from std_msgs.msg import Header
 from toolhand_interfaces.srv import GetDepth
 
 from rclpy_zenoh.interfaces import deserialize, serialize
-from tool_nodes.geometry import carried, intrinsics, matrix_from_quat_wxyz, pose
-from tool_nodes.motion.self_filter import without_robot
-from tool_nodes.ros.frame_memory import FrameMemory
-from tool_nodes.ros.messages import (
+from toolhand.tool_nodes.geometry import carried, intrinsics, matrix_from_quat_wxyz, pose
+from toolhand.tool_nodes.motion.self_filter import without_robot
+from toolhand.tool_nodes.ros.frame_memory import FrameMemory
+from toolhand.tool_nodes.ros.messages import (
     OPTICAL_FRAMES,
     BadMessage,
     RosFrame,
@@ -42,7 +42,7 @@ from tool_nodes.ros.messages import (
     take_frame,
     time_message,
 )
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.types import Frame
 
 HEADER = Header(frame_id="zed_left_camera_frame_optical")
 SIDES = st.integers(1, 12)

@@ -23,13 +23,13 @@ from toolhand_interfaces.srv import (
 )
 from vision_msgs.msg import BoundingBox2D, Point2D
 
-from sim.station import Station
-from tool_nodes import registry
-from tool_nodes.geometry import backproject
-from tool_nodes.registry import Setting
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.calling import Deadlines, Service
-from tool_nodes.ros.messages import (
+from toolhand.sim.station import Station
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.geometry import backproject
+from toolhand.tool_nodes.registry import Setting
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.calling import Deadlines, Service
+from toolhand.tool_nodes.ros.messages import (
     box_to_message,
     cloud_to_message,
     header_of,
@@ -40,8 +40,8 @@ from tool_nodes.ros.messages import (
     message_to_cloud,
     put_frame,
 )
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import Frame, PointPrompt
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import Frame, PointPrompt
 
 SCRIPT = str(Path(__file__).with_name("nodes_process.py"))
 DEADLINES = Deadlines(availability_s=60.0, response_s=60.0)
@@ -63,7 +63,7 @@ LAST_SERVICES = {
 @pytest.mark.parametrize("name", LAST_SERVICES)
 def test_a_node_starts_and_ends_quietly(start: Any, make_node: Any, wait_until: Any, name: str) -> None:
     watcher = make_node(f"watcher_of_{name}")
-    program = start(f"tool_nodes.nodes.{name}_node", "--ros-args", "-r", f"__ns:=/lonely_{name}")
+    program = start(f"toolhand.tool_nodes.nodes.{name}_node", "--ros-args", "-r", f"__ns:=/lonely_{name}")
     service = f"/lonely_{name}/{LAST_SERVICES[name]}"
     wait_until(lambda: service in dict(watcher.get_service_names_and_types()), f"{service} is there")
     program.process.send_signal(signal.SIGTERM if name == "camera" else signal.SIGINT)
@@ -112,14 +112,14 @@ def test_a_node_that_can_only_begin_anew_ends_with_one_sentence(start: Any) -> N
     ],
 )
 def test_a_bad_parameter_ends_with_one_sentence(start: Any, name: str, parameter: str, words: str) -> None:
-    status, _, err = start(f"tool_nodes.nodes.{name}_node", "--ros-args", "-p", parameter).wait()
+    status, _, err = start(f"toolhand.tool_nodes.nodes.{name}_node", "--ros-args", "-p", parameter).wait()
     assert status == 2
     assert words in err
     assert err.count("\n") == 1
 
 
 def test_bad_arguments_end_with_one_sentence(start: Any) -> None:
-    status, _, err = start("tool_nodes.nodes.depth_node", "--ros-args", "-p", "no equals sign").wait()
+    status, _, err = start("toolhand.tool_nodes.nodes.depth_node", "--ros-args", "-p", "no equals sign").wait()
     assert status == 2
     assert err.count("\n") == 1
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from sim.station import Station
 from tests.ros.tool_nodes.comparing import Both
-from tool_nodes.results import ErrorCode
-from tool_nodes.ros.calling import Deadlines
-from tool_nodes.ros.remote import remote_toolbox
-from tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.ros.calling import Deadlines
+from toolhand.tool_nodes.ros.remote import remote_toolbox
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox
 
 CLOUD = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}
 BACKENDS = ("sim", "pixels")

@@ -12,9 +12,9 @@ from sensor_msgs.msg import CameraInfo, Image, JointState
 from std_msgs.msg import Header
 
 from tests.gen3 import ARM_JOINTS
-from tool_nodes.ros.arm_trace import STILL_RAD, ArmTrace
-from tool_nodes.ros.messages import nanoseconds, time_message
-from tool_nodes.ros.picture_matching import PictureMatching
+from toolhand.tool_nodes.ros.arm_trace import STILL_RAD, ArmTrace
+from toolhand.tool_nodes.ros.messages import nanoseconds, time_message
+from toolhand.tool_nodes.ros.picture_matching import PictureMatching
 
 MS = 1_000_000
 ASKED = 1000

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
 from tests.plugged_in import install
-from tool_nodes import registry
-from tool_nodes.port_names import PortNames
-from tool_nodes.ros.calling import Deadlines
-from tool_nodes.ros.remote import remote_toolbox
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.ros.calling import Deadlines
+from toolhand.tool_nodes.ros.remote import remote_toolbox
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
 
 SUITES = ("spacetools", "peria")
 

@@ -11,11 +11,11 @@ from geometry_msgs.msg import TransformStamped
 from rclpy.node import Node
 from tf2_ros import Buffer
 
-from tool_nodes.geometry import intrinsics, matrix_from_quat_wxyz, pose, quat_wxyz_from_matrix
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.motion.self_filter import RobotPose, shape_of
-from tool_nodes.ros.robot_pose import HeldPublisher, RobotOnTf
-from tool_nodes.types import Box, FloatArray, Frame
+from toolhand.tool_nodes.geometry import intrinsics, matrix_from_quat_wxyz, pose, quat_wxyz_from_matrix
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.motion.self_filter import RobotPose, shape_of
+from toolhand.tool_nodes.ros.robot_pose import HeldPublisher, RobotOnTf
+from toolhand.tool_nodes.types import Box, FloatArray, Frame
 
 ROBOT = load_robot()
 SHAPE = shape_of(ROBOT)

@@ -10,14 +10,14 @@ import rclpy
 from std_msgs.msg import Header
 from toolhand_interfaces.srv import ReadText
 
-from bench.ros.manners import AT_REST, LEAD_S, MOVING, Manner, of_robot
-from sim.drawings.builder import PictureBuilder
 from tests.gen3 import GEN3
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.calling import Deadlines, Service
-from tool_nodes.ros.messages import image_to_rgb, rgb_to_image
-from tool_nodes.ros.rest import RestJudge, Unrest
-from tool_nodes.ros.spinning import run_node
+from toolhand.bench.ros.manners import AT_REST, LEAD_S, MOVING, Manner, of_robot
+from toolhand.sim.drawings.builder import PictureBuilder
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.calling import Deadlines, Service
+from toolhand.tool_nodes.ros.messages import image_to_rgb, rgb_to_image
+from toolhand.tool_nodes.ros.rest import RestJudge, Unrest
+from toolhand.tool_nodes.ros.spinning import run_node
 
 DEADLINES = Deadlines(availability_s=60.0, response_s=60.0)
 
@@ -29,7 +29,7 @@ def read(start: Any, make_node: Any) -> Any:
     services = {}
     for name in ("sim", "pixels"):
         arguments = ("-p", f"perception:={name}", "-r", f"__ns:=/{name}")
-        start("tool_nodes.nodes.text_reading_node", "--ros-args", *arguments)
+        start("toolhand.tool_nodes.nodes.text_reading_node", "--ros-args", *arguments)
         services[name] = Service(caller, ReadText, f"/{name}/read_text", DEADLINES)
     return lambda name, rgb: services[name](ReadText.Request(image=rgb_to_image(rgb, Header(frame_id="camera"))))
 
@@ -67,7 +67,9 @@ def test_the_simulators_truth_about_texts_is_not_available_over_ros(read: Any) -
 
 
 def test_another_perception_ends_with_one_sentence(start: Any) -> None:
-    status, _, err = start("tool_nodes.nodes.text_reading_node", "--ros-args", "-p", "perception:=guess").wait()
+    status, _, err = start(
+        "toolhand.tool_nodes.nodes.text_reading_node", "--ros-args", "-p", "perception:=guess"
+    ).wait()
     assert status == 2
     assert "pixels or served or sim" in err
     assert err.count("\n") == 1

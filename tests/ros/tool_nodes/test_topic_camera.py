@@ -25,13 +25,13 @@ from tf2_ros import Buffer, StaticTransformBroadcaster, TransformListener
 
 from tests.gen3 import ARM_JOINTS
 from tests.ros.tool_nodes.fake_camera import FakeCamera
-from tool_nodes.camera_names import REALSENSE, WRIST, ZED, CameraNames, CameraTopics
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros import camera_parameters, topic_camera
-from tool_nodes.ros.lenses import Lens
-from tool_nodes.ros.messages import OPTICAL_FRAMES, intrinsics_to_info, nanoseconds, time_message
-from tool_nodes.ros.picture_matching import PictureMatching
-from tool_nodes.ros.topic_camera import TopicCamera
+from toolhand.tool_nodes.camera_names import REALSENSE, WRIST, ZED, CameraNames, CameraTopics
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros import camera_parameters, topic_camera
+from toolhand.tool_nodes.ros.lenses import Lens
+from toolhand.tool_nodes.ros.messages import OPTICAL_FRAMES, intrinsics_to_info, nanoseconds, time_message
+from toolhand.tool_nodes.ros.picture_matching import PictureMatching
+from toolhand.tool_nodes.ros.topic_camera import TopicCamera
 
 SCENE_TOPICS = ZED["new"].topics
 

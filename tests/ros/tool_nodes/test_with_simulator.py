@@ -13,17 +13,17 @@ from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
 from simulation_interfaces.srv import LoadWorld, StepSimulation
 
-from sim.perception import SimPerception
-from sim.scene.files import EXAMPLE_SCENE, load_scene, named_scene, scene_yaml
-from sim.station import Station, StationConfig
 from tests.ros.tool_nodes.comparing import Both
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.calling import Deadlines, call
-from tool_nodes.ros.remote import RemoteCamera, remote_toolbox
-from tool_nodes.ros.remote_perception import RemotePointer
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.sim.perception import SimPerception
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene, named_scene, scene_yaml
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.calling import Deadlines, call
+from toolhand.tool_nodes.ros.remote import RemoteCamera, remote_toolbox
+from toolhand.tool_nodes.ros.remote_perception import RemotePointer
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
 
 NODES = str(Path(__file__).with_name("nodes_process.py"))
 LONG_S = 60.0
@@ -37,7 +37,7 @@ CLOUD = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_len
 @pytest.fixture(scope="module")
 def node(start: Any, make_node: Any) -> Node:
     """Of the caller; simulator and tool nodes run."""
-    start("sim.sim_node", "--ros-args", "-p", "lockstep:=true", "-p", "scene:=example")
+    start("toolhand.sim.sim_node", "--ros-args", "-p", "lockstep:=true", "-p", "scene:=example")
     for backend, namespace in NAMESPACES.items():
         common = ["-p", "use_sim_time:=true", "-p", f"perception:={backend}", "-p", "availability_deadline_s:=5"]
         start(NODES, "--ros-args", *common, "-r", f"__ns:={namespace}").expect("ready")
@@ -96,7 +96,7 @@ def test_every_tool_gives_the_same_as_in_process_now_and_later(
 
 def test_a_pick_and_place_ends_as_in_process(start: Any, serve: Callable[..., Any], make_node: Any) -> None:
     options = ["-p", "use_sim_time:=true", "-p", "lockstep:=true", "-p", "availability_deadline_s:=30"]
-    motion = start("tool_nodes.nodes.motion_node", "--ros-args", *options)
+    motion = start("toolhand.tool_nodes.nodes.motion_node", "--ros-args", *options)
     scene = load_scene(EXAMPLE_SCENE)
     serve(LoadWorld, "/load_world", resource_string=scene_yaml(scene))
     both = Both(Station(scene).toolbox, remote_toolbox(make_node("mover"), DEADLINES))
@@ -115,7 +115,7 @@ def test_a_pick_and_place_ends_as_in_process(start: Any, serve: Callable[..., An
 
 def test_a_closer_look_shows_the_same_as_in_process(start: Any, serve: Callable[..., Any], make_node: Any) -> None:
     options = ["-p", "use_sim_time:=true", "-p", "lockstep:=true", "-p", "availability_deadline_s:=30"]
-    motion = start("tool_nodes.nodes.motion_node", "--ros-args", *options)
+    motion = start("toolhand.tool_nodes.nodes.motion_node", "--ros-args", *options)
     scene, suites = load_scene(EXAMPLE_SCENE), ("spacetools", "wrist")
     serve(LoadWorld, "/load_world", resource_string=scene_yaml(scene))
     box = remote_toolbox(make_node("closer"), DEADLINES, suites=suites)
@@ -143,7 +143,7 @@ def test_the_skills_of_the_hand_say_the_same_as_in_process(
     start: Any, serve: Callable[..., Any], make_node: Any
 ) -> None:
     options = ["-p", "use_sim_time:=true", "-p", "lockstep:=true", "-p", "availability_deadline_s:=30"]
-    motion = start("tool_nodes.nodes.motion_node", "--ros-args", *options)
+    motion = start("toolhand.tool_nodes.nodes.motion_node", "--ros-args", *options)
     scene, suites = load_scene(EXAMPLE_SCENE), ("spacetools", "skills")
     serve(LoadWorld, "/load_world", resource_string=scene_yaml(scene))
     box = remote_toolbox(make_node("skilled"), DEADLINES, suites=suites)

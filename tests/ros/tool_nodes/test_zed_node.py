@@ -10,19 +10,19 @@ import pytest
 from tf2_ros import StaticTransformBroadcaster
 from toolhand_interfaces.srv import CaptureImage
 
-from sim.station import Station
 from tests.ros.tool_nodes.fake_camera import transform_of
-from tool_nodes.camera_names import ZED
-from tool_nodes.ros.calling import Deadlines, Service
-from tool_nodes.ros.messages import image_to_rgb, pose_to_matrix
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.camera_names import ZED
+from toolhand.tool_nodes.ros.calling import Deadlines, Service
+from toolhand.tool_nodes.ros.messages import image_to_rgb, pose_to_matrix
 
 DEADLINES = Deadlines(availability_s=60.0, response_s=60.0)
 
 SDK = '''
 """What Stereolabs' installer would put here."""
 
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
 from tests.tool_nodes.drivers.fake_zed import ZedState, make_sl
 
 globals().update(vars(make_sl(ZedState(Station(load_scene(EXAMPLE_SCENE), StationConfig()).camera.capture()))))
@@ -42,7 +42,7 @@ def test_its_pictures_come_by_the_service_with_the_pose_of_tf(
     sdk: Path, start: Any, make_node: Any, station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(sdk))
-    start("tool_nodes.nodes.camera_node", "--ros-args", "-r", "__ns:=/own", "-p", "scene.camera:=zed")
+    start("toolhand.tool_nodes.nodes.camera_node", "--ros-args", "-r", "__ns:=/own", "-p", "scene.camera:=zed")
     caller, frame = make_node("caller"), station.camera.capture()
     publisher = StaticTransformBroadcaster(caller)
     publisher.sendTransform(transform_of(frame))
@@ -55,7 +55,7 @@ def test_its_pictures_come_by_the_service_with_the_pose_of_tf(
 
 
 def test_without_the_sdk_the_node_ends_with_one_sentence(start: Any) -> None:
-    status, _, err = start("tool_nodes.nodes.camera_node", "--ros-args", "-p", "scene.camera:=zed").wait()
+    status, _, err = start("toolhand.tool_nodes.nodes.camera_node", "--ros-args", "-p", "scene.camera:=zed").wait()
     assert status == 2
     assert "The camera 'zed' needs pyzed.sl, which cannot be imported" in err
     assert "get_python_api.py" in err

@@ -19,8 +19,8 @@ from rclpy.node import Node
 from toolhand_interfaces.action import Place
 from toolhand_interfaces.srv import CaptureImage, GetDepth
 
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.status import answering, failure, success
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.status import answering, failure, success
 
 REFUSAL = ToolError(ErrorCode.PLACE_BLOCKED, "There is something in the way.", "Choose another place.")
 

@@ -10,14 +10,14 @@ import mujoco
 import numpy as np
 import pytest
 
-from sim.camera import gl
-from sim.camera import ray as cameras
-from sim.camera.gl import GlCamera
-from sim.camera.ray import CameraModel, RayCamera, make_camera, scene_camera
-from sim.camera.sensor import SensorNoise
-from tool_nodes import geometry, workspace
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Frame
+from toolhand.sim.camera import gl
+from toolhand.sim.camera import ray as cameras
+from toolhand.sim.camera.gl import GlCamera
+from toolhand.sim.camera.ray import CameraModel, RayCamera, make_camera, scene_camera
+from toolhand.sim.camera.sensor import SensorNoise
+from toolhand.tool_nodes import geometry, workspace
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import Frame
 
 SIZE = (320, 240)
 BALL_RADIUS = 0.05

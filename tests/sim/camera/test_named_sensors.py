@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sim.camera.ray import camera_pose, wrist_camera
-from sim.camera.sensor import View, make_sensor, measured, unit_of
-from sim.camera.sensors import presets
-from sim.camera.sensors.noise import TERMS, NoiseTerms
-from sim.camera.sensors.randomised import Randomised
-from sim.camera.sensors.unit import RgbdSensor
-from sim.scene.files import parse_scene
-from sim.station import Station, StationConfig
-from tool_nodes.geometry import intrinsics
-from tool_nodes.port_names import PortNames
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import FloatArray
+from toolhand.sim.camera.ray import camera_pose, wrist_camera
+from toolhand.sim.camera.sensor import View, make_sensor, measured, unit_of
+from toolhand.sim.camera.sensors import presets
+from toolhand.sim.camera.sensors.noise import TERMS, NoiseTerms
+from toolhand.sim.camera.sensors.randomised import Randomised
+from toolhand.sim.camera.sensors.unit import RgbdSensor
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.geometry import intrinsics
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import FloatArray
 
 NAMES = ("clean", "realsense_d435", "zed2", "azure_kinect", "kinova_wrist", "hard")
 SMALL = (320, 240)

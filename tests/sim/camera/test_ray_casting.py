@@ -5,13 +5,13 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from sim.camera.ray_casting import OPAQUE, RayView, RayWorld
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
 from tests.gen3 import NAMED_STATES
-from tool_nodes import geometry
-from tool_nodes.geometry import matrix_from_quat_wxyz, rotation_angle
-from tool_nodes.motion.kinematics import Kinematics
+from toolhand.sim.camera.ray_casting import OPAQUE, RayView, RayWorld
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes import geometry
+from toolhand.tool_nodes.geometry import matrix_from_quat_wxyz, rotation_angle
+from toolhand.tool_nodes.motion.kinematics import Kinematics
 
 # -- which pixel sees which geom -------------------------------------------------------------------
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sim.camera.sensor import View, calibrated, measured, unit_of
-from sim.camera.sensors.noise import TERMS
-from sim.camera.sensors.presets import AZURE_KINECT, CLEAN, HARD, REALSENSE_D435
-from sim.camera.sensors.unit import RgbdSensor
-from tool_nodes.geometry import intrinsics
-from tool_nodes.results import ToolError
+from toolhand.sim.camera.sensor import View, calibrated, measured, unit_of
+from toolhand.sim.camera.sensors.noise import TERMS
+from toolhand.sim.camera.sensors.presets import AZURE_KINECT, CLEAN, HARD, REALSENSE_D435
+from toolhand.sim.camera.sensors.unit import RgbdSensor
+from toolhand.tool_nodes.geometry import intrinsics
+from toolhand.tool_nodes.results import ToolError
 
 SIZE = (320, 240)
 K = intrinsics(330.0, *SIZE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sim.drawings.lettering import ACCENTED, CHARACTERS, draw_text
+from toolhand.sim.drawings.lettering import ACCENTED, CHARACTERS, draw_text
 
 
 def test_every_character_can_be_drawn() -> None:

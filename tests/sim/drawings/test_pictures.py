@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.drawings import samples as pictures
-from sim.drawings.builder import COLOURS, PictureBuilder
-from sim.drawings.text_truth import SimTextReader, TextNoise, font_size
-from sim.station import Station
-from sim.tasks.tasks import random_task
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import Frame
+from toolhand.sim.drawings import samples as pictures
+from toolhand.sim.drawings.builder import COLOURS, PictureBuilder
+from toolhand.sim.drawings.text_truth import SimTextReader, TextNoise, font_size
+from toolhand.sim.station import Station
+from toolhand.sim.tasks.tasks import random_task
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import Frame
 
 EXACT = SimTextReader(noise=TextNoise(confusion_rate=0.0))
 NAMES = [name for name in pictures.PICTURES if name != "street"]

@@ -14,11 +14,11 @@ import pytest
 import yaml
 from PIL import Image
 
-from sim.mock.data import SHIPPED, MockFrame, read_dataset, write_dataset
-from sim.mock.recording import record_frame
-from tool_nodes.geometry import backproject
-from tool_nodes.results import ErrorCode, ToolError
-from toolhand.mock import mock_record
+from toolhand.cli.mock import mock_record
+from toolhand.sim.mock.data import SHIPPED, MockFrame, read_dataset, write_dataset
+from toolhand.sim.mock.recording import record_frame
+from toolhand.tool_nodes.geometry import backproject
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 @cache

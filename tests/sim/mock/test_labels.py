@@ -8,11 +8,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sim.mock.recording import record_frame
-from sim.perception import PerceptionNoise, SimPerception
-from tool_nodes.geometry import pixel
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Frame, ObjectView
+from toolhand.sim.mock.recording import record_frame
+from toolhand.sim.perception import PerceptionNoise, SimPerception
+from toolhand.tool_nodes.geometry import pixel
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import Frame, ObjectView
 
 EXACT = PerceptionNoise(point_jitter_px=0.0, mask_noise_px=0.0)
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.mock.data import MockFrame, read_dataset
-from sim.mock.station import MockStation, StillCamera
-from sim.station import StationConfig
-from tool_nodes.geometry import backproject
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
-from tool_nodes.tools.spacetools.mock_robot import MockRobot
-from tool_nodes.tools.spacetools.robot import RobotTools
+from toolhand.sim.mock.data import MockFrame, read_dataset
+from toolhand.sim.mock.station import MockStation, StillCamera
+from toolhand.sim.station import StationConfig
+from toolhand.tool_nodes.geometry import backproject
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from toolhand.tool_nodes.tools.spacetools.mock_robot import MockRobot
+from toolhand.tool_nodes.tools.spacetools.robot import RobotTools
 
 POSE = np.array([[1, 0, 0, 0.0], [0, -1, 0, 0.1], [0, 0, -1, 0.9], [0, 0, 0, 1]]).tolist()
 MOTIONS: list[tuple[str, dict[str, Any], str]] = [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.objects import folders
+from toolhand.sim.objects import folders
 
 
 @pytest.fixture

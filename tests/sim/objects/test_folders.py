@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sim.objects import folders
-from sim.objects.folders import folder_sets, use_objects
-from sim.objects.mesh_asset import MeshAsset
-from sim.objects.reading import mesh_child, pieces, solids
-from sim.objects.sets import draw_names, find_asset
-from sim.scene.scenes import PlacedObject
-from tool_nodes import extras
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.sim.objects import folders
+from toolhand.sim.objects.folders import folder_sets, use_objects
+from toolhand.sim.objects.mesh_asset import MeshAsset
+from toolhand.sim.objects.reading import mesh_child, pieces, solids
+from toolhand.sim.objects.sets import draw_names, find_asset
+from toolhand.sim.scene.scenes import PlacedObject
+from toolhand.tool_nodes import extras
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 trimesh = pytest.importorskip("trimesh")
 pytest.importorskip("coacd")

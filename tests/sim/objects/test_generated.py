@@ -12,16 +12,16 @@ import pytest
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
-from sim.objects.asset import ABOVE_PADS
-from sim.objects.generated.families import FAMILIES
-from sim.objects.generated.things import FRICTION, GENERATED, MASS_KG
-from sim.objects.mesh_asset import MeshAsset
-from sim.objects.meshes import convex_mesh, joined, mass_properties
-from sim.objects.sets import draw_names, find_asset
-from sim.scene.files import parse_scene, scene_yaml
-from sim.scene.scenes import PlacedObject, Scene
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.results import ToolError
+from toolhand.sim.objects.asset import ABOVE_PADS
+from toolhand.sim.objects.generated.families import FAMILIES
+from toolhand.sim.objects.generated.things import FRICTION, GENERATED, MASS_KG
+from toolhand.sim.objects.mesh_asset import MeshAsset
+from toolhand.sim.objects.meshes import convex_mesh, joined, mass_properties
+from toolhand.sim.objects.sets import draw_names, find_asset
+from toolhand.sim.scene.files import parse_scene, scene_yaml
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.results import ToolError
 
 SEEDS = range(12)
 EVERY = [f"{family}-{seed}" for family in FAMILIES for seed in SEEDS]
@@ -157,7 +157,7 @@ def test_grip_and_weight_change_friction_and_mass_alone() -> None:
 
 def test_a_name_gives_the_same_thing_in_every_process() -> None:
     code = (
-        "import hashlib; from sim.objects.generated.things import GENERATED\n"
+        "import hashlib; from toolhand.sim.objects.generated.things import GENERATED\n"
         "total = hashlib.sha256()\n"
         "for name in ('17', 'bowl-17', '17-3', 'mug-4-2'):\n"
         "    made = GENERATED[name]\n"

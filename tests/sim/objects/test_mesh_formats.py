@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.objects.reading import mesh_child
-from sim.objects.reading.mesh_files import read_mesh
 from tests.sim.objects import gltf_files as made
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.sim.objects.reading import mesh_child
+from toolhand.sim.objects.reading.mesh_files import read_mesh
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 trimesh = pytest.importorskip("trimesh")
 
@@ -214,11 +214,11 @@ def test_textures_are_counted_together(tmp_path: Path) -> None:
 def test_a_reader_that_takes_too_much_is_ended_in_a_sentence_and_the_next_file_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sim.objects.reading import mesh_files
-    from tool_nodes.children import Child
+    from toolhand.sim.objects.reading import mesh_files
+    from toolhand.tool_nodes.children import Child
 
     (tmp_path / "good.stl").write_bytes(exported("stl"))
-    small = Child("sim.objects.reading.mesh_child:contents", cpu_s=60, memory=2**20)
+    small = Child("toolhand.sim.objects.reading.mesh_child:contents", cpu_s=60, memory=2**20)
     monkeypatch.setattr(mesh_files, "_READER", small)
     with pytest.raises(ToolError, match=r"The mesh good\.stl cannot be read: it (takes more than|ended)") as caught:
         read_mesh(tmp_path / "good.stl", tmp_path)

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sim.objects import products, sets
-from sim.objects.asset import ObjectAsset
-from sim.objects.primitives import BOX, PrimitiveAsset, ShapePart
-from sim.objects.products import PRODUCTS
-from sim.objects.sets import find_asset
-from sim.objects.shapes import shaped
-from sim.scene.scenes import PlacedObject
-from tool_nodes import registry
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.perception.recognition import Recogniser
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.sim.objects import products, sets
+from toolhand.sim.objects.asset import ObjectAsset
+from toolhand.sim.objects.primitives import BOX, PrimitiveAsset, ShapePart
+from toolhand.sim.objects.products import PRODUCTS
+from toolhand.sim.objects.sets import find_asset
+from toolhand.sim.objects.shapes import shaped
+from toolhand.sim.scene.scenes import PlacedObject
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.perception.recognition import Recogniser
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 ITEMS = list(PRODUCTS.values())
 by_name = pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.name)

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.objects import folders
-from sim.objects.folders import FolderSet, folder_sets, plain_name, use_objects
-from sim.objects.mesh_asset import MeshAsset
-from sim.objects.reading import solids
-from sim.scene.clutter import clutter_scene
-from tool_nodes.results import ToolError
+from toolhand.sim.objects import folders
+from toolhand.sim.objects.folders import FolderSet, folder_sets, plain_name, use_objects
+from toolhand.sim.objects.mesh_asset import MeshAsset
+from toolhand.sim.objects.reading import solids
+from toolhand.sim.scene.clutter import clutter_scene
+from toolhand.tool_nodes.results import ToolError
 
 trimesh = pytest.importorskip("trimesh")
 pytest.importorskip("coacd")

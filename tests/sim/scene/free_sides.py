@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from sim.scene.scenes import (
+from toolhand.sim.scene.scenes import (
     FREE_CLEARANCE,
     FREE_GAP,
     FREE_RADIUS,
@@ -19,7 +19,7 @@ from sim.scene.scenes import (
     in_window,
     reachable_grid,
 )
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.types import FloatArray
 
 
 def free_side(scene: Scene, object_id: str, side: Side) -> FloatArray | None:

@@ -6,14 +6,14 @@ import sys
 import numpy as np
 import pytest
 
-from sim.camera.ray import jittered, scene_camera
-from sim.scene.clutter import CLUTTER, THINGS, Clutter, clutter_scene
-from sim.scene.files import named_scene, parse_scene, scene_yaml
-from sim.scene.scenes import Scene, footprint, gap
-from sim.world import World
-from tool_nodes.geometry import invert, project, transform
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.workspace import within_reach
+from toolhand.sim.camera.ray import jittered, scene_camera
+from toolhand.sim.scene.clutter import CLUTTER, THINGS, Clutter, clutter_scene
+from toolhand.sim.scene.files import named_scene, parse_scene, scene_yaml
+from toolhand.sim.scene.scenes import Scene, footprint, gap
+from toolhand.sim.world import World
+from toolhand.tool_nodes.geometry import invert, project, transform
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.workspace import within_reach
 
 SETS = ("catalogue", "generated")
 
@@ -57,7 +57,7 @@ def test_a_file_gives_the_scene_back_to_the_last_bit(kind: Clutter, scenes: dict
 @pytest.mark.parametrize("kind", ["packed", "pile"])
 def test_the_same_seed_gives_the_same_bytes_in_another_process(kind: Clutter, scenes: dict[Clutter, Scene]) -> None:
     code = (
-        "from sim.scene.clutter import clutter_scene; from sim.scene.files import scene_yaml; "
+        "from toolhand.sim.scene.clutter import clutter_scene; from toolhand.sim.scene.files import scene_yaml; "
         f"print(scene_yaml(clutter_scene({kind!r}, 5, {SETS!r})), end='')"
     )
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

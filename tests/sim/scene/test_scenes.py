@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sim.scene.scenes
-from sim.scene.files import load_scene, named_scene, parse_scene, scene_document, scene_yaml, valid_object_id
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import (
+import toolhand.sim.scene.scenes
+from tests.sim.scene.free_sides import free_side
+from toolhand.sim.scene.files import load_scene, named_scene, parse_scene, scene_document, scene_yaml, valid_object_id
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import (
     FREE_CLEARANCE,
     FREE_GAP,
     FREE_RADIUS,
@@ -23,15 +24,14 @@ from sim.scene.scenes import (
     gap,
     object_ids,
 )
-from sim.snapshot import ObjectState, Snapshot
-from sim.tasks.predicates import judge_pick
-from sim.world import World
-from tests.sim.scene.free_sides import free_side
-from tool_nodes.geometry import matrix_from_quat_wxyz
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.workspace import within_reach
+from toolhand.sim.snapshot import ObjectState, Snapshot
+from toolhand.sim.tasks.predicates import judge_pick
+from toolhand.sim.world import World
+from toolhand.tool_nodes.geometry import matrix_from_quat_wxyz
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.workspace import within_reach
 
-EXAMPLE = Path(sim.scene.scenes.__file__).with_name("example_scene.yaml")
+EXAMPLE = Path(toolhand.sim.scene.scenes.__file__).with_name("example_scene.yaml")
 
 
 def square(x: float, y: float, half: float = 0.05) -> np.ndarray:

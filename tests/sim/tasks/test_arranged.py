@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.scene.scenes import PlacedObject, Scene
-from sim.snapshot import ObjectState, Snapshot
-from sim.tasks.arranged import ArrangedTask, Placing, SortedTask, stack_task, swap_task
-from sim.tasks.gestures import HandOverTask, JawsTask, LiftedTask, ParkedTask, PointTask, UntouchedTask
-from sim.tasks.places import AtSpot, InRegion, OnTable, Related
-from sim.tasks.task import History, Score, Task
-from sim.world import LOG_PERIOD_S
-from tool_nodes import workspace
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.geometry import look_at
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.sim.snapshot import ObjectState, Snapshot
+from toolhand.sim.tasks.arranged import ArrangedTask, Placing, SortedTask, stack_task, swap_task
+from toolhand.sim.tasks.gestures import HandOverTask, JawsTask, LiftedTask, ParkedTask, PointTask, UntouchedTask
+from toolhand.sim.tasks.places import AtSpot, InRegion, OnTable, Related
+from toolhand.sim.tasks.task import History, Score, Task
+from toolhand.sim.world import LOG_PERIOD_S
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.geometry import look_at
 
 T_BASE_CAMERA = look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET)
 ZERO = (0.0, 0.0, 0.0)

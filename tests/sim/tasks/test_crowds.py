@@ -6,11 +6,11 @@ from functools import cache
 
 import pytest
 
-from sim.scene.scenes import MIN_GAP, Scene, footprint, gap
-from sim.tasks.crowds import GAPS_M, PAIRINGS, crowd_gap, crowd_pairing, crowded_scene, crowded_tasks
-from sim.tasks.sentences import could_mean
-from tool_nodes import workspace
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.sim.scene.scenes import MIN_GAP, Scene, footprint, gap
+from toolhand.sim.tasks.crowds import GAPS_M, PAIRINGS, crowd_gap, crowd_pairing, crowded_scene, crowded_tasks
+from toolhand.sim.tasks.sentences import could_mean
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 SEEDS = range(len(GAPS_M) * len(PAIRINGS))
 """Every gap with every pairing, and every third one with three in the row."""

@@ -13,23 +13,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sim.scene.clutter import Clutter, clutter_scene
-from sim.scene.scenes import Scene
-from sim.tasks import sentences
-from sim.tasks import tasks as categories
-from sim.tasks.clutter import clutter_tasks
-from sim.tasks.generation import TASKS_VERSION, draw, make_kind
-from sim.tasks.pick import random_pick
-from sim.tasks.place import PlaceTask
-from sim.tasks.relational_pick import RelationalPickTask
-from sim.tasks.task import Task
-from sim.tasks.tasks import GeneratedTask, random_task
 from tests.extensions.package import install
-from tool_nodes import registry
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.results import ErrorCode, ToolError
-from training.recipes import RECIPES
-from training.tasks.kinds import MANIPULATION, QUESTIONS
+from toolhand.sim.scene.clutter import Clutter, clutter_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.tasks import sentences
+from toolhand.sim.tasks import tasks as categories
+from toolhand.sim.tasks.clutter import clutter_tasks
+from toolhand.sim.tasks.generation import TASKS_VERSION, draw, make_kind
+from toolhand.sim.tasks.pick import random_pick
+from toolhand.sim.tasks.place import PlaceTask
+from toolhand.sim.tasks.relational_pick import RelationalPickTask
+from toolhand.sim.tasks.task import Task
+from toolhand.sim.tasks.tasks import GeneratedTask, random_task
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.recipes import RECIPES
+from toolhand.training.tasks.kinds import MANIPULATION, QUESTIONS
 
 # -- a task is decided by its kind, seed and split alone: further kinds change none of the others
 
@@ -45,7 +45,7 @@ def written(task: Task) -> bytes:
 @pytest.fixture
 def further_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Two kinds of somebody else, the first and the last in alphabetical order."""
-    source = "def make(rng):\n    from sim.tasks.pick import random_pick\n    return random_pick(rng)\n"
+    source = "def make(rng):\n    from toolhand.sim.tasks.pick import random_pick\n    return random_pick(rng)\n"
     entries = {"toolhand.task": {"a_first": "further_kinds:make", "zz_last": "further_kinds:make"}}
     monkeypatch.syspath_prepend(str(install(tmp_path, "further_kinds", source, entries).folder))
     yield

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sim.scene.scenes import PlacedObject, Scene
-from sim.snapshot import ObjectState
-from sim.tasks.places import (
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.sim.snapshot import ObjectState
+from toolhand.sim.tasks.places import (
     AllOf,
     AtDistance,
     AtSpot,
@@ -25,10 +25,10 @@ from sim.tasks.places import (
     Towards,
     Upright,
 )
-from sim.tasks.regions import PARTS, TABLE_REGIONS, in_region
-from tool_nodes import workspace
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.geometry import look_at
+from toolhand.sim.tasks.regions import PARTS, TABLE_REGIONS, in_region
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.geometry import look_at
 
 T_BASE_CAMERA = look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET)
 ZERO = (0.0, 0.0, 0.0)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.scene.scenes import PlacedObject, Scene
-from sim.snapshot import ObjectState, Snapshot
-from sim.tasks.predicates import (
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.sim.snapshot import ObjectState, Snapshot
+from toolhand.sim.tasks.predicates import (
     RELATIONS,
     PlaceVerdict,
     Relation,
@@ -19,10 +19,10 @@ from sim.tasks.predicates import (
     relation_holds,
     score,
 )
-from tool_nodes import workspace
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.geometry import look_at
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.geometry import look_at
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 T_BASE_CAMERA = look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET)
 ZERO = (0.0, 0.0, 0.0)

@@ -9,23 +9,23 @@ from functools import cache
 import numpy as np
 import pytest
 
-from agent_node.agent import Agent
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from sim.contacts import Contacts
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.snapshot import ObjectState, Snapshot
-from sim.station import Station, StationConfig, StationState
-from sim.tasks.judge import Judge
-from sim.tasks.pick import PickTask
-from sim.tasks.place import PlaceTask
-from sim.tasks.predicates import THRESHOLDS
-from sim.tasks.stages import HELD_S, Stages, pick_stages, place_stages
-from sim.tasks.task import Category, History, Score, Stage, Task, Transcript
-from sim.tasks.tasks import random_task
-from sim.world import LOG_PERIOD_S
 from tests.stations import FAST
-from training.env.episode import run_episode
-from training.rewards.stages import WEIGHTS, stage_reward
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.sim.contacts import Contacts
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.snapshot import ObjectState, Snapshot
+from toolhand.sim.station import Station, StationConfig, StationState
+from toolhand.sim.tasks.judge import Judge
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.sim.tasks.place import PlaceTask
+from toolhand.sim.tasks.predicates import THRESHOLDS
+from toolhand.sim.tasks.stages import HELD_S, Stages, pick_stages, place_stages
+from toolhand.sim.tasks.task import Category, History, Score, Stage, Task, Transcript
+from toolhand.sim.tasks.tasks import random_task
+from toolhand.sim.world import LOG_PERIOD_S
+from toolhand.training.env.episode import run_episode
+from toolhand.training.rewards.stages import WEIGHTS, stage_reward
 
 SCENE = load_scene(EXAMPLE_SCENE)
 SENTENCE = "Pick up the cinnamon and place it in front of the rice box"
@@ -183,7 +183,7 @@ def test_jaws_that_close_beside_the_thing_were_at_it_and_no_more() -> None:
 
 
 def _across(station: Station, q: np.ndarray) -> np.ndarray:
-    from tool_nodes.motion.kinematics import Kinematics
+    from toolhand.tool_nodes.motion.kinematics import Kinematics
 
     axis = Kinematics(station.world.robot).fk(q)[:3, 1] * [1.0, 1.0, 0.0]
     return axis / np.linalg.norm(axis)  # type: ignore[no-any-return]

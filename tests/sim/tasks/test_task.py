@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station
-from sim.tasks.judge import Judge
-from sim.tasks.pick import PickTask
-from sim.tasks.place import PlaceTask
-from sim.tasks.predicates import THRESHOLDS
-from sim.tasks.relational_pick import RelationalPickTask
-from sim.tasks.task import History, Score, Task, Transcript
-from sim.tasks.tasks import paper_task
-from sim.world import LOG_PERIOD_S
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import CallRecord
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station
+from toolhand.sim.tasks.judge import Judge
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.sim.tasks.place import PlaceTask
+from toolhand.sim.tasks.predicates import THRESHOLDS
+from toolhand.sim.tasks.relational_pick import RelationalPickTask
+from toolhand.sim.tasks.task import History, Score, Task, Transcript
+from toolhand.sim.tasks.tasks import paper_task
+from toolhand.sim.world import LOG_PERIOD_S
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord
 
 SCENE = load_scene(EXAMPLE_SCENE)
 

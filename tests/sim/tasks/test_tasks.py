@@ -6,16 +6,16 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sim.scene.scenes import PlacedObject
-from sim.tasks import sentences
-from sim.tasks.arrangement import free_spot, furthest
-from sim.tasks.place import PlaceTask
-from sim.tasks.predicates import RELATIONS
-from sim.tasks.sentences import PAPER_SENTENCES
-from sim.tasks.tasks import CATEGORIES, GeneratedTask, paper_task, random_task
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.workspace import within_reach
+from toolhand.sim.scene.scenes import PlacedObject
+from toolhand.sim.tasks import sentences
+from toolhand.sim.tasks.arrangement import free_spot, furthest
+from toolhand.sim.tasks.place import PlaceTask
+from toolhand.sim.tasks.predicates import RELATIONS
+from toolhand.sim.tasks.sentences import PAPER_SENTENCES
+from toolhand.sim.tasks.tasks import CATEGORIES, GeneratedTask, paper_task, random_task
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.workspace import within_reach
 
 CAMERA = np.array([0.98, 0.0, 0.88])
 SEEDS = range(3)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.scene.scenes import PlacedObject, Scene
-from sim.snapshot import ObjectState, Snapshot
-from sim.tasks.predicates import (
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.sim.snapshot import ObjectState, Snapshot
+from toolhand.sim.tasks.predicates import (
     PlaceVerdict,
     Relation,
     Thresholds,
@@ -19,11 +19,11 @@ from sim.tasks.predicates import (
     relation_fault,
     relation_holds,
 )
-from sim.tasks.task import History, held_ids
-from sim.world import LOG_PERIOD_S
-from tool_nodes import workspace
-from tool_nodes.geometry import look_at
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.sim.tasks.task import History, held_ids
+from toolhand.sim.world import LOG_PERIOD_S
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import look_at
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 T_BASE_CAMERA = look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET)
 ZERO = (0.0, 0.0, 0.0)

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 import mujoco
 import numpy as np
 
-from sim.model import build_model
-from sim.scene.files import named_scene
-from sim.usd.stage import usd_text
 from tests.sim.usd.reading import ReadStage, validation_issues
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.types import FloatArray
+from toolhand.sim.model import build_model
+from toolhand.sim.scene.files import named_scene
+from toolhand.sim.usd.stage import usd_text
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.types import FloatArray
 
 SURROUNDINGS = "table"
 """What of the world a robot stands on."""

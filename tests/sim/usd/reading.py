@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.extras import package
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.extras import package
+from toolhand.tool_nodes.types import FloatArray
 
 
 def _of(module: str) -> Any:

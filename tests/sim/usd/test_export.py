@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.scene.files import named_scene, parse_scene
-from sim.usd.prims import object_paths, prim_name, prim_names
-from sim.usd.stage import usd_text
 from tests.sim.usd.checking import UsdJob, check_scene
 from tests.sim.usd.reading import ReadStage, validation_issues
 from tests.toolhand.test_cli import cli as cli
-from tool_nodes.motion.robot_model import load_robot
+from toolhand.sim.scene.files import named_scene, parse_scene
+from toolhand.sim.usd.prims import object_paths, prim_name, prim_names
+from toolhand.sim.usd.stage import usd_text
+from toolhand.tool_nodes.motion.robot_model import load_robot
 
 Cli = Callable[..., Any]
 

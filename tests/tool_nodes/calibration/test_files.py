@@ -11,12 +11,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bench.calibration.rig import Rig
 from tests.gen3 import GEN3
-from tool_nodes.calibration.board_pdf import PAPERS, board_pdf
-from tool_nodes.calibration.charuco import MODULES, USUAL, CharucoBoard
-from tool_nodes.calibration.detection import find_corners, pattern
-from tool_nodes.calibration.files import (
+from toolhand.bench.calibration.rig import Rig
+from toolhand.tool_nodes.calibration.board_pdf import PAPERS, board_pdf
+from toolhand.tool_nodes.calibration.charuco import MODULES, USUAL, CharucoBoard
+from toolhand.tool_nodes.calibration.detection import find_corners, pattern
+from toolhand.tool_nodes.calibration.files import (
     CameraCalibration,
     calibration_yaml,
     dated,
@@ -24,11 +24,11 @@ from tool_nodes.calibration.files import (
     read_calibration_file,
     write_calibration,
 )
-from tool_nodes.calibration.start_check import StartCheck
-from tool_nodes.geometry import pose, rotation_z
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.calibration.start_check import StartCheck
+from toolhand.tool_nodes.geometry import pose, rotation_z
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import Frame
 
 MADE = CameraCalibration(
     robot=GEN3.name,

@@ -8,20 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sim.calibrating import board_camera
-from sim.camera.painted_board import PaintedBoard
-from sim.station import Station, StationConfig
 from tests.gen3 import GEN3
-from tool_nodes.calibration.charuco import MODULES, USUAL
-from tool_nodes.calibration.detection import pattern
-from tool_nodes.calibration.guiding import GuidedCalibration
-from tool_nodes.calibration.viewpoints import CameraPlace, usual_arrangement
-from tool_nodes.motion.approval import Decision, MotionRequest
-from tool_nodes.motion.guard import Mode, MotionGuard
-from tool_nodes.motion.limits import MotionLimits
-from tool_nodes.port_names import PortNames
-from tool_nodes.results import ErrorCode, ToolError
-from toolhand.cli import main
+from toolhand.cli.main import main
+from toolhand.sim.calibrating import board_camera
+from toolhand.sim.camera.painted_board import PaintedBoard
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.calibration.charuco import MODULES, USUAL
+from toolhand.tool_nodes.calibration.detection import pattern
+from toolhand.tool_nodes.calibration.guiding import GuidedCalibration
+from toolhand.tool_nodes.calibration.viewpoints import CameraPlace, usual_arrangement
+from toolhand.tool_nodes.motion.approval import Decision, MotionRequest
+from toolhand.tool_nodes.motion.guard import Mode, MotionGuard
+from toolhand.tool_nodes.motion.limits import MotionLimits
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 class Person:
@@ -38,7 +38,7 @@ class Person:
 
 @pytest.fixture(scope="module")
 def station() -> Station:
-    from sim.scene.scenes import TABLE_RGB, Scene
+    from toolhand.sim.scene.scenes import TABLE_RGB, Scene
 
     bare = Scene(0, (), (0.8, -0.75, 1.9), (0.0,) * 3, (0.0,) * 3, TABLE_RGB[0], "bare")
     return Station(bare, StationConfig(ports=PortNames(sensor="ideal")))

@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.calibration.rig import Rig
-from sim.camera.painted_board import PaintedBoard
-from tool_nodes.calibration.board_poses import board_pose
-from tool_nodes.calibration.charuco import MODULES, USUAL, CharucoBoard, parse_board
-from tool_nodes.calibration.detection import find_corners, pattern
-from tool_nodes.calibration.solving import solve
-from tool_nodes.calibration.table_check import check_table
-from tool_nodes.calibration.table_plane import require_table, table_plane
-from tool_nodes.geometry import intrinsics, pose, project, transform
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import FloatArray, Frame
+from toolhand.bench.calibration.rig import Rig
+from toolhand.sim.camera.painted_board import PaintedBoard
+from toolhand.tool_nodes.calibration.board_poses import board_pose
+from toolhand.tool_nodes.calibration.charuco import MODULES, USUAL, CharucoBoard, parse_board
+from toolhand.tool_nodes.calibration.detection import find_corners, pattern
+from toolhand.tool_nodes.calibration.solving import solve
+from toolhand.tool_nodes.calibration.table_check import check_table
+from toolhand.tool_nodes.calibration.table_plane import require_table, table_plane
+from toolhand.tool_nodes.geometry import intrinsics, pose, project, transform
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 SIZE = (640, 480)
 K = intrinsics(628.0, *SIZE)

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from bench.calibration.rig import DEGENERATE, Rig, Taken
-from tool_nodes.calibration.adjustment import HandEyeProblem, _Linearised
-from tool_nodes.calibration.board_poses import board_pose, turned
-from tool_nodes.calibration.charuco import CharucoBoard
-from tool_nodes.calibration.detection import BoardCorners
-from tool_nodes.calibration.solving import HandEye, solve
-from tool_nodes.calibration.viewpoints import CameraPlace
-from tool_nodes.geometry import invert
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import FloatArray
+from toolhand.bench.calibration.rig import DEGENERATE, Rig, Taken
+from toolhand.tool_nodes.calibration.adjustment import HandEyeProblem, _Linearised
+from toolhand.tool_nodes.calibration.board_poses import board_pose, turned
+from toolhand.tool_nodes.calibration.charuco import CharucoBoard
+from toolhand.tool_nodes.calibration.detection import BoardCorners
+from toolhand.tool_nodes.calibration.solving import HandEye, solve
+from toolhand.tool_nodes.calibration.viewpoints import CameraPlace
+from toolhand.tool_nodes.geometry import invert
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import FloatArray
 
 
 @cache

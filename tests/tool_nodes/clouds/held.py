@@ -9,13 +9,13 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
-from bench.perception.truth import truth_of
-from sim.scene.generator import generate_scene
-from sim.station import Station, StationConfig
-from tool_nodes.clouds import alignment
-from tool_nodes.geometry import backproject, invert, pose, transform
-from tool_nodes.port_names import PortNames
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.bench.perception.truth import truth_of
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.clouds import alignment
+from toolhand.tool_nodes.geometry import backproject, invert, pose, transform
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 POINTS = 5000
 """Points of a whole cloud [points]: those of a thing of 8 cm at 1 m."""

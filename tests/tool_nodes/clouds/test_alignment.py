@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from tool_nodes.clouds.alignment import aligned
-from tool_nodes.geometry import invert, pose, rotation_angle, transform
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.clouds.alignment import aligned
+from toolhand.tool_nodes.geometry import invert, pose, rotation_angle, transform
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 def box_surface(seed: int, size: tuple[float, float, float] = (0.10, 0.06, 0.04)) -> np.ndarray:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from tool_nodes.clouds.boxes import smallest_box
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.clouds.boxes import smallest_box
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 @pytest.mark.parametrize("size", [(0.2, 0.1, 0.06), (0.1, 0.1, 0.1), (0.3, 0.02, 0.02)])

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tool_nodes.clouds.files import read_cloud, write_cloud
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.clouds.files import read_cloud, write_cloud
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 POINTS = np.array([[0.1, 0.2, 0.3], [-1.0, 0.0, 2.5], [np.nan, 0.0, 0.0], [7.0, 8.0, 9.0]])
 COLOURS = np.array([[255, 0, 1], [2, 3, 4], [9, 9, 9], [200, 100, 50]], np.uint8)

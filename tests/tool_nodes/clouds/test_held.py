@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.tool_nodes.clouds.held import held_thing, moved_in_hand, whole_cloud
-from tool_nodes.geometry import invert, transform
+from toolhand.tool_nodes.geometry import invert, transform
 
 
 def test_a_held_thing_is_found_nearer_to_where_it_is() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tests.tool_nodes.drivers.signatures import TABLE, Double, Recorder, enums, module
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.types import Frame
 
 PADDING = 16
 """Bytes at the end of each row of a Mat, as the SDK aligns them."""

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tool_nodes import registry
-from tool_nodes.drivers import open3d
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.drivers import open3d
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 POINTS = np.random.default_rng(0).random((30, 3))
 

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
 from tests.tool_nodes.drivers.fake_zed import ZedState, installed, make_sl
 from tests.tool_nodes.drivers.signatures import TABLE
-from tool_nodes import registry
-from tool_nodes.drivers import zed
-from tool_nodes.drivers.zed import ZedDevice, ZedOptions, ZedPicture, load_sdk
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Frame
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.drivers import zed
+from toolhand.tool_nodes.drivers.zed import ZedDevice, ZedOptions, ZedPicture, load_sdk
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import Frame
 
 LONG_S = 60.0
 SHORT_S = 0.1

@@ -10,11 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.results import ErrorCode
-from tool_nodes.toolbox.images import SessionImage, resized
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
-from tool_nodes.tools.evic.visual_tools import MAX_ASPECT, MAX_POINTS, MIN_SIDE, PALETTE, EvicTools, zoom_region
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.toolbox.images import SessionImage, resized
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from toolhand.tool_nodes.tools.evic.visual_tools import (
+    MAX_ASPECT,
+    MAX_POINTS,
+    MIN_SIDE,
+    PALETTE,
+    EvicTools,
+    zoom_region,
+)
+from toolhand.tool_nodes.types import Frame
 
 WIDTH, HEIGHT = 200, 100
 TOOLBOX = Toolbox([EvicTools()])

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from sim.camera.ray import RayCamera, jittered, scene_camera
-from sim.camera.sensor import make_sensor
-from sim.scene.clutter import clutter_scene
 from tests.tool_nodes.grasp.test_sampling import Thing, box, picture
-from tool_nodes import geometry, registry
-from tool_nodes.grasp.sampling import AnalyticGraspGenerator
-from tool_nodes.grasp.seen import flattened
-from tool_nodes.grasp.seen_depth import SeenDepth
-from tool_nodes.grasp.top_down import TopDownGraspGenerator
-from tool_nodes.perception.shape_completion import complete_shape
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, FloatArray, Frame
-from training.grasps.trials import TrialHand
+from toolhand.sim.camera.ray import RayCamera, jittered, scene_camera
+from toolhand.sim.camera.sensor import make_sensor
+from toolhand.sim.scene.clutter import clutter_scene
+from toolhand.tool_nodes import geometry, registry
+from toolhand.tool_nodes.grasp.sampling import AnalyticGraspGenerator
+from toolhand.tool_nodes.grasp.seen import flattened
+from toolhand.tool_nodes.grasp.seen_depth import SeenDepth
+from toolhand.tool_nodes.grasp.top_down import TopDownGraspGenerator
+from toolhand.tool_nodes.perception.shape_completion import complete_shape
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.training.grasps.trials import TrialHand
 
 # -- cards, rulers and plates: hardly thicker than the noise of a depth camera, or wider than the jaws
 

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sim.camera.ray import RayCamera, scene_camera
-from sim.camera.sensor import make_sensor
 from tests.gen3 import GEN3, MAX_OPENING, MAX_WIDTH, fingertip_depth, pad_depth
-from tool_nodes import geometry
-from tool_nodes.grasp.chances import FEATURES
-from tool_nodes.grasp.clearance import SceneHeights
-from tool_nodes.grasp.hand import TIP_GAP
-from tool_nodes.grasp.sampling import AnalyticGraspGenerator
-from tool_nodes.perception.heights import LEAST_POINTS
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import FloatArray, Frame, GraspSet
+from toolhand.sim.camera.ray import RayCamera, scene_camera
+from toolhand.sim.camera.sensor import make_sensor
+from toolhand.tool_nodes import geometry
+from toolhand.tool_nodes.grasp.chances import FEATURES
+from toolhand.tool_nodes.grasp.clearance import SceneHeights
+from toolhand.tool_nodes.grasp.hand import TIP_GAP
+from toolhand.tool_nodes.grasp.sampling import AnalyticGraspGenerator
+from toolhand.tool_nodes.perception.heights import LEAST_POINTS
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import FloatArray, Frame, GraspSet
 
 Thing = tuple[float, float, str]
 YAWS = (0, 25, 50, 90, 115, 160)

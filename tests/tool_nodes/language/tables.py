@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.types import ObjectView
+from toolhand.tool_nodes.types import ObjectView
 
 
 def thing(name: str, kind: str, colour: str, x: float, y: float, **more: Any) -> ObjectView:

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_nodes.language.referring import (
+from toolhand.tool_nodes.language.referring import (
     FreeSpaceRequest,
     Selector,
     free_space_phrase,
     parse_free_space,
     select_points,
 )
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 def test_equally_far_to_a_side_is_a_question() -> None:

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from tests.tool_nodes.language.tables import TABLE, thing
-from tool_nodes.language.referring import (
+from toolhand.tool_nodes.language.referring import (
     parse_noun_phrase,
     refer,
 )
-from tool_nodes.language.words import FILLERS, SURFACES
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.language.words import FILLERS, SURFACES
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_nodes.language.measures import metres, point_of
-from tool_nodes.language.phrases import noun_phrase, parse_noun_phrase
-from tool_nodes.language.place_phrases import parse_free_space
-from tool_nodes.language.place_wordings import read_place, wordings
-from tool_nodes.language.places import BIT_M, LOT_M, STEP_M, FreeSpaceRequest, free_space_phrase, place_words
-from tool_nodes.language.pointed import AT_POINT, at_point
-from tool_nodes.language.traced import Traced
-from tool_nodes.language.words import tokenize, words_only
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.language.measures import metres, point_of
+from toolhand.tool_nodes.language.phrases import noun_phrase, parse_noun_phrase
+from toolhand.tool_nodes.language.place_phrases import parse_free_space
+from toolhand.tool_nodes.language.place_wordings import read_place, wordings
+from toolhand.tool_nodes.language.places import BIT_M, LOT_M, STEP_M, FreeSpaceRequest, free_space_phrase, place_words
+from toolhand.tool_nodes.language.pointed import AT_POINT, at_point
+from toolhand.tool_nodes.language.traced import Traced
+from toolhand.tool_nodes.language.words import tokenize, words_only
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 EXAMPLES = [(said, meant) for wording in wordings() for said, meant in wording.examples.items()]
 LEMON = "lemon at (0.48, 0.42)"

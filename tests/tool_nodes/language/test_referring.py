@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tool_nodes.language.tables import DRINKS, TABLE, thing
-from tool_nodes.language.referring import (
+from toolhand.tool_nodes.language.referring import (
     Selector,
     parse_noun_phrase,
     refer,
 )
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import ObjectView
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import ObjectView
 
 
 def named(phrase: str, views: list[ObjectView]) -> list[tuple[str, float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tool_nodes.language.speeds import SLOWLY, at_that_speed, spoken_speed
+from toolhand.tool_nodes.language.speeds import SLOWLY, at_that_speed, spoken_speed
 
 
 @pytest.mark.parametrize(

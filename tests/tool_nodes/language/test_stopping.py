@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tool_nodes.language.stopping import is_stop
-from tool_nodes.plain_yaml import load
+from toolhand.tool_nodes.language.stopping import is_stop
+from toolhand.tool_nodes.plain_yaml import load
 
 _STOPS = (
     "stop|Stop!|STOOOP|stop stop stop|robot please stop|stop that's wrong|cancel task|freeze|cease|no stop|halt|whoa"

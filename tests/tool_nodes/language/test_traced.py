@@ -9,9 +9,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_nodes.language.relations import rewrite
-from tool_nodes.language.traced import Token, Traced, WordTrace, origin, spoken_words
-from tool_nodes.language.words import tokenize
+from toolhand.tool_nodes.language.relations import rewrite
+from toolhand.tool_nodes.language.traced import Token, Traced, WordTrace, origin, spoken_words
+from toolhand.tool_nodes.language.words import tokenize
 
 
 def test_a_replacement_comes_from_what_it_replaces_and_a_group_from_itself() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agent_node.policies.scripted.commands import parse_command
-from tool_nodes.language.viewpoint import in_the_picture
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.tool_nodes.language.viewpoint import in_the_picture
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 @pytest.mark.parametrize(

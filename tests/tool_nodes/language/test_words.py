@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.language.referring import (
+from toolhand.tool_nodes.language.referring import (
     parse_free_space,
     parse_noun_phrase,
 )
-from tool_nodes.language.words import one_letter_apart, plural, stem, tokenize
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.language.words import one_letter_apart, plural, stem, tokenize
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 _GRAMMAR = (
     "the a two left right far second red blue can box bowl one of next to in front of between "

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tool_nodes.perception.instances import Instance
-from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import Detection, Frame
+from toolhand.tool_nodes.perception.instances import Instance
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import Detection, Frame
 
 WIDTH, HEIGHT, FOCAL = 200, 100, 100.0
 THINGS = {

@@ -13,12 +13,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.last.loading import FOLDER, load_skill, load_skills
-from tool_nodes.tools.last.operations import OPERATIONS
-from tool_nodes.tools.last.things import (
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.last.loading import FOLDER, load_skill, load_skills
+from toolhand.tool_nodes.tools.last.operations import OPERATIONS
+from toolhand.tool_nodes.tools.last.things import (
     CentroidRow,
     CountRow,
     CropRow,
@@ -28,7 +28,7 @@ from tool_nodes.tools.last.things import (
     PointRow,
     SizeRow,
 )
-from tool_nodes.tools.last.tools import SkillTools, paper_skills
+from toolhand.tool_nodes.tools.last.tools import SkillTools, paper_skills
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "skills.md").read_text(encoding="utf-8")
 (EXAMPLE,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

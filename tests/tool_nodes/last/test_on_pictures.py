@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from tool_nodes.perception.object_finder import ObjectFinder
-from tool_nodes.results import ErrorCode
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
-from tool_nodes.tools.last.tools import SkillTools
-from tool_nodes.tools.peria.perception import PeriaPerceptionTools
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.perception.object_finder import ObjectFinder
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from toolhand.tool_nodes.tools.last.tools import SkillTools
+from toolhand.tool_nodes.tools.peria.perception import PeriaPerceptionTools
 
 
 @pytest.fixture(scope="module")

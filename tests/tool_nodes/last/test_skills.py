@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
-from tool_nodes.tools.last.operations import reconstruct, region
-from tool_nodes.tools.last.tools import SkillTools
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from toolhand.tool_nodes.tools.last.operations import reconstruct, region
+from toolhand.tool_nodes.tools.last.tools import SkillTools
 
 Call = Callable[..., CallRecord]
 

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import Frame
 
 WIDTH, HEIGHT = 96, 72
 """Of the frame [px]."""

@@ -12,10 +12,10 @@ import torch
 from tests.tool_nodes.models import bright
 from tests.tool_nodes.models.conftest import Folder
 from tests.tool_nodes.models.tiny import picture
-from tool_nodes.models.depth_anything import ASSUMED_FOV_DEG, DepthAnything
-from tool_nodes.models.depth_pro import DepthPro, focal_of
-from tool_nodes.models.grounding_dino import GroundingDino, caption
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.models.depth_anything import ASSUMED_FOV_DEG, DepthAnything
+from toolhand.tool_nodes.models.depth_pro import DepthPro, focal_of
+from toolhand.tool_nodes.models.grounding_dino import GroundingDino, caption
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,12 @@ import torch
 
 from tests.tool_nodes.models.conftest import Folder
 from tests.tool_nodes.models.tiny import picture
-from tool_nodes.models import loading
-from tool_nodes.models.depth_anything import DepthAnything
-from tool_nodes.models.depth_pro import DepthPro
-from tool_nodes.models.sam2 import Sam2
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import PointPrompt
+from toolhand.tool_nodes.models import loading
+from toolhand.tool_nodes.models.depth_anything import DepthAnything
+from toolhand.tool_nodes.models.depth_pro import DepthPro
+from toolhand.tool_nodes.models.sam2 import Sam2
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import PointPrompt
 
 
 @pytest.fixture

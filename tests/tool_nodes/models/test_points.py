@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tool_nodes.models.paddleocr_vl import lines, spotted
-from tool_nodes.models.points import any_points, json_points, molmo_points, no_points, tuple_points
-from tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.models.paddleocr_vl import lines, spotted
+from toolhand.tool_nodes.models.points import any_points, json_points, molmo_points, no_points, tuple_points
+from toolhand.tool_nodes.results import ErrorCode
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ import pytest
 import torch
 
 from tests.tool_nodes.models.tiny import picture
-from tool_nodes.models import depth_pro, molmo2, sam2, sam3
-from tool_nodes.models.pictures import Preparation, distinct
-from tool_nodes.results import ToolError
+from toolhand.tool_nodes.models import depth_pro, molmo2, sam2, sam3
+from toolhand.tool_nodes.models.pictures import Preparation, distinct
+from toolhand.tool_nodes.results import ToolError
 
 EXPECTED = {
     ("sam2", 32): [-0.4226, 0.0912, 0.3823, -0.3883, 0.2624, 0.4337, 0.6906, -0.7308, 0.6392, 0.1426, 0.0912, 0.1939],

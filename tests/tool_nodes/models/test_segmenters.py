@@ -12,11 +12,11 @@ import torch
 from tests.tool_nodes.models import bright
 from tests.tool_nodes.models.conftest import Folder
 from tests.tool_nodes.models.tiny import picture
-from tool_nodes.models.sam import PromptableModel
-from tool_nodes.models.sam2 import Sam2
-from tool_nodes.models.sam3 import Sam3
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoxPrompt, Everything, PointPrompt, TextPrompt
+from toolhand.tool_nodes.models.sam import PromptableModel
+from toolhand.tool_nodes.models.sam2 import Sam2
+from toolhand.tool_nodes.models.sam3 import Sam3
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoxPrompt, Everything, PointPrompt, TextPrompt
 
 WHERE = [(0.5, 0.5), (0.1, 0.9), (0.73, 0.21)]
 

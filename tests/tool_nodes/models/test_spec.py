@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tool_nodes import registry
-from tool_nodes.models.spec import ModelSpec, Option, ServerSpec, parse_address, parse_model, parse_server
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.models.spec import ModelSpec, Option, ServerSpec, parse_address, parse_model, parse_server
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 THRESHOLD = {"threshold": Option(0.25, 0.0, 1.0)}
 

@@ -8,18 +8,18 @@ import pytest
 import torch
 
 from docs.site.tool_families import FAMILIES, tools_of
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from sim.tool_examples import run_example
 from tests.tool_nodes.models.conftest import Folder
-from tool_nodes.models.qwen_vl import QwenVl
-from tool_nodes.port_names import PortNames
-from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.spacetools.pointing import RoboReferTools, VlmTools
-from tool_nodes.tools.suites import SUITES
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tool_examples import run_example
+from toolhand.tool_nodes.models.qwen_vl import QwenVl
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.spacetools.pointing import RoboReferTools, VlmTools
+from toolhand.tool_nodes.tools.suites import SUITES
 
 
 @pytest.fixture(scope="module")

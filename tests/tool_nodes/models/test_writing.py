@@ -14,12 +14,12 @@ import torch
 from tests.tool_nodes.models import bright
 from tests.tool_nodes.models.conftest import Folder
 from tests.tool_nodes.models.tiny import picture
-from tool_nodes.models.molmo2 import Molmo2, canvas, patch_grid, pooling
-from tool_nodes.models.paddleocr_vl import PaddleOcrVl
-from tool_nodes.models.qwen_vl import QwenVl
-from tool_nodes.models.writing import WritingModel
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.models.molmo2 import Molmo2, canvas, patch_grid, pooling
+from toolhand.tool_nodes.models.paddleocr_vl import PaddleOcrVl
+from toolhand.tool_nodes.models.qwen_vl import QwenVl
+from toolhand.tool_nodes.models.writing import WritingModel
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
 
 KINDS = ["qwen2_5_vl", "qwen3_vl", "molmo2", "paddleocr_vl"]
 

@@ -21,7 +21,7 @@ from tests.random_qwen import (
     spread_weights,
     text_settings,
 )
-from tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.images import SessionImage
 
 SIDE = 64
 """What the tiny segmenters see [px]."""

@@ -10,19 +10,19 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from sim.scene.files import parse_scene
-from sim.scene.scenes import Scene
-from sim.station import Station, StationConfig
 from tests.gen3 import NAMED_STATES, pad_depth
 from tests.stations import restored
-from tool_nodes.geometry import invert, pose, project, transform
-from tool_nodes.motion.approval import Decision, MotionRequest, motion_hash
-from tool_nodes.motion.guard import Mode, MotionGuard
-from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.plans import GraspPlan
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.scene_change import changed
-from tool_nodes.types import CollisionScene, FloatArray, Frame, JointGoal
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.geometry import invert, pose, project, transform
+from toolhand.tool_nodes.motion.approval import Decision, MotionRequest, motion_hash
+from toolhand.tool_nodes.motion.guard import Mode, MotionGuard
+from toolhand.tool_nodes.motion.manipulation import Manipulator
+from toolhand.tool_nodes.motion.plans import GraspPlan
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.scene_change import changed
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Frame, JointGoal
 
 AT = (0.45, 0.0)
 GRASP = pose(np.diag([1.0, -1.0, -1.0]), (*AT, 0.025 + pad_depth(0.046)))

@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.scene.files import parse_scene
-from sim.station import Station
 from tests.gen3 import MAX_OPENING, VELOCITY_LIMITS, pad_depth, time_waypoints
 from tests.guarded import PARK, RecordingArm, a_motion, permitted, refused, turned
-from tool_nodes.geometry import pose
-from tool_nodes.motion.guard import GuardedArm, Mode, MotionGuard, parse_mode, stricter
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.limits import MotionLimits, check_trajectory
-from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.spacetools.robot import RobotTools, robot_tools
-from tool_nodes.types import (
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.geometry import pose
+from toolhand.tool_nodes.motion.guard import GuardedArm, Mode, MotionGuard, parse_mode, stricter
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.limits import MotionLimits, check_trajectory
+from toolhand.tool_nodes.motion.manipulation import Manipulator
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.spacetools.robot import RobotTools, robot_tools
+from toolhand.tool_nodes.types import (
     CollisionScene,
     FloatArray,
     LinearGoal,

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agent_node.console.approve import TerminalApprover
-from tool_nodes.motion.approval import Decision, MotionRequest
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.agent_node.console.approve import TerminalApprover
+from toolhand.tool_nodes.motion.approval import Decision, MotionRequest
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 def request(what: str = "Grasp with the gripper at x=0.450 m") -> MotionRequest:

@@ -24,17 +24,17 @@ from tests.gen3 import (
 )
 from tests.tool_nodes.motion.planners.questions import draw_question
 from tests.tool_nodes.motion.planners.worlds import draw_problem
-from tool_nodes.geometry import pose, transform
-from tool_nodes.motion.approval import PlannedMotion
-from tool_nodes.motion.collision import Checker
-from tool_nodes.motion.guard import GuardedArm, MotionGuard
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.limits import MAX_SPACING_S, MotionLimits, between, check_trajectory
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.scene_model import SceneModel
-from tool_nodes.motion.timing import cubic_acceleration
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, Trajectory
+from toolhand.tool_nodes.geometry import pose, transform
+from toolhand.tool_nodes.motion.approval import PlannedMotion
+from toolhand.tool_nodes.motion.collision import Checker
+from toolhand.tool_nodes.motion.guard import GuardedArm, MotionGuard
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.limits import MAX_SPACING_S, MotionLimits, between, check_trajectory
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.scene_model import SceneModel
+from toolhand.tool_nodes.motion.timing import cubic_acceleration
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, Trajectory
 
 PARK = NAMED_STATES["Park"]
 LIMITS = MotionLimits()

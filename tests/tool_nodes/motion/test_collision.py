@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests.gen3 import GEN3, MAX_OPENING, NAMED_STATES
-from tool_nodes.geometry import pose
-from tool_nodes.motion import scene_model
-from tool_nodes.motion.collision import Checker
-from tool_nodes.motion.scene_model import SceneModel, SceneModels, attached_opening
-from tool_nodes.types import Box, CollisionScene
+from toolhand.tool_nodes.geometry import pose
+from toolhand.tool_nodes.motion import scene_model
+from toolhand.tool_nodes.motion.collision import Checker
+from toolhand.tool_nodes.motion.scene_model import SceneModel, SceneModels, attached_opening
+from toolhand.tool_nodes.types import Box, CollisionScene
 
 HOME, PARK = NAMED_STATES["Home"], NAMED_STATES["Park"]
 

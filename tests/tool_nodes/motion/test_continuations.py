@@ -18,10 +18,10 @@ from tests.guarded import (
     turned,
     under_way,
 )
-from tool_nodes.motion.guard import GuardedArm
-from tool_nodes.motion.limits import MotionLimits
-from tool_nodes.results import ErrorCode
-from tool_nodes.types import Trajectory
+from toolhand.tool_nodes.motion.guard import GuardedArm
+from toolhand.tool_nodes.motion.limits import MotionLimits
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.types import Trajectory
 
 
 def there_and_back(offset: tuple[float, float, float]) -> Trajectory:

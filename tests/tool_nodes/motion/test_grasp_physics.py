@@ -15,9 +15,9 @@ from tests.gen3 import (
     opening_from_knuckle,
     pad_depth,
 )
-from tool_nodes.geometry import pose, rotation_z
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.types import CollisionScene, LinearGoal, PoseGoal, Trajectory
+from toolhand.tool_nodes.geometry import pose, rotation_z
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.types import CollisionScene, LinearGoal, PoseGoal, Trajectory
 
 CUBE = np.array([0.45, 0.08, 0.02])
 

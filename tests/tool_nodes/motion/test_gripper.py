@@ -17,9 +17,9 @@ from tests.gen3 import (
     opening_from_knuckle,
     pad_depth,
 )
-from tool_nodes.geometry import invert
-from tool_nodes.results import ToolError
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.geometry import invert
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.types import FloatArray
 
 
 @pytest.fixture(scope="module")

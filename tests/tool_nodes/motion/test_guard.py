@@ -23,12 +23,12 @@ from tests.guarded import (
     turned,
     under_way,
 )
-from tool_nodes.geometry import look_at
-from tool_nodes.motion.approval import Decision, MotionRequest, PlannedMotion, motion_hash
-from tool_nodes.motion.guard import GuardedArm, Mode, MotionGuard, parse_mode, record, recorded, stricter
-from tool_nodes.motion.limits import MotionLimits
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.geometry import look_at
+from toolhand.tool_nodes.motion.approval import Decision, MotionRequest, PlannedMotion, motion_hash
+from toolhand.tool_nodes.motion.guard import GuardedArm, Mode, MotionGuard, parse_mode, record, recorded, stricter
+from toolhand.tool_nodes.motion.limits import MotionLimits
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import Frame
 
 # -- limits of the whole motion ------------------------------------------------------------------
 

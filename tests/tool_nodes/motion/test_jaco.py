@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from tool_nodes.geometry import pose, rotation_z
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.motion.robot_spec import load_robot_spec
-from tool_nodes.results import ToolError
-from tool_nodes.types import CollisionScene, FloatArray, LinearGoal, PoseGoal
+from toolhand.tool_nodes.geometry import pose, rotation_z
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.motion.robot_spec import load_robot_spec
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, LinearGoal, PoseGoal
 
 JACO = load_robot("jaco2_j2s7s300")
 PI = np.pi

@@ -18,11 +18,11 @@ from tests.gen3 import (
     time_path,
     time_waypoints,
 )
-from tool_nodes.geometry import pose, rotation_angle, rotation_z
-from tool_nodes.motion.kinematics import Kinematics, check_pose
-from tool_nodes.motion.timing import LONGEST_S, MOST_SAMPLES, SAMPLE_PERIOD
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import FloatArray, Trajectory
+from toolhand.tool_nodes.geometry import pose, rotation_angle, rotation_z
+from toolhand.tool_nodes.motion.kinematics import Kinematics, check_pose
+from toolhand.tool_nodes.motion.timing import LONGEST_S, MOST_SAMPLES, SAMPLE_PERIOD
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import FloatArray, Trajectory
 
 # -- Jacobian and inverse kinematics ---------------------------------------------------------------
 

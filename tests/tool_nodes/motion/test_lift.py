@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import PlacedObject
-from sim.station import Station
 from tests.gen3 import pad_depth
-from tool_nodes.geometry import pose
-from tool_nodes.motion.planner_wrapper import PlannerWrapper
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import CollisionScene, FloatArray, Goal, Trajectory
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import PlacedObject
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.geometry import pose
+from toolhand.tool_nodes.motion.planner_wrapper import PlannerWrapper
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, Trajectory
 
 
 class NoWayWhileHolding(PlannerWrapper):

@@ -10,11 +10,11 @@ import pytest
 
 from tests.gen3 import ARM_JOINTS, GEN3, MAX_OPENING, time_path, time_waypoints
 from tests.guarded import KINEMATICS, OVER_TABLE, PARK, turned
-from tool_nodes.motion.limits import MAX_SPACING_S, MotionLimits, check_trajectory
-from tool_nodes.motion.timing import MOST_SAMPLES
-from tool_nodes.motion.trajectory_checks import JUMP, unfit
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import FloatArray, Trajectory
+from toolhand.tool_nodes.motion.limits import MAX_SPACING_S, MotionLimits, check_trajectory
+from toolhand.tool_nodes.motion.timing import MOST_SAMPLES
+from toolhand.tool_nodes.motion.trajectory_checks import JUMP, unfit
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import FloatArray, Trajectory
 
 ANYWHERE = MotionLimits(low=(-9.0, -9.0, -9.0), high=(9.0, 9.0, 9.0))
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.scene.files import parse_scene
-from sim.station import Station
 from tests.stations import BLOCK_AND_BOX, FAST
-from tool_nodes.geometry import invert, project, transform
-from tool_nodes.motion.guard import Mode, MotionGuard
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.looking import views_of
-from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.results import ErrorCode, ToolError, unavailable
-from tool_nodes.types import Frame
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.geometry import invert, project, transform
+from toolhand.tool_nodes.motion.guard import Mode, MotionGuard
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.looking import views_of
+from toolhand.tool_nodes.motion.manipulation import Manipulator
+from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.types import Frame
 
 PLACE = np.array([0.45, 0.0, 0.045])
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from tests.gen3 import GEN3, MAX_OPENING, time_waypoints
 from tests.guarded import KINEMATICS, OVER_TABLE, PARK, a_motion, turned
-from tool_nodes.geometry import invert, look_at, pose, project, transform
-from tool_nodes.motion.approval import (
+from toolhand.tool_nodes.geometry import invert, look_at, pose, project, transform
+from toolhand.tool_nodes.motion.approval import (
     MotionStep,
     NobodyApprover,
     PlannedMotion,
@@ -24,7 +24,7 @@ from tool_nodes.motion.approval import (
     overlay,
     step_hash,
 )
-from tool_nodes.types import FloatArray, Frame, Trajectory
+from toolhand.tool_nodes.types import FloatArray, Frame, Trajectory
 
 LEG = turned(0.3)
 PINK, WHITE = (255, 60, 200), (255, 255, 255)

@@ -10,22 +10,22 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station
 from tests.gen3 import GEN3, NAMED_STATES, TIP_FRAME, load_robot_spec, pad_depth
 from tests.guarded import KINEMATICS, RecordingArm
-from tool_nodes import workspace
-from tool_nodes.geometry import intrinsics, invert, look_at, project, transform
-from tool_nodes.motion.approval import Decision, MotionRequest
-from tool_nodes.motion.guard import Mode, MotionGuard
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.limits import MotionLimits
-from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.trial import TRIAL_M
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.scene_change import changed_around, looks_otherwise_around
-from tool_nodes.types import FloatArray, Frame
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import intrinsics, invert, look_at, project, transform
+from toolhand.tool_nodes.motion.approval import Decision, MotionRequest
+from toolhand.tool_nodes.motion.guard import Mode, MotionGuard
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.limits import MotionLimits
+from toolhand.tool_nodes.motion.manipulation import Manipulator
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.trial import TRIAL_M
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.scene_change import changed_around, looks_otherwise_around
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 # -- the parked arm stays out of the scene camera's picture ----------------------------------------
 

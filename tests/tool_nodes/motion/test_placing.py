@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from tests.gen3 import GEN3, pad_depth
-from tool_nodes.geometry import pose, transform
-from tool_nodes.motion.placing import is_steady, place_candidates, verify_placed
-from tool_nodes.motion.targets import HeldObject, held_object, target_mask
-from tool_nodes.perception.heights import HeightMap
-from tool_nodes.results import ToolError
-from tool_nodes.types import Box, FloatArray, Frame
+from toolhand.tool_nodes.geometry import pose, transform
+from toolhand.tool_nodes.motion.placing import is_steady, place_candidates, verify_placed
+from toolhand.tool_nodes.motion.targets import HeldObject, held_object, target_mask
+from toolhand.tool_nodes.perception.heights import HeightMap
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.types import Box, FloatArray, Frame
 
 TOP = 0.09
 HEIGHT = 0.10

@@ -23,13 +23,13 @@ from tests.gen3 import (
     knuckle_from_opening,
     load_robot_spec,
 )
-from tool_nodes.geometry import pose, rotation_angle, rotation_z, transform
-from tool_nodes.motion import planner as planner_module
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.rrt import _Tree
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Box, CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
+from toolhand.tool_nodes.geometry import pose, rotation_angle, rotation_z, transform
+from toolhand.tool_nodes.motion import planner as planner_module
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.rrt import _Tree
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import Box, CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
 
 DOWN = np.diag([1.0, -1.0, -1.0])
 PARK = NAMED_STATES["Park"]

@@ -20,12 +20,12 @@ from tests.tool_nodes.motion.test_planner import (
     touches,
     wall,
 )
-from tool_nodes.geometry import pose
-from tool_nodes.motion.collision import Checker
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.scene_model import SceneModel, SceneModels
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import MOST_CLOUD_POINTS, Box, CollisionScene, FloatArray, JointGoal, LinearGoal
+from toolhand.tool_nodes.geometry import pose
+from toolhand.tool_nodes.motion.collision import Checker
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.scene_model import SceneModel, SceneModels
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import MOST_CLOUD_POINTS, Box, CollisionScene, FloatArray, JointGoal, LinearGoal
 
 SPACING, RADIUS = 0.02, 0.018
 """Points of a grid and the radius of their balls [m], which leave no gap: half the diagonal of a cell is 0.0173 m."""

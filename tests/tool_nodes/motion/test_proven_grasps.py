@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.scene.files import parse_scene
 from tests.gen3 import pad_depth
 from tests.guarded import RecordingArm
 from tests.tool_nodes.tools.cell import Cell
-from tool_nodes.geometry import pose
-from tool_nodes.motion.grasp_scenes import GraspScenes
-from tool_nodes.motion.grip import LOOK_S, steady_grip
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.plans import GraspPlan
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import (
+from toolhand.sim.scene.files import parse_scene
+from toolhand.tool_nodes.geometry import pose
+from toolhand.tool_nodes.motion.grasp_scenes import GraspScenes
+from toolhand.tool_nodes.motion.grip import LOOK_S, steady_grip
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.manipulation import Manipulator
+from toolhand.tool_nodes.motion.plans import GraspPlan
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import (
     BoolArray,
     FloatArray,
     Grasped,

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from tests.gen3 import GEN3
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.limits import MotionLimits, check_trajectory
-from tool_nodes.motion.rated import MAX_ACCELERATION, MAX_SPEED, known_arm, known_gripper
-from tool_nodes.motion.robot_model import JACO2, load_robot
-from tool_nodes.motion.robot_spec import load_robot_spec
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Trajectory
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.limits import MotionLimits, check_trajectory
+from toolhand.tool_nodes.motion.rated import MAX_ACCELERATION, MAX_SPEED, known_arm, known_gripper
+from toolhand.tool_nodes.motion.robot_model import JACO2, load_robot
+from toolhand.tool_nodes.motion.robot_spec import load_robot_spec
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import Trajectory
 
 
 @pytest.fixture

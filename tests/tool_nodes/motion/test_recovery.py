@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sim.scene.files import parse_scene
-from sim.station import Station
 from tests.gen3 import NAMED_STATES, pad_depth
-from tool_nodes.geometry import pose
-from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.placing import blocked
-from tool_nodes.motion.trajectory_checks import beside
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import (
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.geometry import pose
+from toolhand.tool_nodes.motion.manipulation import Manipulator
+from toolhand.tool_nodes.motion.placing import blocked
+from toolhand.tool_nodes.motion.trajectory_checks import beside
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import (
     CollisionScene,
     GripperOutcome,
     JointGoal,

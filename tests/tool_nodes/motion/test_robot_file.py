@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from tests.gen3 import GEN3
-from tool_nodes import registry
-from tool_nodes.motion.guard import MotionGuard
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.limits import MotionLimits
-from tool_nodes.motion.robot_model import ROBOTS, find_robot, load_robot
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.motion.guard import MotionGuard
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.limits import MotionLimits
+from toolhand.tool_nodes.motion.robot_model import ROBOTS, find_robot, load_robot
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 @pytest.fixture
@@ -120,8 +120,8 @@ def test_what_is_loaded_is_shared_and_cannot_be_written(name: str) -> None:
 
 
 def test_limits_and_guard_of_one_robot_serve_no_other() -> None:
-    from sim.scene.files import EXAMPLE_SCENE, load_scene
-    from sim.station import Station, StationConfig
+    from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+    from toolhand.sim.station import Station, StationConfig
 
     guard = MotionGuard(limits=MotionLimits(robot=GEN3))
     with pytest.raises(ToolError, match="limits are those of gen3, but the robot is jaco2_j2s7s300"):

@@ -17,8 +17,8 @@ from tests.gen3 import (
     VELOCITY_LIMITS,
     load_robot_spec,
 )
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.types import FloatArray
 
 PI, HALF_PI = np.pi, np.pi / 2
 

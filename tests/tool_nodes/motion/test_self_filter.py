@@ -9,16 +9,24 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from sim.scene.files import parse_scene
-from sim.station import Station, StationConfig
 from tests.gen3 import NAMED_STATES, pad_depth
-from tool_nodes.geometry import pose
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.motion.self_filter import RobotPose, shape_of, without_robot
-from tool_nodes.perception.obstacles import fit_obstacles
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.types import CollisionScene, Frame, JointGoal, MotionOutcome, MotionStatus, PoseGoal, Trajectory
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.geometry import pose
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.motion.self_filter import RobotPose, shape_of, without_robot
+from toolhand.tool_nodes.perception.obstacles import fit_obstacles
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.toolbox import Session
+from toolhand.tool_nodes.types import (
+    CollisionScene,
+    Frame,
+    JointGoal,
+    MotionOutcome,
+    MotionStatus,
+    PoseGoal,
+    Trajectory,
+)
 
 SCENE = parse_scene(
     "objects:\n  - {name: toy block, position: [0.45, -0.25]}\n  - {name: milk, position: [0.5, 0.2]}\n"

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import PlacedObject
-from sim.station import Station
 from tests.gen3 import pad_depth
-from tool_nodes.geometry import pose
-from tool_nodes.types import FloatArray
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import PlacedObject
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.geometry import pose
+from toolhand.tool_nodes.types import FloatArray
 
 BOTTLE = PlacedObject("bottle", "generated/bottle-3", (0.50, 0.0, 0.07), 0.0)
 PLACE = np.array([0.56, 0.14, 0.0])

@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.agent import Agent
-from agent_node.policy import Message, Reply
-from sim.scene.files import parse_scene
-from sim.station import Station, StationState
 from tests.gen3 import NAMED_STATES, pad_depth
 from tests.stations import restored
-from tool_nodes.geometry import pose
-from tool_nodes.motion.approval import Decision, MotionRequest
-from tool_nodes.motion.guard import Mode, MotionGuard
-from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.plans import ManipulatorState
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.stop_latch import StopLatch
-from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.types import CollisionScene, Frame, Goal, JointGoal, Trajectory
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import Station, StationState
+from toolhand.tool_nodes.geometry import pose
+from toolhand.tool_nodes.motion.approval import Decision, MotionRequest
+from toolhand.tool_nodes.motion.guard import Mode, MotionGuard
+from toolhand.tool_nodes.motion.manipulation import Manipulator
+from toolhand.tool_nodes.motion.plans import ManipulatorState
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.stop_latch import StopLatch
+from toolhand.tool_nodes.toolbox.toolbox import Session
+from toolhand.tool_nodes.types import CollisionScene, Frame, Goal, JointGoal, Trajectory
 
 SCENE = "objects:\n  - {name: toy block, position: [0.45, 0.0]}\n"
 GRASP = pose(np.diag([1.0, -1.0, -1.0]), (0.45, 0.0, 0.025 + pad_depth(0.046)))

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sim.model import build_model
-from sim.scene.generator import generate_scene
 from tests.gen3 import GEN3
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.packages import PACKAGE_PATH, find_package, mesh_file
-from tool_nodes.motion.robot_model import JACO2, RobotModel, load_robot
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.sim.model import build_model
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.packages import PACKAGE_PATH, find_package, mesh_file
+from toolhand.tool_nodes.motion.robot_model import JACO2, RobotModel, load_robot
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 JOINT_2 = '<joint name="joint_2" type="revolute">'
 LIMIT_2 = '<limit lower="-2.24" upper="2.24" effort="39" velocity="1.3963"/>'

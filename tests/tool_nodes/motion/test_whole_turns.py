@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.scene.files import parse_scene
-from sim.station import Station
 from tests.gen3 import CONTINUOUS, MAX_OPENING, NAMED_STATES, joint_difference, nearest_turn, pad_depth, time_waypoints
-from tool_nodes.geometry import pose
-from tool_nodes.motion.approval import PlannedMotion
-from tool_nodes.motion.guard import GuardedArm, MotionGuard
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.plans import PlanBook
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import (
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.geometry import pose
+from toolhand.tool_nodes.motion.approval import PlannedMotion
+from toolhand.tool_nodes.motion.guard import GuardedArm, MotionGuard
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.manipulation import Manipulator
+from toolhand.tool_nodes.motion.plans import PlanBook
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import (
     ArmState,
     CollisionScene,
     FloatArray,

@@ -7,19 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.perception import PerceptionNoise, SimPerception
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station
 from tests.tool_nodes.perception.test_pixels import arranged, picture
-from tool_nodes.perception.certainty import word_fit
-from tool_nodes.perception.frame_perception import FramePerception
-from tool_nodes.perception.object_finder import ObjectFinder
-from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.results import ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.tools.last.operations import detect
-from tool_nodes.tools.peria.perception import PeriaPerceptionTools
-from tool_nodes.types import Frame, TextPrompt
+from toolhand.sim.perception import PerceptionNoise, SimPerception
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.perception.certainty import word_fit
+from toolhand.tool_nodes.perception.frame_perception import FramePerception
+from toolhand.tool_nodes.perception.object_finder import ObjectFinder
+from toolhand.tool_nodes.perception.pixels import PixelPerception
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.tools.last.operations import detect
+from toolhand.tool_nodes.tools.peria.perception import PeriaPerceptionTools
+from toolhand.tool_nodes.types import Frame, TextPrompt
 
 PIXELS = PixelPerception()
 

@@ -8,19 +8,19 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sim.camera.ray import make_camera, scene_camera
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import PlacedObject, Scene, footprint, gap
-from sim.tasks.predicates import camera_directions
-from sim.world import World
-from tool_nodes import workspace
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.geometry import backproject, invert, pixel, project, transform
-from tool_nodes.language.places import Extent, FreeSpaceRequest
-from tool_nodes.perception import free_space
-from tool_nodes.perception.free_space import find_free_space
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.sim.camera.ray import make_camera, scene_camera
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import PlacedObject, Scene, footprint, gap
+from toolhand.sim.tasks.predicates import camera_directions
+from toolhand.sim.world import World
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.geometry import backproject, invert, pixel, project, transform
+from toolhand.tool_nodes.language.places import Extent, FreeSpaceRequest
+from toolhand.tool_nodes.perception import free_space
+from toolhand.tool_nodes.perception.free_space import find_free_space
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 DIRECTIONS = ("left_of", "right_of", "in_front_of", "behind")
 HELD_RADIUS = 0.035

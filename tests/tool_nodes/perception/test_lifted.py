@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from tool_nodes.geometry import intrinsics, pose
-from tool_nodes.perception.lifted import Lift, what_was_lifted
-from tool_nodes.types import BoolArray, FloatArray, Frame, GraspTarget
+from toolhand.tool_nodes.geometry import intrinsics, pose
+from toolhand.tool_nodes.perception.lifted import Lift, what_was_lifted
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame, GraspTarget
 
 SHAPE = (240, 320)
 HAND = np.array([0.2, 0.5, 0.5])

@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
-from sim.mock.data import read_dataset
-from sim.perception import SimPerception
-from tool_nodes.drawing import draw_points
-from tool_nodes.perception.drawings.mark_letters import LetterReader
-from tool_nodes.perception.drawings.marks import Mark, MarkFinder, MarkPhrase, find_marks, parse_mark_phrase
-from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
-from tool_nodes.tools.spacetools.pointing import RoboReferTools, VlmTools
-from tool_nodes.types import Frame, TextSpan
+from toolhand.sim.mock.data import read_dataset
+from toolhand.sim.perception import SimPerception
+from toolhand.tool_nodes.drawing import draw_points
+from toolhand.tool_nodes.perception.drawings.mark_letters import LetterReader
+from toolhand.tool_nodes.perception.drawings.marks import Mark, MarkFinder, MarkPhrase, find_marks, parse_mark_phrase
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from toolhand.tool_nodes.tools.spacetools.pointing import RoboReferTools, VlmTools
+from toolhand.tool_nodes.types import Frame, TextSpan
 
 COLOURS = {"red": (255, 0, 0), "blue": (0, 0, 255), "green": (0, 220, 0), "yellow": (255, 255, 0)}
 

@@ -7,26 +7,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.perception.masks import pictures
-from bench.perception.metrics import mask_iou
-from sim.objects.sets import find_asset
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import PlacedObject, Scene
-from tool_nodes import geometry
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.geometry import intrinsics, pose
-from tool_nodes.perception.clusters import find_clusters
-from tool_nodes.perception.colours import encoded, linear, shade_and_misfit
-from tool_nodes.perception.columns import HAND_REACH, column_boxes, within_hand, without_own
-from tool_nodes.perception.division import united
-from tool_nodes.perception.extents import measure
-from tool_nodes.perception.heights import HeightMap
-from tool_nodes.perception.levelling import levelled
-from tool_nodes.perception.masks import inner_point
-from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.perception.surface import Surface, find_surface, firm_pixels
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import FloatArray, Frame, PointPrompt
+from toolhand.bench.perception.masks import pictures
+from toolhand.bench.perception.metrics import mask_iou
+from toolhand.sim.objects.sets import find_asset
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.tool_nodes import geometry
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.geometry import intrinsics, pose
+from toolhand.tool_nodes.perception.clusters import find_clusters
+from toolhand.tool_nodes.perception.colours import encoded, linear, shade_and_misfit
+from toolhand.tool_nodes.perception.columns import HAND_REACH, column_boxes, within_hand, without_own
+from toolhand.tool_nodes.perception.division import united
+from toolhand.tool_nodes.perception.extents import measure
+from toolhand.tool_nodes.perception.heights import HeightMap
+from toolhand.tool_nodes.perception.levelling import levelled
+from toolhand.tool_nodes.perception.masks import inner_point
+from toolhand.tool_nodes.perception.pixels import PixelPerception
+from toolhand.tool_nodes.perception.surface import Surface, find_surface, firm_pixels
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import FloatArray, Frame, PointPrompt
 
 # -- pixels where depth is noisy and colours are too bright: sizes, colours and containers ---------
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from tool_nodes.perception.certainty import Candidate
-from tool_nodes.perception.frame_perception import FramePerception
-from tool_nodes.perception.instances import Instance
-from tool_nodes.perception.object_finder import ObjectFinder
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import BoolArray, Frame, Segmentation
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.perception.certainty import Candidate
+from toolhand.tool_nodes.perception.frame_perception import FramePerception
+from toolhand.tool_nodes.perception.instances import Instance
+from toolhand.tool_nodes.perception.object_finder import ObjectFinder
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import BoolArray, Frame, Segmentation
 
 
 class Look:

@@ -8,13 +8,13 @@ import mujoco
 import numpy as np
 import pytest
 
-from sim.camera.ray import RayCamera, scene_camera
-from sim.camera.sensor import SensorNoise
-from tool_nodes import geometry, workspace
-from tool_nodes.perception.heights import height_map, on_surface
-from tool_nodes.perception.obstacles import INFLATION, MAX_BOXES, PADDING_DEPTH, fit_obstacles
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, Box, FloatArray, Frame
+from toolhand.sim.camera.ray import RayCamera, scene_camera
+from toolhand.sim.camera.sensor import SensorNoise
+from toolhand.tool_nodes import geometry, workspace
+from toolhand.tool_nodes.perception.heights import height_map, on_surface
+from toolhand.tool_nodes.perception.obstacles import INFLATION, MAX_BOXES, PADDING_DEPTH, fit_obstacles
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, Box, FloatArray, Frame
 
 BOX = '<geom type="box" size=".03 .045 .06" pos="0 0 .06" euler="0 0 {yaw}"/>'
 BALL = '<geom type="sphere" size=".035" pos="0 0 .035"/>'

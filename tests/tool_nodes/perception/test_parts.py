@@ -8,22 +8,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.perception.masks import pictures
-from bench.perception.metrics import mask_iou
-from sim.camera.ray import jittered, make_camera, scene_camera
-from sim.objects.sets import find_asset
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import PlacedObject, Scene
-from sim.tasks.crowds import crowded_scene
-from sim.world import World
-from tool_nodes.language.referring import refer
-from tool_nodes.perception.masks import inner_point
-from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.perception.relief import depth_noise
-from tool_nodes.perception.surface import find_surface
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import Frame, ObjectView, PointPrompt
+from toolhand.bench.perception.masks import pictures
+from toolhand.bench.perception.metrics import mask_iou
+from toolhand.sim.camera.ray import jittered, make_camera, scene_camera
+from toolhand.sim.objects.sets import find_asset
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.sim.tasks.crowds import crowded_scene
+from toolhand.sim.world import World
+from toolhand.tool_nodes.language.referring import refer
+from toolhand.tool_nodes.perception.masks import inner_point
+from toolhand.tool_nodes.perception.pixels import PixelPerception
+from toolhand.tool_nodes.perception.relief import depth_noise
+from toolhand.tool_nodes.perception.surface import find_surface
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import Frame, ObjectView, PointPrompt
 
 
 def picture(scene: Scene) -> tuple[Frame, Frame]:

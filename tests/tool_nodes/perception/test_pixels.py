@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import ndimage
 
-from sim.camera.ray import make_camera, scene_camera
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import PlacedObject, Scene
-from sim.station import Station, StationConfig
-from sim.tasks.tasks import random_task
-from sim.world import World
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.geometry import rotation_z
-from tool_nodes.perception.colours import name_colour, shade_and_misfit
-from tool_nodes.perception.extents import Extents
-from tool_nodes.perception.frames import fill_holes
-from tool_nodes.perception.masks import dilated, eroded, expected_iou, filled, inner_point
-from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.perception.recognition import Look, Recogniser
-from tool_nodes.perception.surface import find_surface
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, Frame, ObjectView
+from toolhand.sim.camera.ray import make_camera, scene_camera
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.tasks import random_task
+from toolhand.sim.world import World
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.geometry import rotation_z
+from toolhand.tool_nodes.perception.colours import name_colour, shade_and_misfit
+from toolhand.tool_nodes.perception.extents import Extents
+from toolhand.tool_nodes.perception.frames import fill_holes
+from toolhand.tool_nodes.perception.masks import dilated, eroded, expected_iou, filled, inner_point
+from toolhand.tool_nodes.perception.pixels import PixelPerception
+from toolhand.tool_nodes.perception.recognition import Look, Recogniser
+from toolhand.tool_nodes.perception.surface import find_surface
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, Frame, ObjectView
 
 SEEDS = range(5)
 PERCEPTION = PixelPerception()

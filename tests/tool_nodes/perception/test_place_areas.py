@@ -6,28 +6,28 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bench.perception.masks import pictures, scene_of
-from bench.perception.naming import fit
-from sim.scene.files import parse_scene
-from sim.station import Station, StationConfig
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.geometry import pixel
-from tool_nodes.language.place_phrases import parse_free_space
-from tool_nodes.language.places import FreeSpaceRequest
-from tool_nodes.perception.drawings.backend import Drawings
-from tool_nodes.perception.extents import Extents
-from tool_nodes.perception.naming import EVIDENCE, SURE, known_product
-from tool_nodes.perception.object_finder import ObjectFinder
-from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.perception.place_areas import ImagePoint, Outline, place_area
-from tool_nodes.perception.recognition import Look, Recogniser
-from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.last.tools import SkillTools
-from tool_nodes.tools.spacetools.depth import DepthTools
-from tool_nodes.types import Frame
+from toolhand.bench.perception.masks import pictures, scene_of
+from toolhand.bench.perception.naming import fit
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.geometry import pixel
+from toolhand.tool_nodes.language.place_phrases import parse_free_space
+from toolhand.tool_nodes.language.places import FreeSpaceRequest
+from toolhand.tool_nodes.perception.drawings.backend import Drawings
+from toolhand.tool_nodes.perception.extents import Extents
+from toolhand.tool_nodes.perception.naming import EVIDENCE, SURE, known_product
+from toolhand.tool_nodes.perception.object_finder import ObjectFinder
+from toolhand.tool_nodes.perception.pixels import PixelPerception
+from toolhand.tool_nodes.perception.place_areas import ImagePoint, Outline, place_area
+from toolhand.tool_nodes.perception.recognition import Look, Recogniser
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.last.tools import SkillTools
+from toolhand.tool_nodes.tools.spacetools.depth import DepthTools
+from toolhand.tool_nodes.types import Frame
 
 # -- the area of a place holds the point that is found for it, and lies where the words say --------
 

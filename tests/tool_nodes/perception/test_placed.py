@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.scene.files import parse_scene
-from sim.scene.scenes import Scene
-from sim.station import Station, StationConfig
-from tool_nodes.perception.carrying import carried_target
-from tool_nodes.perception.placed import standing_at
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, Frame, GraspTarget
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.perception.carrying import carried_target
+from toolhand.tool_nodes.perception.placed import standing_at
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, Frame, GraspTarget
 
 # -- where a thing that was put down stands, by the pictures before and after ----------------------
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.tool_nodes.perception.test_free_space import arranged, mask, shown
-from tool_nodes.perception.pushed import pushed
+from toolhand.tool_nodes.perception.pushed import pushed
 
 SOUP, BOX, HONEY = ("tomato soup", 0.45, 0.0), ("sugar box", 0.45, 0.12), ("honey", 0.36, -0.02)
 AWAY = ("salt", 0.6, -0.3)

@@ -11,14 +11,14 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from tool_nodes.perception.object_finder import ObjectFinder
-from tool_nodes.results import ToolError, ToolResult
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.peria.interaction import PeriaInteractionTools
-from tool_nodes.tools.peria.perception import PeriaPerceptionTools
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.perception.object_finder import ObjectFinder
+from toolhand.tool_nodes.results import ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.peria.interaction import PeriaInteractionTools
+from toolhand.tool_nodes.tools.peria.perception import PeriaPerceptionTools
 
 SHAPES = {  # name: (left, top, right, bottom) [px] of a 640x480 picture
     "red circle": (40, 40, 140, 140),

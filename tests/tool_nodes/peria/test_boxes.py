@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, Level
-from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.tools.peria.boxes import (
+from toolhand.tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, Level
+from toolhand.tool_nodes.toolbox.toolbox import Session
+from toolhand.tool_nodes.tools.peria.boxes import (
     MAX_POINTS,
     BoxArgument,
     PlaceArgument,

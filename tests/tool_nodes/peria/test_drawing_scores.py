@@ -11,11 +11,11 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from sim.drawings.samples import shapes as drawn_shapes
-from tool_nodes.perception.drawings.backend import Drawings
-from tool_nodes.results import ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import Everything, TextPrompt
+from toolhand.sim.drawings.samples import shapes as drawn_shapes
+from toolhand.tool_nodes.perception.drawings.backend import Drawings
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import Everything, TextPrompt
 
 RGB = NDArray[np.uint8]
 PERIA_THRESHOLD, LAST_THRESHOLD = 0.25, 0.1

@@ -14,12 +14,12 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from sim.drawings import samples as pictures
-from tool_nodes.perception.drawings.finder import FlatPerception
-from tool_nodes.perception.drawings.segments import find_regions
-from tool_nodes.perception.drawings.shapes import measure_shape, name_flat_colour, name_shape
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Segmentation
+from toolhand.sim.drawings import samples as pictures
+from toolhand.tool_nodes.perception.drawings.finder import FlatPerception
+from toolhand.tool_nodes.perception.drawings.segments import find_regions
+from toolhand.tool_nodes.perception.drawings.shapes import measure_shape, name_flat_colour, name_shape
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import Segmentation
 
 Box = tuple[int, int, int, int]
 RGB = NDArray[np.uint8]
@@ -196,7 +196,8 @@ def test_a_large_picture_gives_masks_of_its_own_size(drawing: RGB) -> None:
 def test_the_same_picture_is_looked_at_once(drawing: RGB, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = []
     monkeypatch.setattr(
-        "tool_nodes.perception.drawings.finder.find_regions", lambda rgb: looks.append(rgb) or find_regions(rgb)
+        "toolhand.tool_nodes.perception.drawings.finder.find_regions",
+        lambda rgb: looks.append(rgb) or find_regions(rgb),
     )
     flat = FlatPerception()
     flat.everything(drawing)

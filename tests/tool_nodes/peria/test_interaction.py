@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.peria.boxes import box_pixels
-from tool_nodes.tools.peria.interaction import MIN_CROP_PX, PeriaInteractionTools
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.peria.boxes import box_pixels
+from toolhand.tool_nodes.tools.peria.interaction import MIN_CROP_PX, PeriaInteractionTools
 
 RED, WHITE = [230, 30, 30], [255, 255, 255]
 SUCCESS = "Tool executed successfully.\n"

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tool_nodes.perception.box_overlap import box_iou, inside_box, not_suppressed
-from tool_nodes.perception.drawings.exemplar import Appearance
-from tool_nodes.perception.instances import Instance
-from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.peria.perception import PeriaPerceptionTools
-from tool_nodes.types import Detection
+from toolhand.tool_nodes.perception.box_overlap import box_iou, inside_box, not_suppressed
+from toolhand.tool_nodes.perception.drawings.exemplar import Appearance
+from toolhand.tool_nodes.perception.instances import Instance
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.peria.perception import PeriaPerceptionTools
+from toolhand.tool_nodes.types import Detection
 
 BOXED = re.compile(r"\\boxed\{\d+,\d+,\d+,\d+\}")
 THINGS = {"coconut water": 2, "red box": 1, "black bin": 1, "cinnamon": 1, "rice box": 1, "teddy bear": 1}

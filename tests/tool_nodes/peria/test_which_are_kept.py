@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tool_nodes.perception.instances import Instance
-from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolResult
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.peria.interaction import PeriaInteractionTools
-from tool_nodes.tools.peria.perception import PeriaPerceptionTools
+from toolhand.tool_nodes.perception.instances import Instance
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ErrorCode, ToolResult
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.tools.peria.interaction import PeriaInteractionTools
+from toolhand.tool_nodes.tools.peria.perception import PeriaPerceptionTools
 
 
 class OneThing:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.robot_export.folder import export_robot
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.robot_export.folder import export_robot
 
 
 @pytest.fixture(scope="session")

@@ -14,10 +14,10 @@ import yaml
 
 from tests.gen3 import GEN3
 from tests.tool_nodes.robot_export.reading import Reader, directions, uncovered
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.robot_export.folder import export_robot
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.robot_export.folder import export_robot
 
 ROBOTS = ("gen3", "jaco2_j2s7s300")
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.tool_nodes.robot_export.reading import Reader
-from tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.motion.robot_model import load_robot
 
 ROBOTS = ("gen3", "jaco2_j2s7s300")
 MANIPULATOR, GRIPPER = "manipulator", "gripper"
@@ -176,7 +176,7 @@ def test_no_file_holds_an_anchor_or_a_tag_that_other_readers_do_not_know(exporte
 
 
 def test_the_command_prints_its_seed_and_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from toolhand.robot_export import robot_export
+    from toolhand.cli.robot_export import robot_export
 
     assert robot_export(tmp_path / "out", "gen3", seed=5) == 0
     printed = capsys.readouterr().out

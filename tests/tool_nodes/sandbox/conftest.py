@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tool_nodes.sandbox import seccomp
-from tool_nodes.sandbox.executor import CodeExecutor, CodeOutcome, ProgramLimits
+from toolhand.tool_nodes.sandbox import seccomp
+from toolhand.tool_nodes.sandbox.executor import CodeExecutor, CodeOutcome, ProgramLimits
 
 SECRET = "the secret of the parent"
 PROCESSES = Path("/proc")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.results import ErrorCode
-from tool_nodes.sandbox.connection import ProgramEnd
-from tool_nodes.sandbox.executor import CodeExecutor, shown, tool_result
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.sandbox.connection import ProgramEnd
+from toolhand.tool_nodes.sandbox.executor import CodeExecutor, shown, tool_result
 
 MODULES = "modules = np.lib._npyio_impl.os.sys.modules\nos = modules['os']\n"
 FRAME = (

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.sandbox.executor import CodeExecutor
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.sandbox.executor import CodeExecutor
 
 # Ways to modules that a program may not import.
 MODULES = "modules = np.lib._npyio_impl.os.sys.modules\nos = modules['os']\n"
@@ -101,7 +101,7 @@ def test_the_environment_is_empty(watch: Any) -> None:
 
 def test_the_worker_knows_neither_the_callers_modules_nor_its_command_line(watch: Any) -> None:
     found = watch.run(MODULES + "(sorted(modules), os.sys.argv)").value
-    assert "tool_nodes.sandbox.executor" not in found[0]
+    assert "toolhand.tool_nodes.sandbox.executor" not in found[0]
     assert not {"pytest", "mujoco", "mypy"} & set(found[0])
     assert found[1][0] == "-c"
 

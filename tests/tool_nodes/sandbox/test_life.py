@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.sandbox import connection, landlock, seccomp
-from tool_nodes.sandbox.executor import CodeExecutor, CodeTools, ProgramLimits
-from tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.sandbox import connection, landlock, seccomp
+from toolhand.tool_nodes.sandbox.executor import CodeExecutor, CodeTools, ProgramLimits
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
 
 ROOT = Path(__file__).parents[3]
 DEADLINE_S = 30.0
@@ -60,7 +60,9 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[CodeExecutor]:
     if reason:
         pytest.skip(reason)
     monkeypatch.setattr(connection, "bubblewrap", tuple)
-    patch_server(monkeypatch, "from tool_nodes.sandbox import server; server._import_all = lambda package: None")
+    patch_server(
+        monkeypatch, "from toolhand.tool_nodes.sandbox import server; server._import_all = lambda package: None"
+    )
     executor = CodeExecutor(ProgramLimits(wall_s=60.0, cpu_s=2))
     yield executor
     executor.close()
@@ -90,9 +92,10 @@ def test_other_systems_are_told_apart(monkeypatch: pytest.MonkeyPatch, patched: 
 @pytest.mark.parametrize(
     "statement",
     [
-        "from tool_nodes.sandbox import seccomp; seccomp.ARCHITECTURES = {}",
-        "from tool_nodes.sandbox import landlock; landlock.abi = lambda: 99; landlock.handled = lambda v: b'x' * 9",
-        "from tool_nodes.sandbox import lockdown; lockdown._drop_capabilities = lambda: 1 / 0",
+        "from toolhand.tool_nodes.sandbox import seccomp; seccomp.ARCHITECTURES = {}",
+        "from toolhand.tool_nodes.sandbox import landlock; landlock.abi = lambda: 99; landlock.handled = lambda v: "
+        "b'x' * 9",
+        "from toolhand.tool_nodes.sandbox import lockdown; lockdown._drop_capabilities = lambda: 1 / 0",
     ],
 )
 def test_a_worker_that_cannot_lock_itself_up_runs_nothing(
@@ -107,7 +110,7 @@ def test_a_worker_that_cannot_lock_itself_up_runs_nothing(
 def test_without_landlock_seccomp_holds_and_the_executor_says_so(
     monkeypatch: pytest.MonkeyPatch, fresh: CodeExecutor, tmp_path: Path
 ) -> None:
-    patch_server(monkeypatch, "from tool_nodes.sandbox import landlock; landlock.abi = lambda: 0")
+    patch_server(monkeypatch, "from toolhand.tool_nodes.sandbox import landlock; landlock.abi = lambda: 0")
     monkeypatch.setattr(landlock, "abi", lambda: 0)
     assert fresh.protection.endswith("seccomp + rlimits (this kernel has no landlock)")
     assert "PermissionError" in str(fresh.run("np.fromfile(p)", variables={"p": "/etc/passwd"}).error)
@@ -136,7 +139,7 @@ def test_bubblewrap_goes_around_the_server(executor: CodeExecutor) -> None:
 
 
 def test_a_server_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch, fresh: CodeExecutor) -> None:
-    patch_server(monkeypatch, "from tool_nodes.sandbox import server; server.prepare = lambda parent: 1 / 0")
+    patch_server(monkeypatch, "from toolhand.tool_nodes.sandbox import server; server.prepare = lambda parent: 1 / 0")
     with pytest.raises(ToolError, match="does not start: ZeroDivisionError") as caught:
         fresh.run("1")
     assert caught.value.code is ErrorCode.UNAVAILABLE
@@ -183,7 +186,7 @@ def test_an_executor_that_nobody_holds_ends_its_server() -> None:
 PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from tool_nodes.sandbox.executor import CodeExecutor
+from toolhand.tool_nodes.sandbox.executor import CodeExecutor
 executor = CodeExecutor()
 executor.start()
 print(executor._servers[0].process_id, flush=True)
@@ -244,7 +247,7 @@ def test_a_program_whose_server_dies_is_run_again(fresh: CodeExecutor) -> None:
 
 
 def test_a_server_that_always_dies_is_unavailable(monkeypatch: pytest.MonkeyPatch, fresh: CodeExecutor) -> None:
-    patch_server(monkeypatch, "from tool_nodes.sandbox import server; server._fork = lambda *fds: 1 / 0")
+    patch_server(monkeypatch, "from toolhand.tool_nodes.sandbox import server; server._fork = lambda *fds: 1 / 0")
     with pytest.raises(ToolError, match="the sandbox ended") as caught:
         fresh.run("1")
     assert caught.value.code is ErrorCode.UNAVAILABLE

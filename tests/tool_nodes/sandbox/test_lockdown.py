@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tool_nodes.sandbox import landlock, seccomp
-from tool_nodes.sandbox.seccomp import ARCHITECTURES
+from toolhand.tool_nodes.sandbox import landlock, seccomp
+from toolhand.tool_nodes.sandbox.seccomp import ARCHITECTURES
 
 KILL, REFUSE, ALLOW = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
 OUTPUT = 3

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from tool_nodes.sandbox import wire
+from toolhand.tool_nodes.sandbox import wire
 
 MAX = 1 << 16
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from tests.tool_nodes.serve.served_backends import install
-from tool_nodes.serve import processes, service_file
-from tool_nodes.serve.calling import disconnect
-from tool_nodes.serve.cluster import require_ray, take_down
-from tool_nodes.serve.service_file import ServiceNote
+from toolhand.tool_nodes.serve import processes, service_file
+from toolhand.tool_nodes.serve.calling import disconnect
+from toolhand.tool_nodes.serve.cluster import require_ray, take_down
+from toolhand.tool_nodes.serve.service_file import ServiceNote
 
 YAML = """
 ports:

@@ -10,8 +10,8 @@ import time
 
 import numpy as np
 
-from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 class Obedient:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tool_nodes.serve.coalescing import Closed, Coalescer, QueueFull
-from tool_nodes.serve.requests import PortRequest
+from toolhand.tool_nodes.serve.coalescing import Closed, Coalescer, QueueFull
+from toolhand.tool_nodes.serve.requests import PortRequest
 
 LONG_S = 60.0
 

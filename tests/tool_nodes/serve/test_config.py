@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.serve.config import Local, check_resources, parse_config, read_config
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.serve.config import Local, check_resources, parse_config, read_config
 
 
 def entry(**keys: object) -> dict[str, object]:

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from tool_nodes.results import Cause, ErrorCode, ToolError
-from tool_nodes.serve import processes, service_file
-from tool_nodes.serve.calling import connect
-from tool_nodes.serve.cluster import Keeper, take_down
-from tool_nodes.serve.config import parse_config
-from tool_nodes.serve.trust import listening_users, require_trusted
+from toolhand.tool_nodes.results import Cause, ErrorCode, ToolError
+from toolhand.tool_nodes.serve import processes, service_file
+from toolhand.tool_nodes.serve.calling import connect
+from toolhand.tool_nodes.serve.cluster import Keeper, take_down
+from toolhand.tool_nodes.serve.config import parse_config
+from toolhand.tool_nodes.serve.trust import listening_users, require_trusted
 
 STRANGER = 54321
 """A user of nobody."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import pytest
 
-from tool_nodes.perception.frames import FrameCache
-from tool_nodes.serve.requests import ByReference, PortRequest, SentPicture, SharedArrays, references, unpack
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.limits import CallHistory, CallLimiter
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.perception.frames import FrameCache
+from toolhand.tool_nodes.serve.requests import ByReference, PortRequest, SentPicture, SharedArrays, references, unpack
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.limits import CallHistory, CallLimiter
+from toolhand.tool_nodes.types import Frame
 
 
 def frame(seed: int = 0, size: tuple[int, int] = (240, 320)) -> Frame:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tool_nodes.ports import Answer
-from tool_nodes.results import Cause, ErrorCode, ToolError
-from tool_nodes.serve.config import ServedEntry
-from tool_nodes.serve.requests import PortRequest, SentPicture
-from tool_nodes.serve.runner import Runner, make_backend
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import Cause, ErrorCode, ToolError
+from toolhand.tool_nodes.serve.config import ServedEntry
+from toolhand.tool_nodes.serve.requests import PortRequest, SentPicture
+from toolhand.tool_nodes.serve.runner import Runner, make_backend
 
 ENTRY = ServedEntry("pointer", "pointer", "test", run="serve", batch=8)
 PICTURE = SentPicture(np.zeros((4, 4, 3), np.uint8), None, None)
@@ -158,8 +158,8 @@ def test_what_cannot_be_answered_in_time_is_refused_at_once_and_not_begun() -> N
 LATE = """
 import time
 from tests.tool_nodes.serve.test_runner import ENTRY, PICTURE
-from tool_nodes.serve import runner
-from tool_nodes.serve.requests import PortRequest
+from toolhand.tool_nodes.serve import runner
+from toolhand.tool_nodes.serve.requests import PortRequest
 class Slow:
     def point(self, image, text):
         time.sleep(1.0)
@@ -178,8 +178,8 @@ HANGS = """
 import time
 from dataclasses import replace
 from tests.tool_nodes.serve.test_runner import ENTRY, PICTURE
-from tool_nodes.serve import runner
-from tool_nodes.serve.requests import PortRequest
+from toolhand.tool_nodes.serve import runner
+from toolhand.tool_nodes.serve.requests import PortRequest
 class Hangs:
     def point(self, image, text):
         print("begun", flush=True)

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from tool_nodes.serve import metrics_actor
-from tool_nodes.serve.config import ServedEntry
-from tool_nodes.serve.metrics_actor import MetricsActor, ReplicaStats
-from tool_nodes.serve.status import prometheus, table
+from toolhand.tool_nodes.serve import metrics_actor
+from toolhand.tool_nodes.serve.config import ServedEntry
+from toolhand.tool_nodes.serve.metrics_actor import MetricsActor, ReplicaStats
+from toolhand.tool_nodes.serve.status import prometheus, table
 
 ENTRIES = {
     "pointer": ServedEntry("pointer", "pointer", 'odd"name:C:\\weights', run="serve"),

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from tool_nodes.perception.text.rapid import RapidTextReader
-from tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.perception.text.rapid import RapidTextReader
+from toolhand.tool_nodes.toolbox.images import SessionImage
 
 Print = Callable[..., SessionImage]
 

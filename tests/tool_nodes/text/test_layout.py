@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.drawings.builder import PictureBuilder
-from tool_nodes.perception.text.blanks import EVEN_CHANCE, NOTHING, place_blanks
-from tool_nodes.perception.text.layout import (
+from toolhand.sim.drawings.builder import PictureBuilder
+from toolhand.tool_nodes.perception.text.blanks import EVEN_CHANCE, NOTHING, place_blanks
+from toolhand.tool_nodes.perception.text.layout import (
     formulas,
     is_prose,
     looks_like_mathematics,
@@ -17,9 +17,9 @@ from tool_nodes.perception.text.layout import (
     reading_order,
     with_scripts,
 )
-from tool_nodes.perception.text.rulings import Rulings, find_rulings
-from tool_nodes.tools.peria.text_reading import is_map_noise
-from tool_nodes.types import TextSpan
+from toolhand.tool_nodes.perception.text.rulings import Rulings, find_rulings
+from toolhand.tool_nodes.tools.peria.text_reading import is_map_noise
+from toolhand.tool_nodes.types import TextSpan
 
 # -- reading order, formulas and tables from boxes alone -------------------------------------------
 

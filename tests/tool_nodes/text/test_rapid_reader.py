@@ -15,18 +15,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.drawings.builder import PictureBuilder
-from sim.drawings.samples import formula, shapes
-from sim.station import Station, StationConfig
-from sim.tasks.tasks import random_task
-from tool_nodes.perception.text import rapid
-from tool_nodes.perception.text.rapid import RapidTextReader
-from tool_nodes.ports import TextReader
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.tools.peria.text_reading import SURE
-from tool_nodes.types import TextSpan
+from toolhand.sim.drawings.builder import PictureBuilder
+from toolhand.sim.drawings.samples import formula, shapes
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.tasks import random_task
+from toolhand.tool_nodes.perception.text import rapid
+from toolhand.tool_nodes.perception.text.rapid import RapidTextReader
+from toolhand.tool_nodes.ports import TextReader
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session
+from toolhand.tool_nodes.tools.peria.text_reading import SURE
+from toolhand.tool_nodes.types import TextSpan
 
 SAMPLE = ("Platform 9 to Kings Cross", "Invoice No. 4821A3", "(+237) 650 58 49 04", "18.50")
 FACES = ("Aileron", "Caladea", "Lato", "Manrope", "Roboto", "SourceSansPro", "SourceSerifPro")
@@ -181,9 +181,9 @@ def test_nothing_is_downloaded_and_nothing_is_printed(capfd: pytest.CaptureFixtu
         "def refused(*_, **__): raise AssertionError('the network was asked')\n"
         "socket.socket.connect = socket.create_connection = socket.getaddrinfo = refused\n"
         "import numpy as np\n"
-        "from tool_nodes.perception.text.rapid import RapidTextReader\n"
-        "from tool_nodes.toolbox.images import SessionImage\n"
-        "from sim.drawings.samples import cubes\n"
+        "from toolhand.tool_nodes.perception.text.rapid import RapidTextReader\n"
+        "from toolhand.tool_nodes.toolbox.images import SessionImage\n"
+        "from toolhand.sim.drawings.samples import cubes\n"
         "spans = RapidTextReader().read(SessionImage(cubes(0).rgb)).value\n"
         "assert [span.text for span in spans] == ['front_left', 'left', 'front'], spans\n"
         "RapidTextReader().read(SessionImage(np.zeros((40, 60, 3), np.uint8)))\n"

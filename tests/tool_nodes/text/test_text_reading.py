@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.drawings import samples as pictures
-from sim.drawings.builder import PictureBuilder
-from sim.drawings.text_truth import SimTextReader, TextNoise
-from tool_nodes.perception.text.rapid import RapidTextReader
-from tool_nodes.ports import Answer, TextReader
-from tool_nodes.results import ErrorCode
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
-from tool_nodes.tools.peria.interaction import PeriaInteractionTools
-from tool_nodes.tools.peria.text_reading import TextTools, is_map_noise
-from tool_nodes.types import Frame, TextSpan
+from toolhand.sim.drawings import samples as pictures
+from toolhand.sim.drawings.builder import PictureBuilder
+from toolhand.sim.drawings.text_truth import SimTextReader, TextNoise
+from toolhand.tool_nodes.perception.text.rapid import RapidTextReader
+from toolhand.tool_nodes.ports import Answer, TextReader
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from toolhand.tool_nodes.tools.peria.interaction import PeriaInteractionTools
+from toolhand.tool_nodes.tools.peria.text_reading import TextTools, is_map_noise
+from toolhand.tool_nodes.types import Frame, TextSpan
 
 TOOLS = ("text_ocr", "text_spotting", "map_text_ocr", "formula_ocr", "table_ocr")
 READERS: dict[str, TextReader] = {

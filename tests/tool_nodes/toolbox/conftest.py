@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.tool_nodes.toolbox.toy_tools import ToyTools
-from tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox import arguments as kinds
-from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, Level
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.tools.evic.visual_tools import PictureNumberArgument
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox import arguments as kinds
+from toolhand.tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, Level
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session
+from toolhand.tool_nodes.tools.evic.visual_tools import PictureNumberArgument
 
 ALL_KINDS = [
     kinds.Text,

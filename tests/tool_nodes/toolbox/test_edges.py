@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import numpy as np
 import pytest
 
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import (
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.arguments import (
     ArrayArgument,
     ImageIndex,
     InvalidValue,
@@ -18,10 +18,10 @@ from tool_nodes.toolbox.arguments import (
     Text,
     picture_at,
 )
-from tool_nodes.toolbox.images import PackedPicture, SessionImage, view_of
-from tool_nodes.toolbox.limits import CallHistory, CallLimiter, CallLimits
-from tool_nodes.toolbox.toolbox import Session, Toolbox, tool
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.toolbox.images import PackedPicture, SessionImage, view_of
+from toolhand.tool_nodes.toolbox.limits import CallHistory, CallLimiter, CallLimits
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox, tool
+from toolhand.tool_nodes.types import Frame
 
 
 def picture(seed: int = 0) -> SessionImage:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tool_nodes.geometry import backproject, intrinsics, project
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.geometry import backproject, intrinsics, project
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import Frame
 
 WIDTH, HEIGHT = 60, 40
 

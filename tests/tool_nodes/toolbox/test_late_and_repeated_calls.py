@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tool_nodes.toolbox.toy_tools import ToyTools, error_of, refusal
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.limits import CallHistory, CallLimiter, CallLimits
-from tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.limits import CallHistory, CallLimiter, CallLimits
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
 
 # -- time ---------------------------------------------------------------------------------------------
 

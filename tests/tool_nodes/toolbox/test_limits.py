@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.tool_nodes.toolbox.toy_tools import ToyTools, error_of, refusal
-from tool_nodes.results import ErrorCode
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.limits import CallLimiter, CallLimits
-from tool_nodes.toolbox.toolbox import Session, Toolbox
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.limits import CallLimiter, CallLimits
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
 
 
 def nested(depth: int, value: Any = 0) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
+from toolhand.tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
 
 ROOT = Path(__file__).parents[3]
 GREY = Image.new("RGB", (8, 6), (99, 99, 99))
@@ -73,10 +73,10 @@ def test_a_file_that_is_too_long_is_refused_and_one_of_just_that_length_is_opene
     data = file_of("BMP")
     (tmp_path / "x.bmp").write_bytes(data)
     for source in (data, tmp_path / "x.bmp"):
-        monkeypatch.setattr("tool_nodes.toolbox.picture_files.MAX_FILE_BYTES", len(data))
+        monkeypatch.setattr("toolhand.tool_nodes.toolbox.picture_files.MAX_FILE_BYTES", len(data))
         with opened(source, USUAL) as picture:
             assert picture.size == GREY.size
-        monkeypatch.setattr("tool_nodes.toolbox.picture_files.MAX_FILE_BYTES", len(data) - 1)
+        monkeypatch.setattr("toolhand.tool_nodes.toolbox.picture_files.MAX_FILE_BYTES", len(data) - 1)
         assert refused(source, formats=USUAL).startswith("it is longer than")
 
 
@@ -87,7 +87,7 @@ def test_an_error_that_is_not_the_pictures_passes_as_it_is() -> None:
 
 def test_nothing_else_in_the_project_opens_pictures() -> None:
     found = []
-    for room in ("tool_nodes", "sim", "agent_node", "bench", "training", "toolhand/cli.py"):
+    for room in ("tool_nodes", "sim", "agent_node", "bench", "training", "toolhand/cli/main.py"):
         path = ROOT / room
         for file in [path] if path.is_file() else path.rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from sim.tool_examples import run_example
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import Data, ImageIndex, Mask, NewestPoint2D, PointCloud, Text, Unit
-from tool_nodes.toolbox.images import SessionImage, view_of
-from tool_nodes.toolbox.provenance import names_made
-from tool_nodes.toolbox.toolbox import InSession, Session, Toolbox, tool
-from tool_nodes.tools.suites import SUITES
-from tool_nodes.types import Frame
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tool_examples import run_example
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.arguments import Data, ImageIndex, Mask, NewestPoint2D, PointCloud, Text, Unit
+from toolhand.tool_nodes.toolbox.images import SessionImage, view_of
+from toolhand.tool_nodes.toolbox.provenance import names_made
+from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, Toolbox, tool
+from toolhand.tool_nodes.tools.suites import SUITES
+from toolhand.tool_nodes.types import Frame
 
 H, W = 48, 64
 

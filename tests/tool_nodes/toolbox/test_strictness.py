@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from tests.tool_nodes.toolbox.toy_tools import ToyTools, refusal
-from tool_nodes.results import ToolResult
-from tool_nodes.toolbox.arguments import (
+from toolhand.tool_nodes.results import ToolResult
+from toolhand.tool_nodes.toolbox.arguments import (
     Level,
     TextArgument,
 )
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session, Toolbox, ToolSpec
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox, ToolSpec
 
 # -- types: nothing is guessed ------------------------------------------------------------------------
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import Data, ImageIndex, Mask, Point2D, Text, Unit
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox, tool
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.arguments import Data, ImageIndex, Mask, Point2D, Text, Unit
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox, tool
+from toolhand.tool_nodes.types import Frame
 
 
 def frame(value: int = 0) -> Frame:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import (
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.arguments import (
     CallingSession,
     Data,
     ImageIndex,
@@ -21,7 +21,7 @@ from tool_nodes.toolbox.arguments import (
     Text,
     Unit,
 )
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox, tool
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox, tool
 
 TINY_S = 0.02
 """How long `wait` may take."""

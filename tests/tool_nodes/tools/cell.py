@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from sim.scene.scenes import Scene
-from sim.station import Station, StationConfig, StationState
 from tests.gen3 import NAMED_STATES, pad_depth
 from tests.stations import restored
-from tool_nodes.geometry import invert, pose, rotation_z
-from tool_nodes.motion.guard import MotionGuard
-from tool_nodes.results import ToolError
-from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.types import FloatArray
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.station import Station, StationConfig, StationState
+from toolhand.tool_nodes.geometry import invert, pose, rotation_z
+from toolhand.tool_nodes.motion.guard import MotionGuard
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.toolbox.toolbox import Session
+from toolhand.tool_nodes.types import FloatArray
 
 
 class Cell:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station
 from tests.tool_nodes.tools.looking import Table
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sim.station import Station
-from tool_nodes.results import ToolError
-from tool_nodes.toolbox.toolbox import CallRecord, Session
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session
 
 CLOUD = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}
 

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from sim.camera.ray import make_camera, scene_camera
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import PlacedObject
-from sim.station import Station
-from sim.world import World
-from tool_nodes import registry
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.geometry import backproject, intrinsics, project, rotation_z
-from tool_nodes.results import ToolError, ToolResult
-from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools, oriented_box, support_plane
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.sim.camera.ray import make_camera, scene_camera
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import PlacedObject
+from toolhand.sim.station import Station
+from toolhand.sim.world import World
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.geometry import backproject, intrinsics, project, rotation_z
+from toolhand.tool_nodes.results import ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.toolbox import Session
+from toolhand.tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools, oriented_box, support_plane
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ import colorsys
 import numpy as np
 import pytest
 
-from tool_nodes.drawing import colourize_depth, draw_axes
-from tool_nodes.tools.spacetools.bounding_box import oriented_box
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.drawing import colourize_depth, draw_axes
+from toolhand.tool_nodes.tools.spacetools.bounding_box import oriented_box
+from toolhand.tool_nodes.types import FloatArray
 
 # -- what the colours of pictures mean, as SpaceTools' appendix B.5 has it -------------------------
 

@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from sim.station import Station
 from tests.tool_nodes.tools.looking import Table
-from tool_nodes.results import ErrorCode
-from tool_nodes.toolbox.toolbox import Session
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.toolbox.toolbox import Session
 
 
 def test_capture_image_shows_and_keeps_the_picture(station: Station) -> None:

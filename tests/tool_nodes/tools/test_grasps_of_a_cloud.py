@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.station import Station
 from tests.tool_nodes.tools.looking import CLOUD, Table
-from tool_nodes.results import ErrorCode
-from tool_nodes.toolbox.toolbox import Toolbox
-from tool_nodes.tools.spacetools.grasping import GraspTools
-from tool_nodes.types import GraspSet
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.tool_nodes.tools.spacetools.grasping import GraspTools
+from toolhand.tool_nodes.types import GraspSet
 
 N = r"\d\.\d{3}"
 

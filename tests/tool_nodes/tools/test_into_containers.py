@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.tool_nodes.tools.cell import Cell
-from tool_nodes.results import ErrorCode, ToolResult
+from toolhand.tool_nodes.results import ErrorCode, ToolResult
 
 SCENE = """
 objects:

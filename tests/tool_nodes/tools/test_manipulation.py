@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tests.tool_nodes.tools.cell import Cell
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.types import FloatArray, Trajectory
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.toolbox import Session
+from toolhand.tool_nodes.types import FloatArray, Trajectory
 
 SCENE = """
 objects:

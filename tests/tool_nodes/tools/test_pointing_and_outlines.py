@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.tool_nodes.tools.looking import Table
-from tool_nodes.results import ErrorCode
-from tool_nodes.toolbox.provenance import variable_name
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.toolbox.provenance import variable_name
 
 N = r"\d\.\d{3}"
 

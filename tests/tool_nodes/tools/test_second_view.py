@@ -7,15 +7,15 @@ import pickle
 import numpy as np
 import pytest
 
-from sim.mock.data import MockFrame
-from sim.mock.station import MockStation
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
 from tests.stations import BLOCK_AND_BOX
 from tests.tool_nodes.tools.looking import Table
-from tool_nodes.geometry import transform
-from tool_nodes.results import ErrorCode
-from tool_nodes.toolbox.toolbox import CallRecord, Session
+from toolhand.sim.mock.data import MockFrame
+from toolhand.sim.mock.station import MockStation
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.geometry import transform
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session
 
 SUITES = ("spacetools", "wrist")
 BLOCK = np.array([0.45, 0.0, 0.02])

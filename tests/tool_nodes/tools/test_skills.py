@@ -7,17 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from sim.scene.files import parse_scene
-from sim.station import Station
 from tests.tool_nodes.tools.cell import Cell
-from tool_nodes.motion import skills
-from tool_nodes.motion.guard import Mode, MotionGuard
-from tool_nodes.motion.targets import HeldObject
-from tool_nodes.motion.turning import stood_up
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.tools.suites import parse_suites
-from tool_nodes.types import Box, MotionOutcome
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.motion import skills
+from toolhand.tool_nodes.motion.guard import Mode, MotionGuard
+from toolhand.tool_nodes.motion.targets import HeldObject
+from toolhand.tool_nodes.motion.turning import stood_up
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.toolbox import Session
+from toolhand.tool_nodes.tools.suites import parse_suites
+from toolhand.tool_nodes.types import Box, MotionOutcome
 
 SCENE = """
 objects:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tests.tool_nodes.tools.looking import CLOUD, Table
-from tool_nodes.results import ErrorCode
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.limits import CallHistory
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.limits import CallHistory
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
-from tool_nodes.tools.spacetools.vision_ops import VisionOps
-from tool_nodes.types import Frame
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from toolhand.tool_nodes.tools.spacetools.vision_ops import VisionOps
+from toolhand.tool_nodes.types import Frame
 
 TOOLBOX = Toolbox([VisionOps()])
 

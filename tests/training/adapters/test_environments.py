@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tool_nodes.results import ErrorCode, ToolError
-from training.adapters import environments
-from training.adapters.environments import ENGINES, Engine, engine_named, make_environment, require_engine
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.adapters import environments
+from toolhand.training.adapters.environments import ENGINES, Engine, engine_named, make_environment, require_engine
 
 ABSENT = Engine("absent", "absent", "a_module_that_is_nowhere", 0.0)
 

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 import yaml
 
-from agent_node.policy import Message
-from tool_nodes.results import ErrorCode, ToolError
-from training.adapters import verl_files
-from training.adapters.episodes import Episodes, require_sound, shared_episodes, words_of
-from training.adapters.turns import TokenRollout, or_gigpo_tokens, turn_document
-from training.env.session import EpisodeSession
-from training.rollouts.plan import tasks_of
-from training.tasks.kinds import task_document
+from toolhand.agent_node.policy import Message
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.adapters import verl_files
+from toolhand.training.adapters.episodes import Episodes, require_sound, shared_episodes, words_of
+from toolhand.training.adapters.turns import TokenRollout, or_gigpo_tokens, turn_document
+from toolhand.training.env.session import EpisodeSession
+from toolhand.training.rollouts.plan import tasks_of
+from toolhand.training.tasks.kinds import task_document
 
 SETTINGS: dict[str, Any] = {"backend": "mock", "image_size": [320, 240], "turns": 4}
 ROW = {"task": task_document("point", 5), "seed": 5}
@@ -169,9 +169,9 @@ def test_an_adapter_without_its_engine_says_which_command_makes_it(
     module: str, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, engine, None)
-    monkeypatch.delitem(sys.modules, f"training.adapters.{module}", raising=False)
+    monkeypatch.delitem(sys.modules, f"toolhand.training.adapters.{module}", raising=False)
     with pytest.raises(ToolError, match=f"cannot import {engine}") as error:
-        import_module(f"training.adapters.{module}")
+        import_module(f"toolhand.training.adapters.{module}")
     assert error.value.code is ErrorCode.UNAVAILABLE
     assert f"toolhand engines make {engine}" in error.value.hint
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from agent_node.policies import smollm2
-from agent_node.policies.adapters import write_base
-from tool_nodes.results import ErrorCode, ToolError
-from training.adapters import ship_adapter
-from training.adapters.sft_on_trl import LoraSettings
-from training.adapters.ship_adapter import ship
+from toolhand.agent_node.policies import smollm2
+from toolhand.agent_node.policies.adapters import write_base
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.adapters import ship_adapter
+from toolhand.training.adapters.sft_on_trl import LoraSettings
+from toolhand.training.adapters.ship_adapter import ship
 
 RATE = {"count": 62, "n": 100, "rate": 0.62, "low": 0.52, "high": 0.71}
 NONE = {"count": 0, "n": 0, "rate": None, "low": None, "high": None}

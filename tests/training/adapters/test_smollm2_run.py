@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from agent_node.policies import smollm2
-from tool_nodes.results import ErrorCode, ToolError
-from training.adapters import smollm2_run
-from training.adapters.environments import engine_named
-from training.adapters.smollm2_run import Smollm2Options, progress_line, run_smollm2
+from toolhand.agent_node.policies import smollm2
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.adapters import smollm2_run
+from toolhand.training.adapters.environments import engine_named
+from toolhand.training.adapters.smollm2_run import Smollm2Options, progress_line, run_smollm2
 
 OPTIONS = Smollm2Options(n=5, wordings=2, epochs=1.5, rounds=1, seed=7)
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import pytest
 
-from tool_nodes.results import ToolError
-from training.adapters.tool_class import class_of_tools, hint_of
+from toolhand.tool_nodes.results import ToolError
+from toolhand.training.adapters.tool_class import class_of_tools, hint_of
 
 VARIABLE = {"type": "string", "pattern": r"^\$[A-Za-z_]\w*$", "description": "variable holding a picture"}
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent_node.protocol import load_protocol
 from tests.training.adapters.twenty import SAME, SETTINGS, TWENTY, plain_reward
-from training.adapters.episodes import Episodes
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.training.adapters.episodes import Episodes
 
 
 def test_plain_sessions_find_the_rewards_that_are_noted():

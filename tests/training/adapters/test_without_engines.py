@@ -10,10 +10,16 @@ from typing import Any
 
 import pytest
 
-from tool_nodes.results import ErrorCode, ToolError
-from training.adapters.episodes import Episodes
-from training.adapters.on_trl import TrlEpisode, environment_factory, hear_answers, scored_completion, step_trainer
-from training.tasks.kinds import task_document, task_from_document
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.adapters.episodes import Episodes
+from toolhand.training.adapters.on_trl import (
+    TrlEpisode,
+    environment_factory,
+    hear_answers,
+    scored_completion,
+    step_trainer,
+)
+from toolhand.training.tasks.kinds import task_document, task_from_document
 
 DOCUMENT = task_document("count", 5)
 ROW = {"task": json.dumps(DOCUMENT), "seed": 5}
@@ -41,9 +47,9 @@ def test_without_trl_one_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyP
 
 def test_without_openenv_one_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openenv", None)
-    monkeypatch.delitem(sys.modules, "training.adapters.on_openenv", raising=False)
+    monkeypatch.delitem(sys.modules, "toolhand.training.adapters.on_openenv", raising=False)
     with pytest.raises(ToolError, match="This Python cannot import openenv") as error:
-        import_module("training.adapters.on_openenv")
+        import_module("toolhand.training.adapters.on_openenv")
     assert "`toolhand engines make openenv`" in error.value.hint
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.calls import ToolCall
-from agent_node.protocol import Protocol
-from training.adapters.episodes import Episodes
-from training.tasks.kinds import make_task, task_document
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.protocol import Protocol
+from toolhand.training.adapters.episodes import Episodes
+from toolhand.training.tasks.kinds import make_task, task_document
 
 SETTINGS = {"backend": "mock", "image_size": [320, 240], "turns": 4}
 """Of the episodes, beside the protocol."""

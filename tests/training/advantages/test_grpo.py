@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tool_nodes.results import ErrorCode, ToolError
-from training.advantages import dapo, tokens
-from training.advantages.grpo import grpo, grpo_by_group
-from training.advantages.noninteractive import call_reward, noninteractive
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.advantages import dapo, tokens
+from toolhand.training.advantages.grpo import grpo, grpo_by_group
+from toolhand.training.advantages.noninteractive import call_reward, noninteractive
 
 REWARD = st.integers(-8, 8).map(lambda k: k / 4)
 REWARDS = st.lists(REWARD, min_size=1, max_size=8)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.results import ErrorCode, ToolError
-from training.advantages.gigpo import AnchorChoice, TurnAdvantages, gigpo, or_gigpo
-from training.advantages.grouping import alike, common_subsequence, observation_groups
-from training.advantages.steps import Anchor, ScoredRollout, ScoredTurn
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.advantages.gigpo import AnchorChoice, TurnAdvantages, gigpo, or_gigpo
+from toolhand.training.advantages.grouping import alike, common_subsequence, observation_groups
+from toolhand.training.advantages.steps import Anchor, ScoredRollout, ScoredTurn
 
 TEXT = st.text("abc ", max_size=12)
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from agent_node.calls import ToolCall
-from agent_node.protocol import load_protocol
 from tests.training.data.rollouts_at_hand import rollout
-from training.rollouts.pictures import PictureStore
-from training.rollouts.record import CallEntry, PromptRecord, RolloutRecord, TurnRecord
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.record import CallEntry, PromptRecord, RolloutRecord, TurnRecord
 
 PROTOCOL = load_protocol("spacetools")
 TARGET, OTHER = "red_box_1", "milk_1"

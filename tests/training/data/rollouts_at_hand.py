@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from agent_node.protocol import load_protocol, render_response
-from training.rollouts.collection import write_shard
-from training.rollouts.pictures import PictureStore
-from training.rollouts.record import CallEntry, MessageRecord, PromptRecord, RolloutRecord, TurnRecord
-from training.tasks.kinds import task_document
+from toolhand.agent_node.protocol import load_protocol, render_response
+from toolhand.training.rollouts.collection import write_shard
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.record import CallEntry, MessageRecord, PromptRecord, RolloutRecord, TurnRecord
+from toolhand.training.tasks.kinds import task_document
 
 SCHEMAS = [
     {

@@ -15,13 +15,13 @@ import pytest
 from PIL import Image
 
 from tests.training.data.rollouts_at_hand import HOSTILE, SCHEMAS, picture, rollout
-from tool_nodes.results import ErrorCode, ToolError
-from training.data.formats.chat import ChatJsonl, ChatParquet, read_chat
-from training.data.formats.conversation import Layout, PicturePart, example_of
-from training.data.formats.shards import require_empty
-from training.data.formats.writing import WrittenSet, write_set
-from training.rollouts.pictures import PictureStore
-from training.rollouts.record import MessageRecord
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.data.formats.chat import ChatJsonl, ChatParquet, read_chat
+from toolhand.training.data.formats.conversation import Layout, PicturePart, example_of
+from toolhand.training.data.formats.shards import require_empty
+from toolhand.training.data.formats.writing import WrittenSet, write_set
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.record import MessageRecord
 
 Writer = Callable[..., WrittenSet]
 

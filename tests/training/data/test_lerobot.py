@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sim.station import Station, StationConfig
-from sim.tasks.tasks import random_task
-from tool_nodes.results import ToolError
-from training.data import demonstrations
-from training.data.arrow import parquet, read_parquet
-from training.data.demonstrations import LOG_HZ, Demonstration
-from training.data.formats import lerobot
-from training.data.formats.lerobot import CAMERA, LeRobotWriter, colour_statistics, write_lerobot
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.tasks import random_task
+from toolhand.tool_nodes.results import ToolError
+from toolhand.training.data import demonstrations
+from toolhand.training.data.arrow import parquet, read_parquet
+from toolhand.training.data.demonstrations import LOG_HZ, Demonstration
+from toolhand.training.data.formats import lerobot
+from toolhand.training.data.formats.lerobot import CAMERA, LeRobotWriter, colour_statistics, write_lerobot
 
 STEPS = ("timestamp", "frame_index", "episode_index", "index", "task_index")
 """Features that LeRobot has in every data set, lerobot.utils.constants.DEFAULT_FEATURES."""

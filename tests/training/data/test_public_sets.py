@@ -17,8 +17,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from tool_nodes.results import ErrorCode, ToolError
-from training.data.public_sets import SETS, Question, RowError, chosen_letter, in_polygon, load_set, mark, share_in_mask
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.data.public_sets import (
+    SETS,
+    Question,
+    RowError,
+    chosen_letter,
+    in_polygon,
+    load_set,
+    mark,
+    share_in_mask,
+)
 
 
 def png(pixels: Any = None) -> bytes:

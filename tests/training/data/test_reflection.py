@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from agent_node.calls import ToolCall
-from agent_node.policy import Message, Reply
-from agent_node.protocol import load_protocol, render_response
-from training.data.synthesis.reflection import Reflecting, doubt_of, turns_of
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import load_protocol, render_response
+from toolhand.training.data.synthesis.reflection import Reflecting, doubt_of, turns_of
 
 PROTOCOL = load_protocol("spacetools")
 LOOK = ToolCall("roborefer.detect_one", {"obj_name": "cup", "image_index": 0})

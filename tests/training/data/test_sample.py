@@ -10,13 +10,13 @@ import pytest
 
 from tests.pages import Page
 from tests.training.data.rollouts_at_hand import HOSTILE, collection, picture, rollout
-from tool_nodes.results import ToolError
-from training.data.formats import sample
-from training.data.formats.export import show
-from training.data.formats.sample import write_html_sample
-from training.rollouts.collection import write_shard
-from training.rollouts.pictures import PictureStore
-from training.rollouts.record import CallEntry
+from toolhand.tool_nodes.results import ToolError
+from toolhand.training.data.formats import sample
+from toolhand.training.data.formats.export import show
+from toolhand.training.data.formats.sample import write_html_sample
+from toolhand.training.rollouts.collection import write_shard
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.record import CallEntry
 
 
 @pytest.fixture

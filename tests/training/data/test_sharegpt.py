@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from tests.training.data.rollouts_at_hand import HOSTILE, rollout
-from tool_nodes.results import ToolError
-from training.data.formats.conversation import Layout
-from training.data.formats.sharegpt import BETWEEN_RESULTS, ShareGpt
-from training.data.formats.writing import write_set
-from training.rollouts.pictures import PictureStore
-from training.rollouts.record import MessageRecord, RolloutRecord
+from toolhand.tool_nodes.results import ToolError
+from toolhand.training.data.formats.conversation import Layout
+from toolhand.training.data.formats.sharegpt import BETWEEN_RESULTS, ShareGpt
+from toolhand.training.data.formats.writing import write_set
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.record import MessageRecord, RolloutRecord
 
 
 @pytest.fixture

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from agent_node.protocol import load_protocol
-from tool_nodes.results import ErrorCode, ToolError
-from training.data.synthesis.collecting import SynthesisPlan
-from training.data.synthesis.making import Maker
-from training.data.synthesis.methods import SynthesisJob, chosen_shares, job_of, shares_of
-from training.data.synthesis.teacher_pool import schemas_of
-from training.rollouts.pictures import PictureStore
-from training.rollouts.record import RolloutRecord
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.data.synthesis.collecting import SynthesisPlan
+from toolhand.training.data.synthesis.making import Maker
+from toolhand.training.data.synthesis.methods import SynthesisJob, chosen_shares, job_of, shares_of
+from toolhand.training.data.synthesis.teacher_pool import schemas_of
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.record import RolloutRecord
 
 
 def test_an_expert_points_and_its_student_reads_the_prompt_of_figure_3_with_all_tools(tmp_path: Path) -> None:

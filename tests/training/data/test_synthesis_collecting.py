@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from tool_nodes.results import ErrorCode, ToolError
-from training.data.synthesis import checks, collecting
-from training.data.synthesis.collecting import AttemptEntry, SynthesisPlan, collect_data
-from training.data.synthesis.making import REJECTED, JobResult, Made, Maker
-from training.data.synthesis.methods import METHODS, RECIPES, SynthesisJob, job_of, shares_of
-from training.data.synthesis.report import summary, table
-from training.pool.workers import JobEnd
-from training.rollouts.collection import read_rollouts, write_shard
-from training.rollouts.pictures import PictureStore
-from training.tasks.kinds import TASK_KINDS, task_document
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.data.synthesis import checks, collecting
+from toolhand.training.data.synthesis.collecting import AttemptEntry, SynthesisPlan, collect_data
+from toolhand.training.data.synthesis.making import REJECTED, JobResult, Made, Maker
+from toolhand.training.data.synthesis.methods import METHODS, RECIPES, SynthesisJob, job_of, shares_of
+from toolhand.training.data.synthesis.report import summary, table
+from toolhand.training.pool.workers import JobEnd
+from toolhand.training.rollouts.collection import read_rollouts, write_shard
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.tasks.kinds import TASK_KINDS, task_document
 
 PLAN = SynthesisPlan("dirl", 7, seed=3)
 

@@ -9,25 +9,25 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from agent_node.calls import ToolCall
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.policy import Message, Reply
-from agent_node.protocol import Protocol, load_protocol
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.scene.scenes import Scene
-from sim.station import StationConfig
-from sim.tasks.task import History, Score, Transcript
-from tool_nodes.results import ErrorCode, ToolError
-from training.data.synthesis import checks, evic, last, peria, spacetools, wording
-from training.data.synthesis.attempts import Attempt, attempt
-from training.data.synthesis.methods import METHODS, SynthesisJob
-from training.data.synthesis.teacher_pool import TeacherPool
-from training.env.environment import Environment
-from training.env.failures import Failures
-from training.recipes import RECIPES
-from training.rollouts.from_episode import record_of
-from training.rollouts.pictures import PictureStore
-from training.tasks.kinds import make_task
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import Protocol, load_protocol
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.station import StationConfig
+from toolhand.sim.tasks.task import History, Score, Transcript
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.data.synthesis import checks, evic, last, peria, spacetools, wording
+from toolhand.training.data.synthesis.attempts import Attempt, attempt
+from toolhand.training.data.synthesis.methods import METHODS, SynthesisJob
+from toolhand.training.data.synthesis.teacher_pool import TeacherPool
+from toolhand.training.env.environment import Environment
+from toolhand.training.env.failures import Failures
+from toolhand.training.recipes import RECIPES
+from toolhand.training.rollouts.from_episode import record_of
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.tasks.kinds import make_task
 
 SCENE = load_scene(EXAMPLE_SCENE)
 PERIA = load_protocol("peria")

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agent_node.agent import Agent
-from agent_node.events import Ask, Event, OperatorAnswer, OperatorQuestion, Thought
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationState
-from sim.tasks.task import held_ids
 from tests.stations import FAST
-from tool_nodes.results import ErrorCode, ToolError
-from training.env.episode import Outcome
-from training.env.goal_from_text import judged_sentence
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.events import Ask, Event, OperatorAnswer, OperatorQuestion, Thought
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationState
+from toolhand.sim.tasks.task import held_ids
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.env.episode import Outcome
+from toolhand.training.env.goal_from_text import judged_sentence
 
 PICK = "pick up the coconut water"
 LEFT, RIGHT = "coconut_water_2", "coconut_water_1"

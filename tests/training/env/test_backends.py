@@ -8,14 +8,14 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.scene.scenes import Scene
-from sim.station import Station, StationConfig
-from sim.tasks.pick import PickTask
-from tool_nodes.results import ErrorCode, ToolError
-from training.env import backends
-from training.env.backends import RosPool
-from training.env.environment import Environment
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.env import backends
+from toolhand.training.env.backends import RosPool
+from toolhand.training.env.environment import Environment
 
 SCENE = load_scene(EXAMPLE_SCENE)
 PICK = PickTask("pick up the far coconut water", SCENE, ("coconut_water_1",))

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from agent_node.episode import Episode
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policy import Message, Reply
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import StationConfig
-from sim.tasks.pick import PickTask
-from tool_nodes.results import ErrorCode, ToolError
-from training.env.batch import BatchResult, OneByOne, run_batch
-from training.env.environment import Environment
-from training.env.failures import Failures
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import StationConfig
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.env.batch import BatchResult, OneByOne, run_batch
+from toolhand.training.env.environment import Environment
+from toolhand.training.env.failures import Failures
 
 SCENE = load_scene(EXAMPLE_SCENE)
 PICK = PickTask("pick up the far coconut water", SCENE, ("coconut_water_1",))

@@ -7,17 +7,17 @@ from itertools import pairwise
 
 import pytest
 
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from sim.perception import PerceptionNoise
-from sim.scene.files import parse_scene, scene_document, scene_yaml
-from sim.station import Station, StationConfig
-from sim.tasks.task import Score
-from sim.tasks.tasks import random_task
-from sim.world import World
-from tool_nodes.results import ErrorCode, ToolError
-from training.env.difficulty import HARDEST_NOISE, HARDEST_RATES, LEAST_GRIP, MOST_WEIGHT, Difficulty, slippery
-from training.env.episode import run_episode
-from training.env.failures import Failures
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.sim.perception import PerceptionNoise
+from toolhand.sim.scene.files import parse_scene, scene_document, scene_yaml
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.task import Score
+from toolhand.sim.tasks.tasks import random_task
+from toolhand.sim.world import World
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.env.difficulty import HARDEST_NOISE, HARDEST_RATES, LEAST_GRIP, MOST_WEIGHT, Difficulty, slippery
+from toolhand.training.env.episode import run_episode
+from toolhand.training.env.failures import Failures
 
 TASK = random_task(3, "pick")
 

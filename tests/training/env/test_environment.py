@@ -12,23 +12,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policy import Reply
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.scene.generator import generate_scene
-from sim.station import Station, StationConfig
-from sim.tasks.pick import PickTask
-from sim.tasks.place import PlaceTask
-from sim.tasks.task import Task
-from sim.tasks.tasks import random_task
 from tests.stations import FAST
-from tool_nodes import registry
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from training.env.environment import Environment, Step
-from training.env.episode import run_episode
-from training.rollouts.engine import collect
-from training.rollouts.plan import RolloutPlan, tasks_of
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.policy import Reply
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.sim.tasks.place import PlaceTask
+from toolhand.sim.tasks.task import Task
+from toolhand.sim.tasks.tasks import random_task
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.training.env.environment import Environment, Step
+from toolhand.training.env.episode import run_episode
+from toolhand.training.rollouts.engine import collect
+from toolhand.training.rollouts.plan import RolloutPlan, tasks_of
 
 SCENE = load_scene(EXAMPLE_SCENE)
 PICK = PickTask("pick up the far coconut water", SCENE, ("coconut_water_1",))
@@ -218,7 +218,7 @@ def test_episodes_leave_nothing_to_the_garbage_collector(perception: str) -> Non
         for task in (PICK, replace(PICK, scene=generate_scene(5)), random_task(39, "pick_and_place")):
             roll_on(environment, environment.reset(task, seed=39))
         gc.collect()
-        ours = ("agent_node", "sim", "tool_nodes", "training", "mujoco", "numpy")
+        ours = ("toolhand", "mujoco", "numpy")
         assert [type(thing) for thing in gc.garbage if type(thing).__module__.split(".")[0] in ours] == []
     finally:
         gc.set_debug(0)

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policy import Message, Reply
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.scene.generator import generate_scene
-from sim.station import Station
-from sim.tasks.pick import PickTask
-from sim.tasks.place import PlaceTask
-from sim.tasks.task import Score
 from tests.stations import FAST
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from training.env.episode import Outcome, run_episode, summarize
-from training.env.goal_from_text import task_from_text
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.sim.tasks.place import PlaceTask
+from toolhand.sim.tasks.task import Score
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.training.env.episode import Outcome, run_episode, summarize
+from toolhand.training.env.goal_from_text import task_from_text
 
 PICK = "pick up the far coconut water"
 PLACE = "Pick up the cinnamon and place it in front of the rice box"

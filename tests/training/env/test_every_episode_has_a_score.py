@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.calls import ToolCall
-from agent_node.conversation_settings import ConversationSettings
-from bench.redteam.fuzz import CallFuzzer
-from sim.station import StationConfig
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode
-from tool_nodes.tools.suites import SUITES
-from training.env.environment import Environment
-from training.env.failures import ran_out_of_time
-from training.env.session import EpisodeSession
-from training.tasks.kinds import make_task
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.bench.redteam.fuzz import CallFuzzer
+from toolhand.sim.station import StationConfig
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode
+from toolhand.tool_nodes.tools.suites import SUITES
+from toolhand.training.env.environment import Environment
+from toolhand.training.env.failures import ran_out_of_time
+from toolhand.training.env.session import EpisodeSession
+from toolhand.training.tasks.kinds import make_task
 
 KINDS = ("pick_and_place", "yes_no", "map_route", "box")
 """A deed, questions about the table and one about a drawing, which is shown with the sentence."""

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policy import Reply
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from sim.tasks.pick import PickTask
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import Text
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox, tool
-from training.env.environment import Environment
-from training.env.episode import run_episode
-from training.env.failures import FACT, KINDS, FailingToolbox, Failures, load_failures
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.policy import Reply
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.arguments import Text
+from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox, tool
+from toolhand.training.env.environment import Environment
+from toolhand.training.env.episode import run_episode
+from toolhand.training.env.failures import FACT, KINDS, FailingToolbox, Failures, load_failures
 
 SCENE = load_scene(EXAMPLE_SCENE)
 PICK = PickTask("pick up the far coconut water", SCENE, ("coconut_water_1",))

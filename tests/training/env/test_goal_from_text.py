@@ -7,18 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from agent_node.episode import not_judged
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policy import Message, Reply
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.scene.generator import generate_scene
-from sim.station import Station
-from sim.tasks.pick import PickTask
-from sim.tasks.task import Score
 from tests.stations import FAST
-from tool_nodes.results import ErrorCode
-from training.env.episode import run_episode, summarize
-from training.env.goal_from_text import OWN_READING, task_from_text, true_views
+from toolhand.agent_node.episode import not_judged
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.sim.tasks.task import Score
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.training.env.episode import run_episode, summarize
+from toolhand.training.env.goal_from_text import OWN_READING, task_from_text, true_views
 
 PLACE = "Pick up the cinnamon and place it in front of the rice box"
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from sim.scene.generator import generate_scene
-from sim.station import Station
-from sim.tasks.arranged import ArrangedTask
-from sim.tasks.places import Change
-from tool_nodes.geometry import invert, project, transform
-from tool_nodes.types import FloatArray
-from training.env.goal_from_text import OWN_READING, TrueScene
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station
+from toolhand.sim.tasks.arranged import ArrangedTask
+from toolhand.sim.tasks.places import Change
+from toolhand.tool_nodes.geometry import invert, project, transform
+from toolhand.tool_nodes.types import FloatArray
+from toolhand.training.env.goal_from_text import OWN_READING, TrueScene
 
 SEED = 57
 """Its things are a bunny, a pear, a green bowl, hot sauce, basil and two toy blocks."""

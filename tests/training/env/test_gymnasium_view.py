@@ -10,19 +10,19 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from sim.mock.data import read_dataset
-from sim.mock.tasks import recorded_pick
-from sim.station import StationConfig
-from sim.tasks.task import Task
-from tool_nodes.results import ErrorCode, ToolError
-from training.env.environment import Environment
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.sim.mock.data import read_dataset
+from toolhand.sim.mock.tasks import recorded_pick
+from toolhand.sim.station import StationConfig
+from toolhand.sim.tasks.task import Task
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.env.environment import Environment
 
 gymnasium = pytest.importorskip("gymnasium")
 
-from training.env import gymnasium_view
-from training.env.gymnasium_view import ToolhandEnv
+from toolhand.training.env import gymnasium_view
+from toolhand.training.env.gymnasium_view import ToolhandEnv
 
 SMALL = StationConfig(image_size=(320, 240))
 LOOK = '<tool_call>{"name": "robot.capture_image", "arguments": {}}</tool_call>'
@@ -49,7 +49,9 @@ def test_gymnasiums_own_checker_finds_nothing(env: ToolhandEnv) -> None:
 
 def test_it_is_registered_and_made_by_its_name() -> None:
     made = gymnasium.make(
-        "training.env.gymnasium_view:Toolhand-v0", environment=Environment(SMALL, backend="mock"), make_task=task_of
+        "toolhand.training.env.gymnasium_view:Toolhand-v0",
+        environment=Environment(SMALL, backend="mock"),
+        make_task=task_of,
     )
     observation, info = made.reset(seed=3)
     assert info["task"] == task_of(3).text

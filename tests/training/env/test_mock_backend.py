@@ -7,19 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from sim.mock.data import read_dataset
-from sim.mock.tasks import recorded_pick, recorded_scene
-from sim.station import StationConfig
-from sim.tasks.pick import PickTask
-from sim.tasks.place import PlaceTask
-from sim.tasks.predicates import PlaceRelation
-from sim.tasks.task import TASK_GOAL, History, Score, Transcript
-from tool_nodes.results import ErrorCode, ToolError
-from training.env.backends import MockPool
-from training.env.environment import Environment
-from training.env.session import EpisodeSession
-from training.tasks.kinds import make_task
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.sim.mock.data import read_dataset
+from toolhand.sim.mock.tasks import recorded_pick, recorded_scene
+from toolhand.sim.station import StationConfig
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.sim.tasks.place import PlaceTask
+from toolhand.sim.tasks.predicates import PlaceRelation
+from toolhand.sim.tasks.task import TASK_GOAL, History, Score, Transcript
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.env.backends import MockPool
+from toolhand.training.env.environment import Environment
+from toolhand.training.env.session import EpisodeSession
+from toolhand.training.tasks.kinds import make_task
 
 SMALL = StationConfig(image_size=(320, 240))
 DATASET = read_dataset()

@@ -10,22 +10,22 @@ import numpy as np
 import pytest
 from rosbags.highlevel import AnyReader
 
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.runs.mcap.recorder import Recorder
-from agent_node.runs.mcap.ros_messages import MARKER_ARRAY
-from agent_node.runs.mcap.scene_markers import truth_markers
 from rclpy_zenoh.interfaces import deserialize, get_class
-from sim.objects.convex import ConvexAsset
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import PlacedObject
-from sim.station import Station, StationConfig
-from tool_nodes import workspace
-from tool_nodes.geometry import invert, transform
-from tool_nodes.types import Box
-from training.env.episode import run_episode
-from training.env.goal_from_text import task_from_text
-from training.env.recorded import motion_log, truth_log
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.runs.mcap.recorder import Recorder
+from toolhand.agent_node.runs.mcap.ros_messages import MARKER_ARRAY
+from toolhand.agent_node.runs.mcap.scene_markers import truth_markers
+from toolhand.sim.objects.convex import ConvexAsset
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import PlacedObject
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import invert, transform
+from toolhand.tool_nodes.types import Box
+from toolhand.training.env.episode import run_episode
+from toolhand.training.env.goal_from_text import task_from_text
+from toolhand.training.env.recorded import motion_log, truth_log
 
 SENTENCE = "pick up the red box"
 

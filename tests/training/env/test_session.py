@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.episode import Episode
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policy import Reply
-from agent_node.protocol import load_protocol, protocol_names
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from sim.tasks.pick import PickTask
-from sim.tasks.task import Score, Task
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.toolbox import Toolbox, tool
-from training.env.backends import PhysicsPool, StationLease, make_pool
-from training.env.environment import Environment
-from training.env.failures import Failures
-from training.env.grading import EpisodeScore, mean_of_terms
-from training.env.session import EpisodeSession
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.policy import Reply
+from toolhand.agent_node.protocol import load_protocol, protocol_names
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.pick import PickTask
+from toolhand.sim.tasks.task import Score, Task
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
+from toolhand.training.env.backends import PhysicsPool, StationLease, make_pool
+from toolhand.training.env.environment import Environment
+from toolhand.training.env.failures import Failures
+from toolhand.training.env.grading import EpisodeScore, mean_of_terms
+from toolhand.training.env.session import EpisodeSession
 
 SCENE = load_scene(EXAMPLE_SCENE)
 PICK = PickTask("pick up the far coconut water", SCENE, ("coconut_water_1",))

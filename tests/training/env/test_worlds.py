@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from sim.tasks.tasks import random_task
-from tool_nodes.backends import make_ports
-from tool_nodes.port_names import PortNames
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import Session
-from training.env.environment import Environment
-from training.env.failures import FailingToolbox
-from training.env.session import EpisodeSession
-from training.env.worlds import ERRING_RATES
-from training.rollouts.labels import THINGS, things_of
-from training.rollouts.plan import PLAN_FILE, RolloutPlan, claimed, tasks_of
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.tasks import random_task
+from toolhand.tool_nodes.backends import make_ports
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.toolbox import Session
+from toolhand.training.env.environment import Environment
+from toolhand.training.env.failures import FailingToolbox
+from toolhand.training.env.session import EpisodeSession
+from toolhand.training.env.worlds import ERRING_RATES
+from toolhand.training.rollouts.labels import THINGS, things_of
+from toolhand.training.rollouts.plan import PLAN_FILE, RolloutPlan, claimed, tasks_of
 
 PICK = tasks_of(["pick"], 1)
 
@@ -46,7 +46,7 @@ def test_where_no_second_pointer_is_named_the_pointer_serves_both() -> None:
 
 
 def test_a_second_pointer_has_to_be_known_and_a_graph_of_ros_has_none() -> None:
-    from sim.ros.graph import started_graph
+    from toolhand.sim.ros.graph import started_graph
 
     with pytest.raises(ToolError, match="There is no second_pointer 'eyes'"):
         PortNames(second_pointer="eyes").require_known("sim")

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from sim.objects.sets import find_asset
-from sim.scene.scenes import PlacedObject, Scene
-from tool_nodes import geometry
-from tool_nodes.grasp.chances import FEATURES
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.types import FloatArray
-from training.grasps.fit import PRIOR, fit, reliability
-from training.grasps.trials import TrialHand
+from toolhand.sim.objects.sets import find_asset
+from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.tool_nodes import geometry
+from toolhand.tool_nodes.grasp.chances import FEATURES
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.types import FloatArray
+from toolhand.training.grasps.fit import PRIOR, fit, reliability
+from toolhand.training.grasps.trials import TrialHand
 
 
 def test_weights_are_found_again_from_outcomes_that_they_made() -> None:

@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from training.pool.parallel import run_jobs
+from toolhand.training.pool.parallel import run_jobs
 
 DIES = "__import__('os')._exit(3)"
 """As a job of `eval`, ends its process at once."""
@@ -29,7 +29,7 @@ def test_a_job_that_raises_becomes_one_result_and_the_others_go_on(processes: in
 
 
 def test_an_error_that_cannot_be_pickled_is_told_all_the_same() -> None:
-    job = "__import__('tool_nodes.motion.robot_model').motion.robot_model.load_robot().gripper.joint_position(1.0)"
+    job = "__import__('toolhand.tool_nodes.motion.robot_model', fromlist='x').load_robot().gripper.joint_position(1.0)"
     (result,) = run_jobs(eval, [job], 2, told)
     assert result == f"{job}: ToolError: The jaw opening must be between 0 and 0.085 m, got 1.0."
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-import training.pool.ray_workers
-from tool_nodes.results import ErrorCode, ToolError
-from training.pool.ray_workers import RayWorkers
-from training.rollouts.engine import collect
-from training.rollouts.options import WorkerOptions
-from training.rollouts.plan import RolloutPlan, tasks_of
+import toolhand.training.pool.ray_workers
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.pool.ray_workers import RayWorkers
+from toolhand.training.rollouts.engine import collect
+from toolhand.training.rollouts.options import WorkerOptions
+from toolhand.training.rollouts.plan import RolloutPlan, tasks_of
 
 DIES = "__import__('builtins').exit(3)"
 DISTRUSTS = (
-    "(_ for _ in ()).throw(__import__('training.pool.workers').pool.workers.WorkerUnusable("
-    "__import__('tool_nodes.results').results.ToolError('TIMEOUT', 'Late.')))"
+    "(_ for _ in ()).throw(__import__('toolhand.training.pool.workers').training.pool.workers.WorkerUnusable("
+    "__import__('toolhand.tool_nodes.results').tool_nodes.results.ToolError('TIMEOUT', 'Late.')))"
 )
 
 
@@ -77,8 +77,8 @@ class _Handle:
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> _Cluster:
     made = _Cluster()
-    monkeypatch.setattr(training.pool.ray_workers, "connect", lambda: None)
-    monkeypatch.setattr(training.pool.ray_workers.importlib, "import_module", lambda name: made)
+    monkeypatch.setattr(toolhand.training.pool.ray_workers, "connect", lambda: None)
+    monkeypatch.setattr(toolhand.training.pool.ray_workers.importlib, "import_module", lambda name: made)
     return made
 
 

@@ -15,16 +15,16 @@ from typing import Any
 
 import pytest
 
-from tool_nodes.results import ErrorCode, ToolError
-from training.pool.workers import Workers
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.pool.workers import Workers
 
 EVALUATES: Callable[[], Callable[[Any], Any]] = functools.partial(eval, "eval")
 """Makes a work that evaluates its jobs."""
 DIES = "__import__('os')._exit(3)"
 HANGS = "__import__('time').sleep(600)"
 DISTRUSTS = (
-    "(_ for _ in ()).throw(__import__('training.pool.workers').pool.workers.WorkerUnusable("
-    "__import__('tool_nodes.results').results.ToolError('TIMEOUT', 'Late.')))"
+    "(_ for _ in ()).throw(__import__('toolhand.training.pool.workers').training.pool.workers.WorkerUnusable("
+    "__import__('toolhand.tool_nodes.results').tool_nodes.results.ToolError('TIMEOUT', 'Late.')))"
 )
 
 
@@ -91,7 +91,7 @@ def test_a_stop_ends_the_iteration_and_the_block_ends_what_hangs() -> None:
 
 def test_processes_end_with_the_one_that_was_killed() -> None:
     program = (
-        "import functools; from training.pool.workers import Workers\n"
+        "import functools; from toolhand.training.pool.workers import Workers\n"
         "with Workers(functools.partial(eval, 'eval'), 1) as workers:\n"
         "    for end in workers.run(['__import__(\"os\").getpid()', '__import__(\"time\").sleep(600)']):\n"
         "        print(end.result, flush=True)\n"
@@ -130,7 +130,7 @@ def test_numbers_that_make_no_sense_are_refused(wrong: dict[str, Any], sentence:
 
 FIRST_PROCESS = """
 import signal
-from training.pool.workers import Workers
+from toolhand.training.pool.workers import Workers
 
 def make():
     return lambda job: signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, set())

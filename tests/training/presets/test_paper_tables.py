@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from training.presets.models import MODELS
-from training.presets.rl_config import agent_document, verl_document
-from training.presets.sft_config import sft_document
-from training.presets.yaml_text import Noted
-from training.recipes import RECIPES
-from training.recipes.stages import NOT_GIVEN, RlStage, SftStage
+from toolhand.training.presets.models import MODELS
+from toolhand.training.presets.rl_config import agent_document, verl_document
+from toolhand.training.presets.sft_config import sft_document
+from toolhand.training.presets.yaml_text import Noted
+from toolhand.training.recipes import RECIPES
+from toolhand.training.recipes.stages import NOT_GIVEN, RlStage, SftStage
 
 FILES = {"train": ["train.parquet"], "validation": ["validation.parquet"]}
 ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
@@ -165,7 +165,7 @@ def test_fine_tuning_has_the_papers_numbers(name: tuple[str, str], model: Any) -
 
 
 def test_a_turn_of_peria_is_as_long_as_the_paper_lets_it_be() -> None:
-    from training.presets.folder import plan_of
+    from toolhand.training.presets.folder import plan_of
 
     recipe, stage = RECIPES["peria"], STAGES["peria", "rl"]
     assert isinstance(stage, RlStage)
@@ -195,7 +195,7 @@ def test_a_number_that_no_paper_gives_says_so() -> None:
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda recipe: recipe.name)
 def test_stages_name_kinds_and_methods_that_there_are(recipe: Any) -> None:
-    from training.data.synthesis.methods import METHODS
+    from toolhand.training.data.synthesis.methods import METHODS
 
     for stage in recipe.training.stages:
         if isinstance(stage, RlStage):

@@ -12,22 +12,22 @@ from typing import Any
 import pytest
 import yaml
 
-from agent_node.protocol import load_protocol
-from tool_nodes.plain_yaml import load
-from tool_nodes.results import ErrorCode, ToolError
-from training.adapters.episodes import Episodes
-from training.data.arrow import read_parquet
-from training.presets import folder as folders
-from training.presets.folder import StageWorld, WrittenPreset, plan_of, write_preset
-from training.presets.launch import launch_script
-from training.presets.models import MODELS
-from training.presets.prompts import prompts_of
-from training.presets.readme import readme
-from training.presets.rl_config import agent_document, verl_document
-from training.presets.sft_config import sft_document
-from training.presets.yaml_text import Noted, yaml_text
-from training.recipes import RECIPES
-from training.recipes.stages import RlStage
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.plain_yaml import load
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.adapters.episodes import Episodes
+from toolhand.training.data.arrow import read_parquet
+from toolhand.training.presets import folder as folders
+from toolhand.training.presets.folder import StageWorld, WrittenPreset, plan_of, write_preset
+from toolhand.training.presets.launch import launch_script
+from toolhand.training.presets.models import MODELS
+from toolhand.training.presets.prompts import prompts_of
+from toolhand.training.presets.readme import readme
+from toolhand.training.presets.rl_config import agent_document, verl_document
+from toolhand.training.presets.sft_config import sft_document
+from toolhand.training.presets.yaml_text import Noted, yaml_text
+from toolhand.training.recipes import RECIPES
+from toolhand.training.recipes.stages import RlStage
 
 EXPERT_WEIGHTS = "checkpoints/phase_1_irl/global_step_40/actor/huggingface"
 FILES = {"train": ["data/a.parquet"], "validation": ["data/b.parquet"]}

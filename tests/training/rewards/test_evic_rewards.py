@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_nodes.results import ErrorCode, ToolError
-from training.rewards import evic
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.rewards import evic
 
 UNIT = st.floats(0, 1, allow_subnormal=False)
 POINTS = st.lists(st.tuples(UNIT, UNIT), min_size=1, max_size=6)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_nodes.results import ErrorCode, ToolError
-from training.rewards import REWARDS, last, reward_named
-from training.rewards.stages import ONLY_AFTER, WEIGHTS, stage_reward
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.rewards import REWARDS, last, reward_named
+from toolhand.training.rewards.stages import ONLY_AFTER, WEIGHTS, stage_reward
 
 GOOD = "<analy>a</analy><action>b</action><analy>c</analy><ans>d</ans>"
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_nodes.results import ErrorCode, ToolError
-from training.rewards import peria
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.rewards import peria
 
 SENTENCE = "The station is on the red line. "
 

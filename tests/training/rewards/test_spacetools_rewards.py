@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
 
-from tool_nodes.results import ErrorCode, ToolError
-from training.rewards import grasp, spacetools
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.rewards import grasp, spacetools
 
 SQUARE = [[0.4, 0.4], [0.6, 0.4], [0.6, 0.6], [0.4, 0.6]]  # area 0.04, centroid (0.5, 0.5)
 UNIT = st.floats(0, 1, allow_subnormal=False)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tool_nodes.results import ErrorCode, ToolError
-from training.rollouts.branching import branch, plan_of
-from training.rollouts.collection import read_rollouts
-from training.rollouts.group_page import GroupCredit, write_group_page
-from training.rollouts.pictures import PictureStore
-from training.rollouts.plan import PLAN_FILE, RolloutPlan, tasks_of
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.rollouts.branching import branch, plan_of
+from toolhand.training.rollouts.collection import read_rollouts
+from toolhand.training.rollouts.group_page import GroupCredit, write_group_page
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.plan import PLAN_FILE, RolloutPlan, tasks_of
 
 PLAN = RolloutPlan(
     tasks_of(["pick"], 1, seed=3),

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from sim.station import StationConfig
-from sim.tasks.tasks import random_task
-from tool_nodes.results import ErrorCode, ToolError
-from training.env.environment import Environment
-from training.rewards.stages import WEIGHTS, stage_credit, stage_reward
-from training.rollouts.credit import credited, turn_credit
-from training.rollouts.record import MessageRecord, PromptRecord, RolloutRecord, TurnRecord
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.sim.station import StationConfig
+from toolhand.sim.tasks.tasks import random_task
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.env.environment import Environment
+from toolhand.training.rewards.stages import WEIGHTS, stage_credit, stage_reward
+from toolhand.training.rollouts.credit import credited, turn_credit
+from toolhand.training.rollouts.record import MessageRecord, PromptRecord, RolloutRecord, TurnRecord
 
 PICK = {
     "hand_at_target": 2.0,

@@ -14,17 +14,24 @@ from typing import Any
 
 import pytest
 
-import training.rollouts.collection
-import training.rollouts.engine
-from tool_nodes.results import ErrorCode, ToolError
-from training.rollouts.collection import read_rollouts, shard_path
-from training.rollouts.engine import CollectReport, collect
-from training.rollouts.options import StopRules, WorkerOptions
-from training.rollouts.plan import PLAN_FILE, RolloutPlan, claimed, planned_in, tasks_of
-from training.rollouts.record import CallEntry, MessageRecord, PromptRecord, RolloutRecord, TurnRecord, rollout_id
-from training.rollouts.replies import Halt, RolloutReply
-from training.rollouts.work import brief_of
-from training.tasks.kinds import task_document
+import toolhand.training.rollouts.collection
+import toolhand.training.rollouts.engine
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.rollouts.collection import read_rollouts, shard_path
+from toolhand.training.rollouts.engine import CollectReport, collect
+from toolhand.training.rollouts.options import StopRules, WorkerOptions
+from toolhand.training.rollouts.plan import PLAN_FILE, RolloutPlan, claimed, planned_in, tasks_of
+from toolhand.training.rollouts.record import (
+    CallEntry,
+    MessageRecord,
+    PromptRecord,
+    RolloutRecord,
+    TurnRecord,
+    rollout_id,
+)
+from toolhand.training.rollouts.replies import Halt, RolloutReply
+from toolhand.training.rollouts.work import brief_of
+from toolhand.training.tasks.kinds import task_document
 
 TWO = WorkerOptions(2)
 PLAN = RolloutPlan(tasks_of(["pick"], 4), group_size=2)
@@ -71,7 +78,9 @@ def work(
             told[group, rollout] = RolloutReply(record.to_json(), brief_of(record), 0.1, 100.0)
     names = {"acts": acts or {}, "told": told | (replies or {})}
     source = "lambda order: (eval(acts.get((order.group, order.rollout), '0')), told[order.group, order.rollout])[1]"
-    monkeypatch.setattr(training.rollouts.engine, "_maker", lambda plan, folder: functools.partial(eval, source, names))
+    monkeypatch.setattr(
+        toolhand.training.rollouts.engine, "_maker", lambda plan, folder: functools.partial(eval, source, names)
+    )
 
 
 def ids(folder: Path) -> list[str]:
@@ -82,7 +91,7 @@ ALL = [rollout_id(group, rollout) for group in range(4) for rollout in range(2)]
 
 
 def raising(code: str) -> str:
-    results = "__import__('tool_nodes.results').results"
+    results = "__import__('toolhand.tool_nodes.results').tool_nodes.results"
     return f"(_ for _ in ()).throw({results}.ToolError({results}.ErrorCode('{code}'), 'The backend is gone.'))"
 
 

@@ -10,12 +10,12 @@ import pytest
 
 from tests.pages import Page
 from tests.training.data.rollouts_at_hand import HOSTILE, collection, picture, rollout
-from tool_nodes.results import ErrorCode, ToolError
-from toolhand.cli import main
-from training.rollouts.group_page import GroupCredit, write_group_page
-from training.rollouts.pictures import PictureStore
-from training.rollouts.record import RolloutRecord
-from training.tasks.kinds import task_document
+from toolhand.cli.main import main
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.rollouts.group_page import GroupCredit, write_group_page
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.record import RolloutRecord
+from toolhand.training.tasks.kinds import task_document
 
 STAGES = ("hand_at_target", "jaws_touch_target", "held", "lifted", "carried", "nothing_else_moved")
 

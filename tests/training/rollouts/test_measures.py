@@ -10,9 +10,9 @@ import pytest
 
 from tests.training.data.episodes_at_hand import HELD, LOOK, OTHER, SLIPPED, TARGET, Call, episode, outlined, pointed
 from tests.training.data.rollouts_at_hand import rollout
-from training.rollouts.measures import CheckCounts, Share, markdown_table, measure, summarise
-from training.rollouts.pictures import PictureStore
-from training.rollouts.record import CallEntry, RolloutRecord
+from toolhand.training.rollouts.measures import CheckCounts, Share, markdown_table, measure, summarise
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.record import CallEntry, RolloutRecord
 
 
 def test_a_point_on_the_thing_needs_no_check_and_one_on_another_does(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tool_nodes.results import ErrorCode, ToolError
-from training.rollouts.pictures import PictureStore, hash_of
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.rollouts.pictures import PictureStore, hash_of
 
 RGB = np.random.default_rng(3).integers(0, 256, (24, 32, 3), dtype=np.uint8)
 

@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.context_window import Memory
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.episode import Episode
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policy import Message, Reply
-from sim.tasks.tasks import random_task
 from tests.stations import FAST
-from tool_nodes.results import ErrorCode, ToolError
-from training.advantages.gigpo import gigpo, or_gigpo
-from training.advantages.grpo import grpo
-from training.env.environment import Environment
-from training.env.failures import Failures
-from training.rollouts.from_episode import record_of
-from training.rollouts.pictures import PictureStore
-from training.rollouts.record import MAX_BYTES, RolloutRecord, anchor_of, given, scored
+from toolhand.agent_node.context_window import Memory
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.sim.tasks.tasks import random_task
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.advantages.gigpo import gigpo, or_gigpo
+from toolhand.training.advantages.grpo import grpo
+from toolhand.training.env.environment import Environment
+from toolhand.training.env.failures import Failures
+from toolhand.training.rollouts.from_episode import record_of
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.record import MAX_BYTES, RolloutRecord, anchor_of, given, scored
 
 LOOK = '<think>Look.</think><tool_call>{"name": "robot.capture_image", "arguments": {}}</tool_call>'
 TOO_LONG = "much too long " * 15_000

@@ -11,20 +11,20 @@ from typing import Any
 
 import pytest
 
-import training.rollouts.work
-from agent_node.policies.options import PolicyOptions
-from agent_node.policy import Message, Reply
-from tool_nodes import registry
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.limits import CallLimiter
-from toolhand.cli import main
-from training.pool.workers import WorkerUnusable
-from training.rollouts.collection import read_rollouts
-from training.rollouts.plan import RolloutPlan, tasks_of
-from training.rollouts.record import RolloutRecord
-from training.rollouts.replies import Halt, RolloutOrder, RolloutReply
-from training.rollouts.work import make_work
-from training.tasks.kinds import task_document
+import toolhand.training.rollouts.work
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.cli.main import main
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.limits import CallLimiter
+from toolhand.training.pool.workers import WorkerUnusable
+from toolhand.training.rollouts.collection import read_rollouts
+from toolhand.training.rollouts.plan import RolloutPlan, tasks_of
+from toolhand.training.rollouts.record import RolloutRecord
+from toolhand.training.rollouts.replies import Halt, RolloutOrder, RolloutReply
+from toolhand.training.rollouts.work import make_work
+from toolhand.training.tasks.kinds import task_document
 
 PLAN = RolloutPlan(tasks_of(["pick"], 2, seed=3), group_size=2, seed=5, image_size=(64, 64), timestep=0.004)
 LOOK = '<think>Look.</think><tool_call>{"name": "robot.capture_image", "arguments": {}}</tool_call>'
@@ -55,14 +55,14 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Callable[[Say], None]:
         def make(spec: str, protocol: Any, schemas: Any, options: PolicyOptions) -> Saying:
             return Saying(say, options)
 
-        monkeypatch.setattr(training.rollouts.work, "make_policy", make)
+        monkeypatch.setattr(toolhand.training.rollouts.work, "make_policy", make)
 
     return use
 
 
 def record_of(reply: RolloutReply | Halt, folder: Path) -> RolloutRecord:
     assert isinstance(reply, RolloutReply)
-    from training.rollouts.pictures import PictureStore
+    from toolhand.training.rollouts.pictures import PictureStore
 
     return RolloutRecord.from_json(reply.line, PictureStore(folder))
 
@@ -125,7 +125,7 @@ def test_a_tool_that_ran_out_of_time_costs_the_process_and_one_that_did_on_purpo
 ) -> None:
     says(looks_once)
     on_purpose = replace(PLAN, difficulty=1.0)
-    monkeypatch.setattr("training.env.difficulty.HARDEST_RATES", {ErrorCode.TIMEOUT: 1.0})
+    monkeypatch.setattr("toolhand.training.env.difficulty.HARDEST_RATES", {ErrorCode.TIMEOUT: 1.0})
     record = record_of(make_work(on_purpose, tmp_path)(FIRST), tmp_path)
     assert [call.failed_on_purpose for call in record.turns[0].calls] == ["TIMEOUT"]
 
@@ -170,14 +170,14 @@ def test_a_full_disk_and_a_plan_that_cannot_be_carried_out_halt_everything(
     assert isinstance(full, Halt)
     assert "No space left on device." in str(full.error)
     monkeypatch.undo()
-    monkeypatch.setattr(training.rollouts.work, "make_policy", missing)
+    monkeypatch.setattr(toolhand.training.rollouts.work, "make_policy", missing)
     assert isinstance(wrong(FIRST), Halt)
 
 
 MODULE = f"""
 import os
 from pathlib import Path
-from agent_node.policy import Reply
+from toolhand.agent_node.policy import Reply
 
 class Dying:
     name = "dying"

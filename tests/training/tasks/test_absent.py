@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sim.tasks import sentences
-from tool_nodes.results import ErrorCode
-from training.tasks.kinds import make_task
-from training.tasks.splits import products_of
+from toolhand.sim.tasks import sentences
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.training.tasks.kinds import make_task
+from toolhand.training.tasks.splits import products_of
 
 SAID = SimpleNamespace(error_code=ErrorCode.OBJECT_NOT_FOUND, records=[SimpleNamespace(image_index=0)])
 

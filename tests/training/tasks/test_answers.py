@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from training.tasks.answers import WrongForm, count, metres, option, rows
-from training.tasks.kinds import QUESTIONS
+from toolhand.training.tasks.answers import WrongForm, count, metres, option, rows
+from toolhand.training.tasks.kinds import QUESTIONS
 
 NONSENSE = (
     "",

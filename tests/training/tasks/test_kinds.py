@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from tests.training.conftest import SEED
-from tool_nodes import registry
-from tool_nodes.results import ErrorCode, ToolError
-from training.tasks.kinds import TASK_KINDS, make_task, task_document, task_from_document
-from training.tasks.question import QuestionTask
-from training.tasks.splits import SPLITS
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.tasks.kinds import TASK_KINDS, make_task, task_document, task_from_document
+from toolhand.training.tasks.question import QuestionTask
+from toolhand.training.tasks.splits import SPLITS
 
 DRAWN = ("map_route", "map_stations", "small_print")
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tool_nodes.results import ErrorCode
-from training.tasks.kinds import make_task
-from training.tasks.refusals import refused_sentences
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.training.tasks.kinds import make_task
+from toolhand.training.tasks.refusals import refused_sentences
 
 
 def test_there_are_sixty_sentences_and_each_is_said_of_what_is_there() -> None:

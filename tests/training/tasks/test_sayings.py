@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agent_node.policies.scripted.commands import parse_command
-from sim.tasks.predicates import RELATIONS
-from training.tasks import sayings as grammar
-from training.tasks.kinds import TASK_KINDS
-from training.tasks.sayings import (
+from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.sim.tasks.predicates import RELATIONS
+from toolhand.training.tasks import sayings as grammar
+from toolhand.training.tasks.kinds import TASK_KINDS
+from toolhand.training.tasks.sayings import (
     CommandWords,
     command_of,
     heard,
@@ -24,9 +24,9 @@ from training.tasks.sayings import (
     wider_sayings,
     wordings_of,
 )
-from training.tasks.splits import HELD_OUT, SPLITS, products_of
-from training.tasks.wordings import FORMS, SIDE_WORDS
-from training.teacher.reading import plainly, read_question
+from toolhand.training.tasks.splits import HELD_OUT, SPLITS, products_of
+from toolhand.training.tasks.wordings import FORMS, SIDE_WORDS
+from toolhand.training.teacher.reading import plainly, read_question
 
 SIDES = ("left", "right", "front", "behind")
 BLANKS = {"a": "rice box", "b": "cola", "line": "red", "target": "the rice box"}
@@ -173,4 +173,6 @@ def test_the_grammar_and_the_robots_reader_share_nothing():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             imported = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             imported += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            assert not any(name.startswith(("tool_nodes.language", "agent_node")) for name in imported), path.name
+            assert not any(
+                name.startswith(("toolhand.tool_nodes.language", "toolhand.agent_node")) for name in imported
+            ), path.name

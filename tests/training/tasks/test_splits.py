@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.results import ToolError
-from training.tasks.kinds import TASK_KINDS, make_task
-from training.tasks.maps import PLACES
-from training.tasks.sayings import wordings_of
-from training.tasks.splits import (
+from toolhand.tool_nodes.catalogue import load_catalogue
+from toolhand.tool_nodes.results import ToolError
+from toolhand.training.tasks.kinds import TASK_KINDS, make_task
+from toolhand.training.tasks.maps import PLACES
+from toolhand.training.tasks.sayings import wordings_of
+from toolhand.training.tasks.splits import (
     HELD_OUT,
     SPLITS,
     layout_of,

@@ -4,18 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.policies.registry import make_policy
-from agent_node.policy import Message
-from agent_node.protocol import load_protocol
-from sim.station import StationConfig
-from tool_nodes.results import ErrorCode, ToolError
-from training.env.environment import Environment
-from training.recipes import recipe_named
-from training.tasks.kinds import QUESTIONS, make_task
-from training.teacher.blind import BlindPolicy, guess
-from training.teacher.policy import SCRIPTS, TeacherPolicy
-from training.teacher.reading import read_question
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.policies.registry import make_policy
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.sim.station import StationConfig
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.env.environment import Environment
+from toolhand.training.recipes import recipe_named
+from toolhand.training.tasks.kinds import QUESTIONS, make_task
+from toolhand.training.teacher.blind import BlindPolicy, guess
+from toolhand.training.teacher.policy import SCRIPTS, TeacherPolicy
+from toolhand.training.teacher.reading import read_question
 
 SUITES = ("spacetools", "peria", "last")
 

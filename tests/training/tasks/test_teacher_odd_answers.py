@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from agent_node.policies.scripted.steps import Done, next_calls
-from agent_node.policies.scripted.transcript import MISSING, Response
-from tool_nodes.results import ErrorCode
-from training.teacher.policy import SCRIPTS
-from training.teacher.reading import ReadQuestion
-from training.teacher.steps import RETRIES, AnswerScript
+from toolhand.agent_node.policies.scripted.steps import Done, next_calls
+from toolhand.agent_node.policies.scripted.transcript import MISSING, Response
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.training.teacher.policy import SCRIPTS
+from toolhand.training.teacher.reading import ReadQuestion
+from toolhand.training.teacher.steps import RETRIES, AnswerScript
 
 BLANKS = {"a": "cup", "b": "can", "where": "left of", "line": "red"}
 QUESTION = ReadQuestion("choice", BLANKS, {"A": "left of", "B": "behind"})

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sim.station import Station, StationConfig
-from tool_nodes.geometry import project, transform
-from tool_nodes.motion.robot_model import load_robot
-from training.tasks.boxes import true_grasps
-from training.tasks.kinds import QUESTIONS
-from training.tasks.maps import NO_TABLE
-from training.tasks.seen import LEAST_SEEN, TRUTH_SIZE, SeenScene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.geometry import project, transform
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.training.tasks.boxes import true_grasps
+from toolhand.training.tasks.kinds import QUESTIONS
+from toolhand.training.tasks.maps import NO_TABLE
+from toolhand.training.tasks.seen import LEAST_SEEN, TRUTH_SIZE, SeenScene
 
 SEED = 1
 

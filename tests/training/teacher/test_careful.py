@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.registry import make_policy
-from agent_node.policy import Message
-from agent_node.protocol import load_protocol, render_response
-from tool_nodes.results import ErrorCode, ToolError
-from training.teacher.careful import HABITS, CarefulPolicy
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.registry import make_policy
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import load_protocol, render_response
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.teacher.careful import HABITS, CarefulPolicy
 
 PROTOCOL = load_protocol("spacetools")
 HERE, THERE = "(0.500, 0.500)", "(0.200, 0.300)"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.perception.drawings.finder import FlatPerception
-from tool_nodes.perception.drawings.photographs import is_photograph
-from tool_nodes.perception.instances import Instance
-from tool_nodes.perception.prompts import ALL_PROMPTS, best_in_box, signed
-from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import BoxPrompt, Detection, Everything, PointPrompt, Prompt, Segmentation, TextPrompt
+from toolhand.tool_nodes.perception.drawings.finder import FlatPerception
+from toolhand.tool_nodes.perception.drawings.photographs import is_photograph
+from toolhand.tool_nodes.perception.instances import Instance
+from toolhand.tool_nodes.perception.prompts import ALL_PROMPTS, best_in_box, signed
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import BoxPrompt, Detection, Everything, PointPrompt, Prompt, Segmentation, TextPrompt
 
 
 class Drawings:

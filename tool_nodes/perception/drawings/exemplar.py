@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.perception.drawings.shapes import measure_shape
-from tool_nodes.perception.masks import window_of
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes.perception.drawings.shapes import measure_shape
+from toolhand.tool_nodes.perception.masks import window_of
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 _COLOUR_SCALE = 30.0
 """Difference of two things' colours at which they look different [grey levels]."""

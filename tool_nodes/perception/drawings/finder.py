@@ -17,18 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from tool_nodes import workspace
-from tool_nodes.geometry import look_at, pixel
-from tool_nodes.language.referring import MIDDLE_HEIGHT, refer
-from tool_nodes.language.vocabulary import Lexicon
-from tool_nodes.language.words import stem
-from tool_nodes.perception.certainty import LEAST, WordFits
-from tool_nodes.perception.drawings.readings import read_colour, read_shape
-from tool_nodes.perception.drawings.segments import Regions, find_regions
-from tool_nodes.perception.drawings.shapes import SHAPE_WORDS, ShapeName
-from tool_nodes.perception.masks import expected_iou
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, FloatArray, ObjectView, Segmentation
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import look_at, pixel
+from toolhand.tool_nodes.language.referring import MIDDLE_HEIGHT, refer
+from toolhand.tool_nodes.language.vocabulary import Lexicon
+from toolhand.tool_nodes.language.words import stem
+from toolhand.tool_nodes.perception.certainty import LEAST, WordFits
+from toolhand.tool_nodes.perception.drawings.readings import read_colour, read_shape
+from toolhand.tool_nodes.perception.drawings.segments import Regions, find_regions
+from toolhand.tool_nodes.perception.drawings.shapes import SHAPE_WORDS, ShapeName
+from toolhand.tool_nodes.perception.masks import expected_iou
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import BoolArray, FloatArray, ObjectView, Segmentation
 
 _REMEMBERED = 4
 """Pictures whose regions are kept."""

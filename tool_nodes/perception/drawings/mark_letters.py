@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 from scipy import ndimage
 
-from tool_nodes.ports import Answer
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import TextSpan
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import TextSpan
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ123456789"
 HEIGHT_PX = (7, 72)

@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes.perception.box_overlap import PixelBox, box_iou
-from tool_nodes.perception.drawings.mark_letters import LetterReader
-from tool_nodes.perception.drawings.photographs import is_photograph
-from tool_nodes.perception.masks import window_of
-from tool_nodes.ports import TextReader
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import BoolArray
+from toolhand.tool_nodes.perception.box_overlap import PixelBox, box_iou
+from toolhand.tool_nodes.perception.drawings.mark_letters import LetterReader
+from toolhand.tool_nodes.perception.drawings.photographs import is_photograph
+from toolhand.tool_nodes.perception.masks import window_of
+from toolhand.tool_nodes.ports import TextReader
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import BoolArray
 
 MarkKind = Literal["circle", "box"]
 

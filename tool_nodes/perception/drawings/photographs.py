@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 
-from tool_nodes.perception.drawings.segments import median_of_nine
+from toolhand.tool_nodes.perception.drawings.segments import median_of_nine
 
 _SIDE_PX = 640
 """A larger picture is shrunk to at most this, its longer side [px]."""

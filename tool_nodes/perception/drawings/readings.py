@@ -14,8 +14,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from tool_nodes.perception.certainty import LEAST
-from tool_nodes.perception.drawings.shapes import (
+from toolhand.tool_nodes.perception.certainty import LEAST
+from toolhand.tool_nodes.perception.drawings.shapes import (
     LINE_ASPECT,
     ShapeName,
     ShapeNumbers,
@@ -26,7 +26,7 @@ from tool_nodes.perception.drawings.shapes import (
     name_flat_colour,
     name_shape,
 )
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import ndimage, sparse
 from scipy.sparse.csgraph import connected_components
 
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 MIN_AREA_PX = 12
 """Smaller regions are specks [px]."""

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import ndimage
 from scipy.spatial import ConvexHull, QhullError
 
-from tool_nodes.perception.colours import name_colour
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes.perception.colours import name_colour
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 _SYNONYMS = {
     "circle": ("disc", "disk", "dot", "ball", "spot"),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.types import FloatArray
 
 NOTHING = 0
 """The class that stands for no character (the blank label of CTC, connectionist temporal classification)."""

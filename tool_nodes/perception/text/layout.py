@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from tool_nodes.perception.text.rulings import Rulings
-from tool_nodes.types import TextSpan
+from toolhand.tool_nodes.perception.text.rulings import Rulings
+from toolhand.tool_nodes.types import TextSpan
 
 LATEX = {
     "±": r"\pm", "·": r"\cdot", "×": r"\times", "÷": r"\div", "≤": r"\le", "≥": r"\ge", "≠": r"\ne", "≈": r"\approx",

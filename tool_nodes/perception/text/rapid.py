@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from tool_nodes.extras import install_extra
-from tool_nodes.perception.prompts import signed
-from tool_nodes.perception.text.blanks import BlankingDecoder
-from tool_nodes.perception.text.layout import SCRIPTS, looks_like_mathematics, reading_order, with_scripts
-from tool_nodes.perception.text.scripts import levels
-from tool_nodes.ports import Answer
-from tool_nodes.results import unavailable
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import FloatArray, TextSpan
+from toolhand.tool_nodes.extras import install_extra
+from toolhand.tool_nodes.perception.prompts import signed
+from toolhand.tool_nodes.perception.text.blanks import BlankingDecoder
+from toolhand.tool_nodes.perception.text.layout import SCRIPTS, looks_like_mathematics, reading_order, with_scripts
+from toolhand.tool_nodes.perception.text.scripts import levels
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import unavailable
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.types import FloatArray, TextSpan
 
 SEARCHED_PX = 1280
 """Text is searched for in a picture of at most this long side [px], which bounds the time; what is found is read with

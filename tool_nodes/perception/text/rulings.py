@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes.types import BoolArray
+from toolhand.tool_nodes.types import BoolArray
 
 MIN_CONTRAST = 25.0
 """Strokes differ at least this much from what is beside them, of 255 grey levels."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tool_nodes.ros.bringup.cameras import CameraChecks
-from tool_nodes.ros.bringup.drivers import DriverChecks
-from tool_nodes.ros.bringup.motions import MotionChecks
+from toolhand.tool_nodes.ros.bringup.cameras import CameraChecks
+from toolhand.tool_nodes.ros.bringup.drivers import DriverChecks
+from toolhand.tool_nodes.ros.bringup.motions import MotionChecks
 
 
 class Bringup(DriverChecks, CameraChecks, MotionChecks):

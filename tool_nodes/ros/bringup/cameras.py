@@ -11,13 +11,13 @@ from sensor_msgs.msg import CameraInfo
 from tf2_ros import TransformException
 from toolhand_interfaces.srv import GetDepth
 
-from tool_nodes.calibration.files import OLD_DAYS, dated, read_calibration_file
-from tool_nodes.camera_names import names_of
-from tool_nodes.results import ToolError
-from tool_nodes.ros.bringup.findings import problem
-from tool_nodes.ros.bringup.listening import HEARD_S, Listening
-from tool_nodes.ros.messages import BASE_FRAME, RosFrame, take_frame
-from tool_nodes.ros.status import raise_failure
+from toolhand.tool_nodes.calibration.files import OLD_DAYS, dated, read_calibration_file
+from toolhand.tool_nodes.camera_names import names_of
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.ros.bringup.findings import problem
+from toolhand.tool_nodes.ros.bringup.listening import HEARD_S, Listening
+from toolhand.tool_nodes.ros.messages import BASE_FRAME, RosFrame, take_frame
+from toolhand.tool_nodes.ros.status import raise_failure
 
 _LEAST_DEPTH = 0.2
 """Share of a picture that must have depth [-]: a stereo camera that sees a table leaves out a fifth to a half of it."""

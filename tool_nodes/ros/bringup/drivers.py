@@ -15,10 +15,10 @@ from rclpy.action import get_action_server_names_and_types_by_node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 
-from tool_nodes.motion.urdf_xml import UrdfFile
-from tool_nodes.ros.bringup.findings import problem
-from tool_nodes.ros.bringup.listening import HEARD_S, Listening
-from tool_nodes.ros.faults import FAULT_TOPIC, LIST_SERVICE
+from toolhand.tool_nodes.motion.urdf_xml import UrdfFile
+from toolhand.tool_nodes.ros.bringup.findings import problem
+from toolhand.tool_nodes.ros.bringup.listening import HEARD_S, Listening
+from toolhand.tool_nodes.ros.faults import FAULT_TOPIC, LIST_SERVICE
 
 _SLOWEST_HZ = 20.0
 """Joint states must come so often [1/s]: an arm at 2 rad/s turns by 0.1 rad between two of them, half of the path

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
 KORTEX = "192.168.1.10:10000"
 """Address at which a Gen3 is delivered, and the TCP port of its API (ros2_kortex's `port`)."""

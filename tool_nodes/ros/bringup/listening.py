@@ -12,10 +12,10 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image
 from tf2_ros import Buffer, TransformListener
 
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.ros.bringup.findings import problem
-from tool_nodes.ros.joint_states import JointReading, JointStates
-from tool_nodes.ros.link import RosLink
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.ros.bringup.findings import problem
+from toolhand.tool_nodes.ros.joint_states import JointReading, JointStates
+from toolhand.tool_nodes.ros.link import RosLink
 
 HEARD_S = 3.0
 """How long a driver that is there may take to be heard [s]: joint states and cameras come tens of times a second."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from toolhand_interfaces.msg import StopState
 
-from tool_nodes.motion.guard import Mode
-from tool_nodes.ros.bringup.findings import problem
-from tool_nodes.ros.bringup.listening import Listening
-from tool_nodes.ros.stop_state import QOS as STOP_QOS
-from tool_nodes.ros.stop_state import TOPIC as STOP_TOPIC
+from toolhand.tool_nodes.motion.guard import Mode
+from toolhand.tool_nodes.ros.bringup.findings import problem
+from toolhand.tool_nodes.ros.bringup.listening import Listening
+from toolhand.tool_nodes.ros.stop_state import QOS as STOP_QOS
+from toolhand.tool_nodes.ros.stop_state import TOPIC as STOP_TOPIC
 
 _MOTION_S = 150.0
 """How long the first motion may take [s]: two minutes for the person, the rest for 4 cm at a fifth of the speed."""

@@ -17,8 +17,8 @@ from typing import Annotated, Any
 import numpy as np
 from PIL import Image, ImageDraw
 
-from tool_nodes.results import ToolResult, invalid
-from tool_nodes.toolbox.arguments import (
+from toolhand.tool_nodes.results import ToolResult, invalid
+from toolhand.tool_nodes.toolbox.arguments import (
     CallingSession,
     InvalidValue,
     Level,
@@ -29,10 +29,10 @@ from tool_nodes.toolbox.arguments import (
     show,
     whole_number,
 )
-from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import tool
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import tool
+from toolhand.tool_nodes.types import FloatArray
 
 MIN_SIDE = 28
 """d_min: the shortest side of a zoomed region [px] (E.2)."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tool_nodes.toolbox.arguments import (
+from toolhand.tool_nodes.toolbox.arguments import (
     ArgumentType,
     InvalidValue,
     Lookup,
@@ -17,7 +17,7 @@ from tool_nodes.toolbox.arguments import (
     picture_at,
     show,
 )
-from tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.images import SessionImage
 
 _MAX_LABELS = 20
 """Most labels of a call, which bounds its time: each is a detection."""

@@ -13,16 +13,16 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from annotated_types import Len
 
-from tool_nodes.plain_yaml import YamlLimits
-from tool_nodes.records import Before, Rule, read_yaml
-from tool_nodes.results import invalid
-from tool_nodes.toolbox.arguments import InvalidValue, NumberArgument
-from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.tools.last.arguments import KINDS
-from tool_nodes.tools.last.operations import OPERATIONS, Operation
-from tool_nodes.tools.last.skill import Argument, Line, Literal, Skill, SkillStep
+from toolhand.tool_nodes.plain_yaml import YamlLimits
+from toolhand.tool_nodes.records import Before, Rule, read_yaml
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.toolbox.arguments import InvalidValue, NumberArgument
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import Session
+from toolhand.tool_nodes.tools.last.arguments import KINDS
+from toolhand.tool_nodes.tools.last.operations import OPERATIONS, Operation
+from toolhand.tool_nodes.tools.last.skill import Argument, Line, Literal, Skill, SkillStep
 
 FOLDER = Path(__file__).parent
 """Where the six skills of LAST's appendix A are."""

@@ -15,15 +15,15 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
-from tool_nodes.drawing import colourize_depth
-from tool_nodes.geometry import backproject
-from tool_nodes.perception.object_finder import ObjectFinder, joined
-from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from tool_nodes.toolbox.arguments import show
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.tools.last import rendering
-from tool_nodes.tools.last.things import (
+from toolhand.tool_nodes.drawing import colourize_depth
+from toolhand.tool_nodes.geometry import backproject
+from toolhand.tool_nodes.perception.object_finder import ObjectFinder, joined
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.toolbox.arguments import show
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.tools.last import rendering
+from toolhand.tool_nodes.tools.last.things import (
     CentroidRow,
     CountRow,
     CropRow,
@@ -38,7 +38,7 @@ from tool_nodes.tools.last.things import (
     Region,
     SizeRow,
 )
-from tool_nodes.types import Detection
+from toolhand.tool_nodes.types import Detection
 
 MIN_SIDE = 8
 """The shortest side of a crop [px]."""

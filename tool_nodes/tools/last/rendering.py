@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from tool_nodes.drawing import RGB, WHITE
-from tool_nodes.perception.masks import dilated, window_of
-from tool_nodes.toolbox.images import resized
-from tool_nodes.types import BoolArray
+from toolhand.tool_nodes.drawing import RGB, WHITE
+from toolhand.tool_nodes.perception.masks import dilated, window_of
+from toolhand.tool_nodes.toolbox.images import resized
+from toolhand.tool_nodes.types import BoolArray
 
 COLOURS = (
     (230, 30, 30),

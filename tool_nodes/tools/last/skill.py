@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tool_nodes.perception.object_finder import ObjectFinder, joined
-from tool_nodes.results import ToolResult
-from tool_nodes.toolbox.arguments import ArgumentType
-from tool_nodes.toolbox.example import Example
-from tool_nodes.tools.last.operations import Operation
+from toolhand.tool_nodes.perception.object_finder import ObjectFinder, joined
+from toolhand.tool_nodes.results import ToolResult
+from toolhand.tool_nodes.toolbox.arguments import ArgumentType
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.tools.last.operations import Operation
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.types import BoolArray
+from toolhand.tool_nodes.types import BoolArray
 
 
 @dataclass(frozen=True)

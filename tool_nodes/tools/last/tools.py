@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.perception.object_finder import ObjectFinder
-from tool_nodes.results import ToolResult, invalid
-from tool_nodes.toolbox.toolbox import ToolSpec
-from tool_nodes.tools.last.loading import FOLDER, load_skills
-from tool_nodes.tools.last.skill import Skill
+from toolhand.tool_nodes.perception.object_finder import ObjectFinder
+from toolhand.tool_nodes.results import ToolResult, invalid
+from toolhand.tool_nodes.toolbox.toolbox import ToolSpec
+from toolhand.tool_nodes.tools.last.loading import FOLDER, load_skills
+from toolhand.tool_nodes.tools.last.skill import Skill
 
 
 @functools.cache

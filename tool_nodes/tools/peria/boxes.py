@@ -15,8 +15,8 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tool_nodes.toolbox.arguments import InvalidValue, Level, Lookup, finite_number, show
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.toolbox.arguments import InvalidValue, Level, Lookup, finite_number, show
+from toolhand.tool_nodes.types import FloatArray
 
 SPACE = 1000.0
 """Coordinates run from 0 to this, whatever size the picture has."""

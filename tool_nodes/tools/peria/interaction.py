@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from tool_nodes.results import ToolResult, invalid
-from tool_nodes.toolbox.arguments import ImageIndex, TextArgument
-from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import tool
-from tool_nodes.tools.peria.boxes import (
+from toolhand.tool_nodes.results import ToolResult, invalid
+from toolhand.tool_nodes.toolbox.arguments import ImageIndex, TextArgument
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import tool
+from toolhand.tool_nodes.tools.peria.boxes import (
     LineEnds,
     SpaceBox,
     SpacePlace,
@@ -29,7 +29,7 @@ from tool_nodes.tools.peria.boxes import (
     point_pixels,
     show_box,
 )
-from tool_nodes.types import FloatArray
+from toolhand.tool_nodes.types import FloatArray
 
 SUCCESS = "Tool executed successfully."
 

@@ -18,19 +18,19 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.perception.box_overlap import box_iou, inside_box, not_suppressed
-from tool_nodes.perception.drawings.exemplar import Appearance
-from tool_nodes.perception.instances import Instance
-from tool_nodes.perception.object_finder import ObjectFinder, joined
-from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
-from tool_nodes.toolbox.arguments import ImageIndex, Text
-from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import tool
-from tool_nodes.tools.peria.boxes import SPACE, SpaceBox, box_pixels, boxed, show_box
-from tool_nodes.tools.peria.interaction import SUCCESS
-from tool_nodes.types import Detection, FloatArray
+from toolhand.tool_nodes.perception.box_overlap import box_iou, inside_box, not_suppressed
+from toolhand.tool_nodes.perception.drawings.exemplar import Appearance
+from toolhand.tool_nodes.perception.instances import Instance
+from toolhand.tool_nodes.perception.object_finder import ObjectFinder, joined
+from toolhand.tool_nodes.ports import Answer
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
+from toolhand.tool_nodes.toolbox.arguments import ImageIndex, Text
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import tool
+from toolhand.tool_nodes.tools.peria.boxes import SPACE, SpaceBox, box_pixels, boxed, show_box
+from toolhand.tool_nodes.tools.peria.interaction import SUCCESS
+from toolhand.tool_nodes.types import Detection, FloatArray
 
 BOX_THRESHOLD = 0.25
 """Least score of a box [-]: the threshold for boxes and text of PERIA's detection agent (appendix C.1)."""

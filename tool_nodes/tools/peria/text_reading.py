@@ -16,17 +16,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tool_nodes.perception.text.layout import TextBox, crossing, formulas, is_prose, not_latex, read_table
-from tool_nodes.perception.text.rulings import Rulings, find_rulings, has_ink
-from tool_nodes.ports import TextReader
-from tool_nodes.results import ToolResult
-from tool_nodes.toolbox.arguments import ImageIndex
-from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import tool
-from tool_nodes.tools.peria.boxes import boxed
-from tool_nodes.tools.peria.interaction import SUCCESS
-from tool_nodes.types import TextSpan
+from toolhand.tool_nodes.perception.text.layout import TextBox, crossing, formulas, is_prose, not_latex, read_table
+from toolhand.tool_nodes.perception.text.rulings import Rulings, find_rulings, has_ink
+from toolhand.tool_nodes.ports import TextReader
+from toolhand.tool_nodes.results import ToolResult
+from toolhand.tool_nodes.toolbox.arguments import ImageIndex
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import tool
+from toolhand.tool_nodes.tools.peria.boxes import boxed
+from toolhand.tool_nodes.tools.peria.interaction import SUCCESS
+from toolhand.tool_nodes.types import TextSpan
 
 SURE = 0.9
 """Score from which a text is not called uncertain [-]. Chosen by the 865 lines of `toolhand bench perception --text

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Annotated
 
-from tool_nodes.motion.limits import LEAST_SPEED
-from tool_nodes.motion.targets import ray_to_base
-from tool_nodes.results import ToolError, ToolResult
-from tool_nodes.stop_latch import StopLatch, StopWatch
-from tool_nodes.toolbox.arguments import ImageIndex, NumberArgument, Point2D
-from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import InSession, Session, tool
-from tool_nodes.tools.spacetools.robot import CameraTools
-from tool_nodes.types import FloatArray, SkillRequest
+from toolhand.tool_nodes.motion.limits import LEAST_SPEED
+from toolhand.tool_nodes.motion.targets import ray_to_base
+from toolhand.tool_nodes.results import ToolError, ToolResult
+from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
+from toolhand.tool_nodes.toolbox.arguments import ImageIndex, NumberArgument, Point2D
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, tool
+from toolhand.tool_nodes.tools.spacetools.robot import CameraTools
+from toolhand.tool_nodes.types import FloatArray, SkillRequest
 
 Speed = Annotated[float, NumberArgument(LEAST_SPEED, 1.0)]
 Distance = Annotated[float, NumberArgument(0.0, 0.12, exclusive_low=True)]

@@ -7,16 +7,16 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from scipy.spatial import ConvexHull, QhullError
 
-from tool_nodes.clouds.boxes import SIGNS
-from tool_nodes.geometry import intrinsics, principal_point, project
-from tool_nodes.perception.masks import dilated, eroded, window_of
-from tool_nodes.ports import BoxFitter
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import FocalLength, Mask, PointCloud
-from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.toolbox import tool
-from tool_nodes.tools.spacetools.grasping import require_matching
-from tool_nodes.types import BoolArray, FloatArray
+from toolhand.tool_nodes.clouds.boxes import SIGNS
+from toolhand.tool_nodes.geometry import intrinsics, principal_point, project
+from toolhand.tool_nodes.perception.masks import dilated, eroded, window_of
+from toolhand.tool_nodes.ports import BoxFitter
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.arguments import FocalLength, Mask, PointCloud
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.toolbox import tool
+from toolhand.tool_nodes.tools.spacetools.grasping import require_matching
+from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 EDGES = ((0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4), (0, 4), (1, 5), (2, 6), (3, 7))
 """Pairs of corners, indices into the (8, 3) array, that an edge joins."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.drawing import colourize_depth
-from tool_nodes.geometry import backproject
-from tool_nodes.perception.prompts import depth_by
-from tool_nodes.ports import DepthEstimator
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import ImageIndex
-from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import tool
+from toolhand.tool_nodes.drawing import colourize_depth
+from toolhand.tool_nodes.geometry import backproject
+from toolhand.tool_nodes.perception.prompts import depth_by
+from toolhand.tool_nodes.ports import DepthEstimator
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.arguments import ImageIndex
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import tool
 
 
 def depth_range(depth: NDArray[np.float32]) -> str:

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.drawing import draw_axes
-from tool_nodes.geometry import carried, intrinsics, project, transform
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.ports import GraspGenerator
-from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
-from tool_nodes.toolbox.arguments import FocalLength, ImageIndex, Mask, PointCloud
-from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.toolbox import InSession, tool
-from tool_nodes.tools.spacetools.proposed import require_possible
-from tool_nodes.types import BoolArray, FloatArray, Frame, GraspSet, GraspTarget
+from toolhand.tool_nodes.drawing import draw_axes
+from toolhand.tool_nodes.geometry import carried, intrinsics, project, transform
+from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
+from toolhand.tool_nodes.ports import GraspGenerator
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
+from toolhand.tool_nodes.toolbox.arguments import FocalLength, ImageIndex, Mask, PointCloud
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.toolbox import InSession, tool
+from toolhand.tool_nodes.tools.spacetools.proposed import require_possible
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame, GraspSet, GraspTarget
 
 MAX_CHECKED = 24
 """Grasps tried for reachability before giving up [-]; a round figure."""

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.ports import Camera
-from tool_nodes.results import ToolResult
-from tool_nodes.toolbox.arguments import NewestPoint2D, NewestPoint3D, Pose
-from tool_nodes.toolbox.toolbox import InSession, Session, tool
-from tool_nodes.tools.spacetools.proposed import require_rigid
-from tool_nodes.tools.spacetools.robot import CameraTools
-from tool_nodes.types import Frame, SkillOutcome, SkillRequest
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.results import ToolResult
+from toolhand.tool_nodes.toolbox.arguments import NewestPoint2D, NewestPoint3D, Pose
+from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, tool
+from toolhand.tool_nodes.tools.spacetools.proposed import require_rigid
+from toolhand.tool_nodes.tools.spacetools.robot import CameraTools
+from toolhand.tool_nodes.types import Frame, SkillOutcome, SkillRequest
 
 EXECUTION_TIME_S = 0.0
 """What a motion of no robot takes [s]."""

@@ -12,19 +12,19 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tool_nodes.drawing import draw_points
-from tool_nodes.language.phrases import MAX_PHRASE, parse_noun_phrase
-from tool_nodes.language.pointed import at_point
-from tool_nodes.models.table import WRITES_POINTS
-from tool_nodes.perception.drawings.marks import Mark, MarkFinder, parse_mark_phrase
-from tool_nodes.perception.prompts import points_by
-from tool_nodes.ports import Answer, Pointer
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import ImageIndex, Text
-from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.provenance import variable_name
-from tool_nodes.toolbox.toolbox import tool
+from toolhand.tool_nodes.drawing import draw_points
+from toolhand.tool_nodes.language.phrases import MAX_PHRASE, parse_noun_phrase
+from toolhand.tool_nodes.language.pointed import at_point
+from toolhand.tool_nodes.models.table import WRITES_POINTS
+from toolhand.tool_nodes.perception.drawings.marks import Mark, MarkFinder, parse_mark_phrase
+from toolhand.tool_nodes.perception.prompts import points_by
+from toolhand.tool_nodes.ports import Answer, Pointer
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.arguments import ImageIndex, Text
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.provenance import variable_name
+from toolhand.tool_nodes.toolbox.toolbox import tool
 
 Point = tuple[float, float]
 

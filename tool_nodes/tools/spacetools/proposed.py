@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tool_nodes.geometry import ROUNDED, is_rigid
-from tool_nodes.motion.gripper import GripperModel
-from tool_nodes.ports import GraspGenerator
-from tool_nodes.results import ToolError, invalid, unavailable
-from tool_nodes.types import FloatArray, GraspSet
+from toolhand.tool_nodes.geometry import ROUNDED, is_rigid
+from toolhand.tool_nodes.motion.gripper import GripperModel
+from toolhand.tool_nodes.ports import GraspGenerator
+from toolhand.tool_nodes.results import ToolError, invalid, unavailable
+from toolhand.tool_nodes.types import FloatArray, GraspSet
 
 _SLACK_M = 1e-6
 """Width beyond the gripper's opening that is rounding, as of float32, and cut off [m]."""

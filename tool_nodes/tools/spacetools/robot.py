@@ -10,28 +10,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes import workspace
-from tool_nodes.drawing import colourize_depth
-from tool_nodes.geometry import backproject, carried, invert, project, transform
-from tool_nodes.motion.placing import STEP_TOLERANCE
-from tool_nodes.motion.targets import ray_to_base
-from tool_nodes.perception.carrying import carried_target
-from tool_nodes.perception.containers import is_cavity, seen_inside
-from tool_nodes.perception.heights import height_map
-from tool_nodes.perception.placed import standing_at
-from tool_nodes.perception.pushed import pushed
-from tool_nodes.ports import Camera, GraspAndPlace
-from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid, unavailable
-from tool_nodes.scene_change import changed
-from tool_nodes.stop_latch import StopWatch
-from tool_nodes.toolbox.arguments import NewestPoint2D, NewestPoint3D, Pose
-from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.grasp_memory import GraspOf
-from tool_nodes.toolbox.images import SessionImage, view_of
-from tool_nodes.toolbox.toolbox import InSession, Session, tool
-from tool_nodes.tools.spacetools.depth import depth_range
-from tool_nodes.tools.spacetools.proposed import require_rigid
-from tool_nodes.types import FloatArray, Frame, SkillOutcome, SkillRequest
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.drawing import colourize_depth
+from toolhand.tool_nodes.geometry import backproject, carried, invert, project, transform
+from toolhand.tool_nodes.motion.placing import STEP_TOLERANCE
+from toolhand.tool_nodes.motion.targets import ray_to_base
+from toolhand.tool_nodes.perception.carrying import carried_target
+from toolhand.tool_nodes.perception.containers import is_cavity, seen_inside
+from toolhand.tool_nodes.perception.heights import height_map
+from toolhand.tool_nodes.perception.placed import standing_at
+from toolhand.tool_nodes.perception.pushed import pushed
+from toolhand.tool_nodes.ports import Camera, GraspAndPlace
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid, unavailable
+from toolhand.tool_nodes.scene_change import changed
+from toolhand.tool_nodes.stop_latch import StopWatch
+from toolhand.tool_nodes.toolbox.arguments import NewestPoint2D, NewestPoint3D, Pose
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.grasp_memory import GraspOf
+from toolhand.tool_nodes.toolbox.images import SessionImage, view_of
+from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, tool
+from toolhand.tool_nodes.tools.spacetools.depth import depth_range
+from toolhand.tool_nodes.tools.spacetools.proposed import require_rigid
+from toolhand.tool_nodes.types import FloatArray, Frame, SkillOutcome, SkillRequest
 
 _LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING})
 """After these nothing is held."""

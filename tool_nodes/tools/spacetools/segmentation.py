@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tool_nodes.drawing import draw_mask, draw_points
-from tool_nodes.perception.prompts import segment_by
-from tool_nodes.ports import Segmenter
-from tool_nodes.results import ToolResult, invalid
-from tool_nodes.toolbox.arguments import ImageIndex, Points2D, Unit
-from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.toolbox import tool
-from tool_nodes.types import MOST_POINTS, BoolArray, GraspTarget, PointPrompt
+from toolhand.tool_nodes.drawing import draw_mask, draw_points
+from toolhand.tool_nodes.perception.prompts import segment_by
+from toolhand.tool_nodes.ports import Segmenter
+from toolhand.tool_nodes.results import ToolResult, invalid
+from toolhand.tool_nodes.toolbox.arguments import ImageIndex, Points2D, Unit
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.toolbox import tool
+from toolhand.tool_nodes.types import MOST_POINTS, BoolArray, GraspTarget, PointPrompt
 
 _SHOWN_POINTS = 5
 """Most points outside of a mask that a text lists."""

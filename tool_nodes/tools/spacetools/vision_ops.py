@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tool_nodes.drawing import WHITE
-from tool_nodes.perception.masks import window_of
-from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
-from tool_nodes.toolbox.arguments import Data, ImageIndex, Mask, Points2D, Unit
-from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import tool
+from toolhand.tool_nodes.drawing import WHITE
+from toolhand.tool_nodes.perception.masks import window_of
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
+from toolhand.tool_nodes.toolbox.arguments import Data, ImageIndex, Mask, Points2D, Unit
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import tool
 
 MIN_CROP_PX = 2
 """Smallest side of a crop [px]."""

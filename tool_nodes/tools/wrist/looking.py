@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes import workspace
-from tool_nodes.geometry import backproject, transform
-from tool_nodes.motion.targets import ELEVATED, ray_to_base
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.stop_latch import StopLatch, StopWatch
-from tool_nodes.toolbox.arguments import ImageIndex, Point2D
-from tool_nodes.toolbox.example import Example
-from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.toolbox import InSession, tool
-from tool_nodes.tools.spacetools.robot import CameraTools
-from tool_nodes.types import FloatArray, Frame
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import backproject, transform
+from toolhand.tool_nodes.motion.targets import ELEVATED, ray_to_base
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
+from toolhand.tool_nodes.toolbox.arguments import ImageIndex, Point2D
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import InSession, tool
+from toolhand.tool_nodes.tools.spacetools.robot import CameraTools
+from toolhand.tool_nodes.types import FloatArray, Frame
 
 _NEXT_TO_M = 0.015
 """What is no further from a place than what is nearest to it, and this, is shown as the place [m]: half a thing."""

@@ -18,15 +18,25 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
 
-from agent_node.policies.chat import NativeCall
-from tool_nodes import plain_json
-from tool_nodes.files import read_file
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.toolbox.picture_files import MAX_FILE_BYTES
-from training.data.arrow import IMAGE, JSON, WORDS, listed, parquet_bytes, read_parquet, schema_of, table_of, value
-from training.data.formats.conversation import ChatEntry, ChatExample, ChatPart, PicturePart
-from training.data.formats.shards import IMAGES, MOST_SHARD_BYTES, read_shards
-from training.data.formats.writing import JsonLines, PictureCopies, RowFormat, checked_png, json_text
+from toolhand.agent_node.policies.chat import NativeCall
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import read_file
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.toolbox.picture_files import MAX_FILE_BYTES
+from toolhand.training.data.arrow import (
+    IMAGE,
+    JSON,
+    WORDS,
+    listed,
+    parquet_bytes,
+    read_parquet,
+    schema_of,
+    table_of,
+    value,
+)
+from toolhand.training.data.formats.conversation import ChatEntry, ChatExample, ChatPart, PicturePart
+from toolhand.training.data.formats.shards import IMAGES, MOST_SHARD_BYTES, read_shards
+from toolhand.training.data.formats.writing import JsonLines, PictureCopies, RowFormat, checked_png, json_text
 
 OnSkip = Callable[[str], None] | None
 """Called with why a row or a rollout was left out; None where the first such is an error."""

@@ -5,8 +5,8 @@
 | "text" | the protocol's, with the tools in it | word by word, as it was sampled | one user message a turn |
 | "calls" | that of the protocol `native`, beside the tools' schemas | words, and calls | a tool message each |
 
-Both are what a policy is given when it is served (`agent_node.policies.chat`), so that what is trained on is what is
-met later. Pictures are named by their hash.
+Both are what a policy is given when it is served (`toolhand.agent_node.policies.chat`), so that what is trained on is
+what is met later. Pictures are named by their hash.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from agent_node.policies.chat import (
+from toolhand.agent_node.policies.chat import (
     ContentPart,
     NativeCall,
     NativeTurn,
@@ -28,11 +28,11 @@ from agent_node.policies.chat import (
     picture_words,
     text_turns,
 )
-from agent_node.policy import Message
-from agent_node.protocol import Protocol, load_protocol
-from agent_node.runs.folder import encode
-from tool_nodes.results import invalid
-from training.rollouts.record import MessageRecord, RolloutRecord
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import Protocol, load_protocol
+from toolhand.agent_node.runs.folder import encode
+from toolhand.tool_nodes.results import invalid
+from toolhand.training.rollouts.record import MessageRecord, RolloutRecord
 
 Layout = Literal["calls", "text"]
 

@@ -10,15 +10,15 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.results import invalid
-from training.data.formats.chat import ChatJsonl, ChatParquet
-from training.data.formats.conversation import Layout
-from training.data.formats.sample import write_html_sample
-from training.data.formats.sharegpt import ShareGpt
-from training.data.formats.writing import RowFormat, WrittenSet, write_set
-from training.rollouts.collection import SHARDS, read_rollouts
-from training.rollouts.pictures import PictureStore
-from training.rollouts.record import RolloutRecord
+from toolhand.tool_nodes.results import invalid
+from toolhand.training.data.formats.chat import ChatJsonl, ChatParquet
+from toolhand.training.data.formats.conversation import Layout
+from toolhand.training.data.formats.sample import write_html_sample
+from toolhand.training.data.formats.sharegpt import ShareGpt
+from toolhand.training.data.formats.writing import RowFormat, WrittenSet, write_set
+from toolhand.training.rollouts.collection import SHARDS, read_rollouts
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.record import RolloutRecord
 
 KeptRollouts = Literal["all", "accepted", "successful"]
 FormName = Literal["chat", "parquet", "sharegpt"]
@@ -53,14 +53,15 @@ def export(
     """Write a folder of rollouts as a data set; of a collection that was killed, its whole shards.
 
     Args:
-        rollouts: See `training.rollouts.collection`; of several folders one after the other.
+        rollouts: See `toolhand.training.rollouts.collection`; of several folders one after the other.
         out: Where it goes; not there yet, or empty.
         form: A key of FORMS.
-        layout: See `training.data.formats.conversation`.
+        layout: See `toolhand.training.data.formats.conversation`.
         keep: Which rollouts.
         on_skip: Called with a sentence for each row that is no rollout and each rollout that cannot be written, which
             are left out; where None, the first is an error.
-        methods: Only those that were made so, names of `training.data.synthesis.methods.METHODS`; all where empty.
+        methods: Only those that were made so, names of `toolhand.training.data.synthesis.methods.METHODS`; all where
+            empty.
 
     Raises:
         ToolError: INVALID_ARGUMENT for folders, names or rows that are not as they should be, and where nothing is
@@ -94,7 +95,7 @@ def show(rollouts: Path, path: Path, n: int, on_skip: Callable[[str], None] | No
     """Write a page of rollouts of a folder and of the collections within it (what was rejected), spread evenly.
 
     Args:
-        rollouts: See `training.rollouts.collection`.
+        rollouts: See `toolhand.training.rollouts.collection`.
         path: The page.
         n: Most rollouts, 1 to MAX_SHOWN.
         on_skip: Called for each record left out, see `export`.
@@ -124,11 +125,11 @@ class _Stores:
         self._stores = [PictureStore(folder) for folder in folders]
 
     def get(self, name: str) -> NDArray[np.uint8]:
-        """See `training.rollouts.pictures.PictureSource`."""
+        """See `toolhand.training.rollouts.pictures.PictureSource`."""
         return self._having(name).get(name)
 
     def path(self, name: str) -> Path:
-        """See `training.rollouts.pictures.PictureStore`."""
+        """See `toolhand.training.rollouts.pictures.PictureStore`."""
         return self._having(name).path(name)
 
     def _having(self, name: str) -> PictureStore:

@@ -29,12 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from agent_node.runs.folder import write_atomically
-from sim.tasks.generation import TASKS_VERSION
-from tool_nodes.results import invalid
-from training.data.arrow import arrow, parquet_bytes, table_of
-from training.data.demonstrations import Demonstration
-from training.data.formats.shards import require_empty
+from toolhand.agent_node.runs.folder import write_atomically
+from toolhand.sim.tasks.generation import TASKS_VERSION
+from toolhand.tool_nodes.results import invalid
+from toolhand.training.data.arrow import arrow, parquet_bytes, table_of
+from toolhand.training.data.demonstrations import Demonstration
+from toolhand.training.data.formats.shards import require_empty
 
 VERSION = "v3.0"
 CAMERA = "observation.images.scene"

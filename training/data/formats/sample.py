@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_node.runs.folder import encode, write_atomically
-from agent_node.runs.pages import Gallery, Room, duration, render, text_of
-from tool_nodes.results import invalid
-from training.rollouts.pictures import PictureSource
-from training.rollouts.record import RolloutRecord
+from toolhand.agent_node.runs.folder import encode, write_atomically
+from toolhand.agent_node.runs.pages import Gallery, Room, duration, render, text_of
+from toolhand.tool_nodes.results import invalid
+from toolhand.training.rollouts.pictures import PictureSource
+from toolhand.training.rollouts.record import RolloutRecord
 
 PICTURES_BYTES, TEXT_BYTES = 12_000_000, 6_000_000
 """What pictures (a third more in base64) and words of a page may take [bytes]: browsers open that at once."""

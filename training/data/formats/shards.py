@@ -18,10 +18,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from agent_node.runs.folder import write_atomically
-from tool_nodes import plain_json
-from tool_nodes.files import GIB, MIB, read_file, why
-from tool_nodes.results import ToolError, invalid, unavailable
+from toolhand.agent_node.runs.folder import write_atomically
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import GIB, MIB, read_file, why
+from toolhand.tool_nodes.results import ToolError, invalid, unavailable
 
 MANIFEST = "manifest.json"
 ROWS, IMAGES = "data", "images"

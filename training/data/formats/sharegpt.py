@@ -20,11 +20,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from agent_node.runs.folder import write_atomically
-from tool_nodes.results import invalid
-from training.data.formats.conversation import ChatEntry, ChatExample
-from training.data.formats.shards import ROWS
-from training.data.formats.writing import JsonLines, PictureCopies, json_text
+from toolhand.agent_node.runs.folder import write_atomically
+from toolhand.tool_nodes.results import invalid
+from toolhand.training.data.formats.conversation import ChatEntry, ChatExample
+from toolhand.training.data.formats.shards import ROWS
+from toolhand.training.data.formats.writing import JsonLines, PictureCopies, json_text
 
 DATASET = "toolhand"
 """Name of the set in dataset_info.json."""

@@ -10,14 +10,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from agent_node.runs.folder import write_atomically
-from tool_nodes.files import read_file
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
-from tool_nodes.toolbox.picture_files import MAX_FILE_BYTES, PictureFileError, opened
-from training.data.formats.conversation import ChatExample, Layout, example_of
-from training.data.formats.shards import IMAGES, SHARD_BYTES, SHARD_ROWS, ShardWriter
-from training.rollouts.pictures import hash_of
-from training.rollouts.record import RolloutRecord
+from toolhand.agent_node.runs.folder import write_atomically
+from toolhand.tool_nodes.files import read_file
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
+from toolhand.tool_nodes.toolbox.picture_files import MAX_FILE_BYTES, PictureFileError, opened
+from toolhand.training.data.formats.conversation import ChatExample, Layout, example_of
+from toolhand.training.data.formats.shards import IMAGES, SHARD_BYTES, SHARD_ROWS, ShardWriter
+from toolhand.training.rollouts.pictures import hash_of
+from toolhand.training.rollouts.record import RolloutRecord
 
 Row = Any
 """A row as its format packs it."""
@@ -47,7 +47,7 @@ class PictureFolder(Protocol):
     """Has pictures as files."""
 
     def path(self, name: str) -> Path:
-        """See `training.rollouts.pictures.PictureStore`."""
+        """See `toolhand.training.rollouts.pictures.PictureStore`."""
 
 
 class PictureCopies:
@@ -169,7 +169,7 @@ def write_set(
         store: Has their pictures.
         folder: Where it goes; not there yet, or empty.
         form: How rows are written.
-        layout: See `training.data.formats.conversation`.
+        layout: See `toolhand.training.data.formats.conversation`.
         on_skip: Called with a sentence for each rollout that is left out; where None, the first such ends the writing.
         shard_rows: Rows of a shard; fewer where they are large.
 

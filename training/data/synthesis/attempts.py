@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from agent_node.agent import next_turn
-from agent_node.episode import Episode
-from agent_node.policy import Policy
-from sim.tasks.task import Task
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
-from training.env.environment import Environment
-from training.env.grading import EpisodeScore
-from training.env.session import EpisodeSession, ScoredEpisode
+from toolhand.agent_node.agent import next_turn
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policy import Policy
+from toolhand.sim.tasks.task import Task
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
+from toolhand.training.env.environment import Environment
+from toolhand.training.env.grading import EpisodeScore
+from toolhand.training.env.session import EpisodeSession, ScoredEpisode
 
 
 @dataclass(frozen=True)

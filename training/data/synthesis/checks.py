@@ -9,11 +9,11 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from agent_node.episode import Episode
-from sim.tasks.task import Task
-from tool_nodes.results import ErrorCode
-from training.data.synthesis.attempts import Attempt
-from training.rewards.words import canonical_call, plain
+from toolhand.agent_node.episode import Episode
+from toolhand.sim.tasks.task import Task
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.training.data.synthesis.attempts import Attempt
+from toolhand.training.rewards.words import canonical_call, plain
 
 INFRASTRUCTURE = "infrastructure"
 TRUNCATED = "truncated"

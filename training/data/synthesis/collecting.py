@@ -1,7 +1,7 @@
 """Many trajectories by many processes, into a folder that always holds whole blocks.
 
     DIR/synthesis.json              what was asked for; a call for the same, or for more of it, goes on from there
-    DIR/shards/, pictures/, texts/  the kept ones, a collection as `training.rollouts.collection` reads it
+    DIR/shards/, pictures/, texts/  the kept ones, a collection as `toolhand.training.rollouts.collection` reads it
     DIR/rejected/                   the others, one more collection, each with its reason among its labels
     DIR/jobs/00012.json             what became of each job of a block; written last, so that a block counts with it
 
@@ -19,20 +19,20 @@ from typing import Annotated, Any
 
 import tyro
 
-from agent_node.console.options import SensorName, listed, require_at_least
-from agent_node.policies.registry import require_form
-from agent_node.runs.folder import write_atomically
-from sim.tasks.generation import TASKS_VERSION
-from tool_nodes import plain_json
-from tool_nodes.files import NOTES_BYTES, read_file
-from tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
-from tool_nodes.results import ErrorCode, ToolError, invalid
-from training.data.synthesis import checks
-from training.data.synthesis.making import REJECTED, JobResult, Made, Maker
-from training.data.synthesis.methods import RECIPES, SynthesisJob, chosen_shares, job_of
-from training.pool.workers import JobEnd, Workers
-from training.rollouts.collection import write_shard
-from training.tasks.splits import Split, split_named
+from toolhand.agent_node.console.options import SensorName, listed, require_at_least
+from toolhand.agent_node.policies.registry import require_form
+from toolhand.agent_node.runs.folder import write_atomically
+from toolhand.sim.tasks.generation import TASKS_VERSION
+from toolhand.tool_nodes import plain_json
+from toolhand.tool_nodes.files import NOTES_BYTES, read_file
+from toolhand.tool_nodes.port_names import DEFAULT_SENSOR, require_sensor
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.training.data.synthesis import checks
+from toolhand.training.data.synthesis.making import REJECTED, JobResult, Made, Maker
+from toolhand.training.data.synthesis.methods import RECIPES, SynthesisJob, chosen_shares, job_of
+from toolhand.training.pool.workers import JobEnd, Workers
+from toolhand.training.rollouts.collection import write_shard
+from toolhand.training.tasks.splits import Split, split_named
 
 BLOCK = 20
 """Jobs of a block: a killed run loses no more. Some ten seconds of work."""

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from agent_node.calls import ToolCall
-from agent_node.policy import Message, Policy, Reply
-from agent_node.protocol import Protocol
-from training.data.synthesis.attempts import Attempt
-from training.data.synthesis.reflection import turns_of
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.policy import Message, Policy, Reply
+from toolhand.agent_node.protocol import Protocol
+from toolhand.training.data.synthesis.attempts import Attempt
+from toolhand.training.data.synthesis.reflection import turns_of
 
 ROLLOUTS = 8
 """Rollouts of each policy for a candidate task; 4.1."""

@@ -17,19 +17,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from agent_node.calls import ToolCall
-from agent_node.episode import Episode
-from agent_node.policy import Message, Reply
-from agent_node.protocol import Protocol
-from sim.scene.generator import generate_scene
-from sim.scene.scenes import Scene
-from sim.tasks.task import TASK_GOAL, History, Score, Transcript
-from tool_nodes.ports import Camera
-from tool_nodes.results import ErrorCode
-from tool_nodes.types import Frame
-from training.data.synthesis.reflection import turns_of
-from training.env.failures import ALL_TOOLS, EMPTY, FACT, Failures
-from training.rewards.last import correct_choice
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import Protocol
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.scene.scenes import Scene
+from toolhand.sim.tasks.task import TASK_GOAL, History, Score, Transcript
+from toolhand.tool_nodes.ports import Camera
+from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.types import Frame
+from toolhand.training.data.synthesis.reflection import turns_of
+from toolhand.training.env.failures import ALL_TOOLS, EMPTY, FACT, Failures
+from toolhand.training.rewards.last import correct_choice
 
 STAGE_ONE_SHARE = 6 / 22
 """Share of stage 1 among the trajectories that are imitated: 6,000 beside 16,000."""

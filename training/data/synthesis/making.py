@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agent_node.episode import Episode
-from sim.malloc import give_back_free_memory
-from tool_nodes.port_names import DEFAULT_SENSOR
-from training.data.synthesis import checks
-from training.data.synthesis.attempts import Attempt
-from training.data.synthesis.methods import METHODS, SynthesisJob
-from training.data.synthesis.teacher_pool import TeacherPool
-from training.data.synthesis.wording import Templates, Writer, diversified
-from training.rollouts.from_episode import record_of
-from training.rollouts.pictures import PictureStore
-from training.tasks.kinds import task_document
-from training.tasks.splits import Split
+from toolhand.agent_node.episode import Episode
+from toolhand.sim.malloc import give_back_free_memory
+from toolhand.tool_nodes.port_names import DEFAULT_SENSOR
+from toolhand.training.data.synthesis import checks
+from toolhand.training.data.synthesis.attempts import Attempt
+from toolhand.training.data.synthesis.methods import METHODS, SynthesisJob
+from toolhand.training.data.synthesis.teacher_pool import TeacherPool
+from toolhand.training.data.synthesis.wording import Templates, Writer, diversified
+from toolhand.training.rollouts.from_episode import record_of
+from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.tasks.kinds import task_document
+from toolhand.training.tasks.splits import Split
 
 REJECTED = "rejected"
 """Folder of what was not kept, a collection of its own within the one of what was."""

@@ -23,22 +23,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agent_node.policies.registry import make_policy
-from agent_node.policy import Policy
-from agent_node.protocol import load_protocol
-from tool_nodes.results import ErrorCode, invalid
-from training.data.synthesis import checks, evic, last, peria, spacetools
-from training.data.synthesis.attempts import Attempt, attempt
-from training.data.synthesis.teacher_pool import VIEW, TeacherPool, kinds_of, schemas_of, suites_of
-from training.env.failures import ALL_TOOLS, EMPTY, Failures
-from training.tasks.kinds import MANIPULATION
-from training.teacher.careful import HABITS, CarefulPolicy
+from toolhand.agent_node.policies.registry import make_policy
+from toolhand.agent_node.policy import Policy
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.results import ErrorCode, invalid
+from toolhand.training.data.synthesis import checks, evic, last, peria, spacetools
+from toolhand.training.data.synthesis.attempts import Attempt, attempt
+from toolhand.training.data.synthesis.teacher_pool import VIEW, TeacherPool, kinds_of, schemas_of, suites_of
+from toolhand.training.env.failures import ALL_TOOLS, EMPTY, Failures
+from toolhand.training.tasks.kinds import MANIPULATION
+from toolhand.training.teacher.careful import HABITS, CarefulPolicy
 
 COMPACT = "compact"
 """The protocol for small models, and what its trajectories are asked for by."""
 ERRING = 0.4
-"""Difficulty of the worlds whose tools err, see `training.env.difficulty` [-], so that a part of the plain teacher's
-attempts is wrong."""
+"""Difficulty of the worlds whose tools err, see `toolhand.training.env.difficulty` [-], so that a part of the plain
+teacher's attempts is wrong."""
 MORE_ERRING = 0.8
 """The same where E-ViC's filter is to have something to remove [-]; a round figure."""
 UNSURE = Failures({ALL_TOOLS: {EMPTY: 0.3, ErrorCode.EXECUTION_FAILED: 0.1}})
@@ -74,7 +74,7 @@ class Method:
     """One way to make trajectories.
 
     Attributes:
-        recipe: Recipe with the tools, protocol and grader, see `training.recipes`.
+        recipe: Recipe with the tools, protocol and grader, see `toolhand.training.recipes`.
         kinds: Kinds of its tasks.
         make: (teachers, job) -> attempts, the one to be kept first.
         why_not: A further reason to reject an attempt that is right, or empty.

@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.agent import next_turn
-from agent_node.calls import ToolCall
-from agent_node.policy import Message, Policy, Reply
-from agent_node.protocol import Protocol
-from sim.tasks.task import Task
-from training.data.synthesis.attempts import Attempt, played
-from training.env.environment import Environment
-from training.env.session import EpisodeSession
+from toolhand.agent_node.agent import next_turn
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.policy import Message, Policy, Reply
+from toolhand.agent_node.protocol import Protocol
+from toolhand.sim.tasks.task import Task
+from toolhand.training.data.synthesis.attempts import Attempt, played
+from toolhand.training.env.environment import Environment
+from toolhand.training.env.session import EpisodeSession
 
 SAMPLES = 3
 """Trajectories that grow side by side; n_sample of C.2."""

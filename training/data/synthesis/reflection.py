@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agent_node.calls import ToolCall
-from agent_node.policies.scripted.transcript import read_response
-from agent_node.policy import Message, Policy, Reply
-from agent_node.protocol import Protocol
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.policies.scripted.transcript import read_response
+from toolhand.agent_node.policy import Message, Policy, Reply
+from toolhand.agent_node.protocol import Protocol
+from toolhand.tool_nodes.results import ErrorCode
 
 RETRIES = 2
 """Most repetitions of a doubtful call [-]."""

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from training.data.synthesis.collecting import AttemptEntry
-from training.data.synthesis.making import CHARACTERS_PER_TOKEN
+from toolhand.training.data.synthesis.collecting import AttemptEntry
+from toolhand.training.data.synthesis.making import CHARACTERS_PER_TOKEN
 
 ALL = "all"
 

@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agent_node.episode import Episode
-from agent_node.protocol import Protocol
-from training.data.synthesis.attempts import Attempt
-from training.rollouts.record import CallEntry, MessageRecord, RolloutRecord
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.protocol import Protocol
+from toolhand.training.data.synthesis.attempts import Attempt
+from toolhand.training.rollouts.record import CallEntry, MessageRecord, RolloutRecord
 
 POINTING = frozenset(
     {"roborefer.detect_one", "roborefer.detect_all", "vlm.detect_one", "vlm.detect_all", "robot.capture_image"}
@@ -73,7 +73,7 @@ class SingleTurn:
 
 
 def single_turns(record: RolloutRecord) -> list[SingleTurn]:
-    """A trajectory of T turns as T instances; `training.advantages.noninteractive` rewards answers to them."""
+    """A trajectory of T turns as T instances; `toolhand.training.advantages.noninteractive` rewards answers to them."""
     last = len(record.turns) - 1
     return [
         SingleTurn(record.messages[: turn.prompt.messages], turn.text, turn.calls, k == last and not turn.calls)

@@ -7,27 +7,27 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.policies.registry import make_policy, require_form
-from agent_node.policy import Policy
-from agent_node.protocol import Protocol, load_protocol
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from sim.tasks.task import Task
-from tool_nodes.port_names import DEFAULT_SENSOR, PortNames
-from tool_nodes.tools.suites import POINTING
-from training.data.synthesis.evic import Confirming
-from training.data.synthesis.last import ViewTask, ViewTeacher
-from training.data.synthesis.reflection import Reflecting
-from training.env.difficulty import Difficulty
-from training.env.environment import Environment
-from training.env.failures import Failures
-from training.env.grading import mean_of_terms
-from training.recipes import recipe_named
-from training.recipes.dirl import EXPERT_PROTOCOL
-from training.tasks.kinds import MANIPULATION, make_task
-from training.tasks.splits import Split
-from training.teacher.policy import TeacherPolicy
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.policies.registry import make_policy, require_form
+from toolhand.agent_node.policy import Policy
+from toolhand.agent_node.protocol import Protocol, load_protocol
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.task import Task
+from toolhand.tool_nodes.port_names import DEFAULT_SENSOR, PortNames
+from toolhand.tool_nodes.tools.suites import POINTING
+from toolhand.training.data.synthesis.evic import Confirming
+from toolhand.training.data.synthesis.last import ViewTask, ViewTeacher
+from toolhand.training.data.synthesis.reflection import Reflecting
+from toolhand.training.env.difficulty import Difficulty
+from toolhand.training.env.environment import Environment
+from toolhand.training.env.failures import Failures
+from toolhand.training.env.grading import mean_of_terms
+from toolhand.training.recipes import recipe_named
+from toolhand.training.recipes.dirl import EXPERT_PROTOCOL
+from toolhand.training.tasks.kinds import MANIPULATION, make_task
+from toolhand.training.tasks.splits import Split
+from toolhand.training.teacher.policy import TeacherPolicy
 
 VIEW = "view"
 """The kind of LAST's questions about a tool's picture."""
@@ -62,7 +62,7 @@ class TeacherPool:
         self._environments: OrderedDict[tuple[object, ...], Environment] = OrderedDict()
 
     def task(self, kind: str, seed: int) -> Task:
-        """The task of a kind and seed. Raises as `training.tasks.kinds.make_task`."""
+        """The task of a kind and seed. Raises as `toolhand.training.tasks.kinds.make_task`."""
         return make_task(kind, seed, self.split)
 
     def protocol(self, recipe: str) -> Protocol:

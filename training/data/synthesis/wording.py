@@ -16,11 +16,11 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from agent_node.calls import ToolCall
-from agent_node.episode import Episode, Exchange, Turn
-from agent_node.policy import Message, Policy, Reply
-from agent_node.protocol import Protocol as Form
-from tool_nodes.results import ErrorCode
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.episode import Episode, Exchange, Turn
+from toolhand.agent_node.policy import Message, Policy, Reply
+from toolhand.agent_node.protocol import Protocol as Form
+from toolhand.tool_nodes.results import ErrorCode
 
 ThoughtRole = Literal["first", "later", "final"]
 """Which of PERIA's three prompts rewrites a thought."""

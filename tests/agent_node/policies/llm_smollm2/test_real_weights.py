@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from agent_node.policies import smollm2
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.transformers_chat import TransformersChat
-from agent_node.policy import Message
-from agent_node.protocol import load_protocol
+from toolhand.agent_node.policies import smollm2
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.transformers_chat import TransformersChat
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import load_protocol
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from tests.tool_nodes.clouds.held import held_thing, moved_in_hand, whole_cloud
-from tool_nodes import registry
-from tool_nodes.clouds import alignment, boxes, files
-from tool_nodes.drivers import open3d
-from tool_nodes.geometry import invert, pose, rotation_angle, transform
-from tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.clouds import alignment, boxes, files
+from toolhand.tool_nodes.drivers import open3d
+from toolhand.tool_nodes.geometry import invert, pose, rotation_angle, transform
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 LIBRARIES = (boxes.smallest_box, open3d.smallest_box)
 

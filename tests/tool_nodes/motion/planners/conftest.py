@@ -16,9 +16,9 @@ from tests.gen3 import GEN3
 from tests.tool_nodes.motion.planners.fake_curobo import newer, older, over_curobo
 from tests.tool_nodes.motion.planners.fake_moveit_py import over_moveit_py
 from tests.tool_nodes.motion.planners.over_double import over_double
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.ports import Planner
-from tool_nodes.ros.calling import Deadlines
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.ports import Planner
+from toolhand.tool_nodes.ros.calling import Deadlines
 
 
 @contextlib.contextmanager

@@ -19,13 +19,13 @@ import pytest
 
 from tests.gen3 import GEN3
 from tests.tool_nodes.motion.planners.tables import PackageDouble
-from tool_nodes.motion.checked_planner import checked
-from tool_nodes.motion.collision import Checker
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.scene_model import SceneModel
-from tool_nodes.ports import Planner
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Box, CollisionScene, FloatArray, Goal, JointGoal, PoseGoal
+from toolhand.tool_nodes.motion.checked_planner import checked
+from toolhand.tool_nodes.motion.collision import Checker
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.scene_model import SceneModel
+from toolhand.tool_nodes.ports import Planner
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import Box, CollisionScene, FloatArray, Goal, JointGoal, PoseGoal
 
 BESIDE_M = 0.001
 """How far beside the pose a plan ends [m]: cuRobo's tolerance is 5 mm."""
@@ -146,8 +146,8 @@ class Workcell:
 
 
 def jaws(opening: float) -> float:
-    from tool_nodes.robot_export.folder import collision_model
-    from tool_nodes.robot_export.hand import jaw_balls
+    from toolhand.tool_nodes.robot_export.folder import collision_model
+    from toolhand.tool_nodes.robot_export.hand import jaw_balls
 
     return float(jaw_balls(GEN3, collision_model(GEN3).balls, opening)[:, 0].max())
 
@@ -284,7 +284,7 @@ def installed(double: PackageDouble, gpu: bool = True) -> Iterator[None]:
 @contextlib.contextmanager
 def over_curobo(make: Callable[[], PackageDouble]) -> Iterator[Planner]:
     """The planner `curobo` over a double, checked as in the node motion."""
-    from tool_nodes.drivers.curobo import CuroboPlanner
+    from toolhand.tool_nodes.drivers.curobo import CuroboPlanner
 
     with installed(make()):
         yield checked(CuroboPlanner(0, GEN3, LONG_S), GEN3)

@@ -13,17 +13,17 @@ from moveit_msgs.msg import MoveItErrorCodes, PlanningScene, RobotTrajectory
 from scipy.interpolate import CubicHermiteSpline
 from trajectory_msgs.msg import JointTrajectoryPoint
 
-from sim.ros.move_group_scene import MessageRefused, Workcell, read_goal
 from tests.gen3 import GEN3
 from tests.tool_nodes.motion.planners.tables import PackageDouble
-from tool_nodes.motion.checked_planner import checked
-from tool_nodes.motion.collision import Checker
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.scene_model import SceneModel
-from tool_nodes.ports import Planner
-from tool_nodes.results import ToolError
-from tool_nodes.types import CollisionScene, LinearGoal, PoseGoal, Trajectory
+from toolhand.sim.ros.move_group_scene import MessageRefused, Workcell, read_goal
+from toolhand.tool_nodes.motion.checked_planner import checked
+from toolhand.tool_nodes.motion.collision import Checker
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.scene_model import SceneModel
+from toolhand.tool_nodes.ports import Planner
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.types import CollisionScene, LinearGoal, PoseGoal, Trajectory
 
 LINE_SAMPLES_S = 0.1
 """Spacing of Pilz's samples [s]."""
@@ -166,7 +166,7 @@ def moveit_py() -> PackageDouble:
 @contextlib.contextmanager
 def installed(double: PackageDouble) -> Iterator[None]:
     """With the modules of the double."""
-    from tool_nodes.drivers import moveit_py as driver
+    from toolhand.tool_nodes.drivers import moveit_py as driver
 
     driver._started.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
@@ -179,7 +179,7 @@ def installed(double: PackageDouble) -> Iterator[None]:
 @contextlib.contextmanager
 def over_moveit_py() -> Iterator[Planner]:
     """The planner `moveit_py` over the double, checked as in the node motion."""
-    from tool_nodes.drivers.moveit_py import MoveItPyPlanner
+    from toolhand.tool_nodes.drivers.moveit_py import MoveItPyPlanner
 
     with installed(moveit_py()):
         yield checked(MoveItPyPlanner(0, GEN3, LONG_S), GEN3)

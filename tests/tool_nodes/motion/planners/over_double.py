@@ -15,14 +15,14 @@ from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
 from rclpy_zenoh.wire import start_router
-from sim.ros.move_group_double import MoveGroupDouble
-from tool_nodes.drivers.moveit import MoveItPlanner
-from tool_nodes.motion.checked_planner import checked
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.ports import Planner
-from tool_nodes.ros.calling import Deadlines
-from tool_nodes.ros.client import environment
-from tool_nodes.ros.link import RosLink
+from toolhand.sim.ros.move_group_double import MoveGroupDouble
+from toolhand.tool_nodes.drivers.moveit import MoveItPlanner
+from toolhand.tool_nodes.motion.checked_planner import checked
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.ports import Planner
+from toolhand.tool_nodes.ros.calling import Deadlines
+from toolhand.tool_nodes.ros.client import environment
+from toolhand.tool_nodes.ros.link import RosLink
 
 _JOIN_S = 20.0
 """A bound against hanging [s]."""

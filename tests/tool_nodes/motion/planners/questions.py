@@ -16,16 +16,16 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from tests.tool_nodes.motion.planners.worlds import draw_problem
-from tool_nodes.geometry import pose, rotation_angle, rotation_z, transform
-from tool_nodes.motion.collision import Checker
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.limits import MotionLimits, between, check_trajectory
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.scene_model import SceneModel, attached_opening
-from tool_nodes.ports import Planner
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Box, CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
+from toolhand.tool_nodes.geometry import pose, rotation_angle, rotation_z, transform
+from toolhand.tool_nodes.motion.collision import Checker
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.limits import MotionLimits, between, check_trajectory
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.scene_model import SceneModel, attached_opening
+from toolhand.tool_nodes.ports import Planner
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import Box, CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
 
 EXACT = 1e-6
 """How exactly poses are asked for and have to be reached [m] and [rad]: less than any mistake in a message would be."""

@@ -10,13 +10,13 @@ import pytest
 
 from tests.gen3 import GEN3, NAMED_STATES
 from tests.tool_nodes.motion.planners.questions import KINDS, Chain, draw_question, faults
-from tool_nodes.geometry import pose, rotation_z
-from tool_nodes.motion.collision import Checker
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.scene_model import SceneModel
-from tool_nodes.ports import Planner
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Box, CollisionScene, JointGoal, LinearGoal, PoseGoal
+from toolhand.tool_nodes.geometry import pose, rotation_z
+from toolhand.tool_nodes.motion.collision import Checker
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.scene_model import SceneModel
+from toolhand.tool_nodes.ports import Planner
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import Box, CollisionScene, JointGoal, LinearGoal, PoseGoal
 
 PARK = NAMED_STATES["Park"]
 DOWN = np.diag([1.0, -1.0, -1.0])

@@ -17,18 +17,18 @@ import pytest
 from tests.gen3 import GEN3, NAMED_STATES
 from tests.tool_nodes.motion.planners.fake_curobo import LONG_S, installed, matrix, newer, older, tensor
 from tests.tool_nodes.motion.planners.tables import PackageDouble, read_table
-from tool_nodes import registry
-from tool_nodes.drivers import curobo
-from tool_nodes.drivers.curobo import CuroboPlanner
-from tool_nodes.drivers.curobo_model import cuboids, pose_list, timed
-from tool_nodes.geometry import pose, rotation_z
-from tool_nodes.motion.checked_planner import checked
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.limits import MotionLimits, check_trajectory
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.robot_export.folder import collision_model
-from tool_nodes.robot_export.hand import held_balls, jaw_balls, jaw_links
-from tool_nodes.types import Box, CollisionScene, JointGoal, PoseGoal
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.drivers import curobo
+from toolhand.tool_nodes.drivers.curobo import CuroboPlanner
+from toolhand.tool_nodes.drivers.curobo_model import cuboids, pose_list, timed
+from toolhand.tool_nodes.geometry import pose, rotation_z
+from toolhand.tool_nodes.motion.checked_planner import checked
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.limits import MotionLimits, check_trajectory
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.robot_export.folder import collision_model
+from toolhand.tool_nodes.robot_export.hand import held_balls, jaw_balls, jaw_links
+from toolhand.tool_nodes.types import Box, CollisionScene, JointGoal, PoseGoal
 
 PARK = NAMED_STATES["Park"]
 ASIDE = PARK + 0.4 * np.eye(7)[0]

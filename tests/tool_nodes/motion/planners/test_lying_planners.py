@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.scene.files import parse_scene
-from sim.station import Station, StationConfig
 from tests.gen3 import GEN3, NAMED_STATES
-from tool_nodes.geometry import pose
-from tool_nodes.motion.checked_planner import CheckedPlanner, checked
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.planner_wrapper import PlannerWrapper
-from tool_nodes.motion.timing import MOST_SAMPLES, SAMPLE_PERIOD, resampled, time_waypoints
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Box, CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.geometry import pose
+from toolhand.tool_nodes.motion.checked_planner import CheckedPlanner, checked
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.planner_wrapper import PlannerWrapper
+from toolhand.tool_nodes.motion.timing import MOST_SAMPLES, SAMPLE_PERIOD, resampled, time_waypoints
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import Box, CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
 
 PARK = NAMED_STATES["Park"]
 ASIDE = PARK + 0.4 * np.eye(7)[0]

@@ -15,19 +15,19 @@ from moveit_msgs.msg import CollisionObject, MoveItErrorCodes, OrientationConstr
 from shape_msgs.msg import SolidPrimitive
 from trajectory_msgs.msg import JointTrajectoryPoint
 
-from sim.ros.move_group_double import MoveGroupDouble
 from tests.gen3 import ARM_JOINTS, GEN3, GRIPPER_JOINT, NAMED_STATES, TIP_FRAME
 from tests.tool_nodes.motion.planners.over_double import over_double
 from tests.tool_nodes.motion.planners.questions import KINDS, draw_question
-from tool_nodes import registry
-from tool_nodes.camera_checks import BadMessage
-from tool_nodes.geometry import pose
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.planner_wrapper import InterruptedPlanning
-from tool_nodes.registry import Setting
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.calling import Deadlines
-from tool_nodes.ros.moveit_messages import (
+from toolhand.sim.ros.move_group_double import MoveGroupDouble
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.camera_checks import BadMessage
+from toolhand.tool_nodes.geometry import pose
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.planner_wrapper import InterruptedPlanning
+from toolhand.tool_nodes.registry import Setting
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.calling import Deadlines
+from toolhand.tool_nodes.ros.moveit_messages import (
     BOXES,
     HELD,
     POINTS,
@@ -39,7 +39,7 @@ from tool_nodes.ros.moveit_messages import (
     robot_state,
     scene_change,
 )
-from tool_nodes.types import Box, CollisionScene, JointGoal, LinearGoal, PoseGoal
+from toolhand.tool_nodes.types import Box, CollisionScene, JointGoal, LinearGoal, PoseGoal
 
 PARK = NAMED_STATES["Park"]
 ASIDE = PARK + 0.4 * np.eye(7)[0]
@@ -242,7 +242,7 @@ def test_the_planner_needs_a_graph() -> None:
 
 
 def test_missing_messages_are_named_and_where_they_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "tool_nodes.ros.move_group", raising=False)
+    monkeypatch.delitem(sys.modules, "toolhand.tool_nodes.ros.move_group", raising=False)
     monkeypatch.setitem(sys.modules, "moveit_msgs.srv", None)
     with pytest.raises(ToolError, match="needs MoveIt's messages: ") as refused:
         registry.make("planner", "moveit", Setting(node=object()))

@@ -16,14 +16,14 @@ from moveit_msgs.msg import MoveItErrorCodes
 from tests.gen3 import GEN3, NAMED_STATES
 from tests.tool_nodes.motion.planners.fake_moveit_py import LONG_S, installed, moveit_py
 from tests.tool_nodes.motion.planners.tables import PackageDouble
-from tool_nodes import registry
-from tool_nodes.drivers import moveit_py as driver
-from tool_nodes.drivers.moveit_py import MoveItPyPlanner, moveit_parameters
-from tool_nodes.geometry import pose
-from tool_nodes.motion.checked_planner import checked
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Box, CollisionScene, JointGoal, LinearGoal, PoseGoal
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.drivers import moveit_py as driver
+from toolhand.tool_nodes.drivers.moveit_py import MoveItPyPlanner, moveit_parameters
+from toolhand.tool_nodes.geometry import pose
+from toolhand.tool_nodes.motion.checked_planner import checked
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import Box, CollisionScene, JointGoal, LinearGoal, PoseGoal
 
 PARK = NAMED_STATES["Park"]
 ASIDE = PARK + 0.4 * np.eye(7)[0]

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from tests.tool_nodes.motion.planners.worlds import WORLDS, Problem, draw_problem
-from tool_nodes.motion import planner
-from tool_nodes.motion.collision import Checker
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.robot_model import load_robot
-from tool_nodes.motion.scene_model import SceneModel
-from tool_nodes.results import ToolError
-from tool_nodes.types import FloatArray, JointGoal
+from toolhand.tool_nodes.motion import planner
+from toolhand.tool_nodes.motion.collision import Checker
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.robot_model import load_robot
+from toolhand.tool_nodes.motion.scene_model import SceneModel
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.types import FloatArray, JointGoal
 
 GEN3 = load_robot()
 RECHECK = 0.005

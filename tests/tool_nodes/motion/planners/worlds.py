@@ -13,14 +13,14 @@ from itertools import product
 
 import numpy as np
 
-from tool_nodes.geometry import pose, rotation_z, transform
-from tool_nodes.motion.collision import Checker
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.scene_model import SceneModel
-from tool_nodes.results import ToolError, invalid
-from tool_nodes.types import Box, CollisionScene, FloatArray, LinearGoal
+from toolhand.tool_nodes.geometry import pose, rotation_z, transform
+from toolhand.tool_nodes.motion.collision import Checker
+from toolhand.tool_nodes.motion.kinematics import Kinematics
+from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.scene_model import SceneModel
+from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.types import Box, CollisionScene, FloatArray, LinearGoal
 
 _DOWN = np.diag([1.0, -1.0, -1.0])
 """Orientation of a hand that points down, its fingers closing along x."""

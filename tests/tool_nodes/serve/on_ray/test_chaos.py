@@ -20,11 +20,11 @@ import pytest
 
 from tests.tool_nodes.serve.conftest import Running, a_folder
 from tests.tool_nodes.serve.test_requests import frame
-from tool_nodes.results import Cause, ToolError
-from tool_nodes.serve.calling import connect, disconnect
-from tool_nodes.serve.processes import began
-from tool_nodes.serve.status import rows
-from tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.results import Cause, ToolError
+from toolhand.tool_nodes.serve.calling import connect, disconnect
+from toolhand.tool_nodes.serve.processes import began
+from toolhand.tool_nodes.serve.status import rows
+from toolhand.tool_nodes.toolbox.images import SessionImage
 
 YAML = """
 ports:

@@ -19,12 +19,12 @@ import pytest
 
 from tests.sockets import listening, only_loopback
 from tests.tool_nodes.serve.conftest import a_folder
-from tool_nodes.results import Cause, ErrorCode, ToolError
-from tool_nodes.serve import processes, service_file
-from tool_nodes.serve.calling import connect, disconnect
-from tool_nodes.serve.cluster import Keeper, take_down
-from tool_nodes.serve.config import parse_config
-from tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.results import Cause, ErrorCode, ToolError
+from toolhand.tool_nodes.serve import processes, service_file
+from toolhand.tool_nodes.serve.calling import connect, disconnect
+from toolhand.tool_nodes.serve.cluster import Keeper, take_down
+from toolhand.tool_nodes.serve.config import parse_config
+from toolhand.tool_nodes.toolbox.images import SessionImage
 
 TINY = """
 ports: {pointer: {backend: obedient}, quick: {port: pointer, backend: obedient, run: serve}}

@@ -12,13 +12,13 @@ import pytest
 
 from tests.tool_nodes.serve.conftest import Running
 from tests.tool_nodes.serve.test_requests import frame
-from tool_nodes import registry
-from tool_nodes.perception.presets import pixels
-from tool_nodes.registry import Shared
-from tool_nodes.results import Cause, ErrorCode, ToolError
-from tool_nodes.serve.calling import Connection, connect
-from tool_nodes.serve.ports import ServedDepth, ServedPointer
-from tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes import registry
+from toolhand.tool_nodes.perception.presets import pixels
+from toolhand.tool_nodes.registry import Shared
+from toolhand.tool_nodes.results import Cause, ErrorCode, ToolError
+from toolhand.tool_nodes.serve.calling import Connection, connect
+from toolhand.tool_nodes.serve.ports import ServedDepth, ServedPointer
+from toolhand.tool_nodes.toolbox.images import SessionImage
 
 SMALL = SessionImage(np.zeros((8, 8, 3), np.uint8))
 

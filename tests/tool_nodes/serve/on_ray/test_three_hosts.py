@@ -145,10 +145,10 @@ def test_a_third_host_asks_what_is_served_and_collects_rollouts_on_the_workers(h
 
 CALLS = """
 import ray, time
-from sim.scene.generator import generate_scene
-from sim.station import Station
-from tool_nodes.serve.calling import connect
-from tool_nodes.toolbox.images import SessionImage
+from toolhand.sim.scene.generator import generate_scene
+from toolhand.sim.station import Station
+from toolhand.tool_nodes.serve.calling import connect
+from toolhand.tool_nodes.toolbox.images import SessionImage
 served, frame = connect(), Station(generate_scene(3)).camera.capture()
 seen = []
 while seen[-1:] != [3] or len(seen) < 3:

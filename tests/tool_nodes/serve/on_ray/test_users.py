@@ -11,11 +11,6 @@ from typing import Any
 
 import pytest
 
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station, StationConfig
-from sim.tasks.sentences import PAPER_SENTENCES
-from sim.tasks.tasks import paper_task
 from tests.ros.tool_nodes.comparing import Both
 from tests.ros.tool_nodes.conftest import (
     domain,
@@ -27,17 +22,22 @@ from tests.ros.tool_nodes.conftest import (
     station,
 )
 from tests.tool_nodes.serve.conftest import Running, a_folder
-from tool_nodes.perception.presets import PIXELS
-from tool_nodes.ros.calling import Deadlines
-from tool_nodes.ros.remote import remote_toolbox
-from tool_nodes.serve.calling import connect
-from tool_nodes.serve.config import METHODS
-from tool_nodes.serve.status import rows
-from training.env.episode import run_episode
-from training.rollouts.collection import read_rollouts
-from training.rollouts.engine import collect
-from training.rollouts.options import PROCESSES, RAY, WorkerOptions
-from training.rollouts.plan import RolloutPlan, tasks_of
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
+from toolhand.sim.station import Station, StationConfig
+from toolhand.sim.tasks.sentences import PAPER_SENTENCES
+from toolhand.sim.tasks.tasks import paper_task
+from toolhand.tool_nodes.perception.presets import PIXELS
+from toolhand.tool_nodes.ros.calling import Deadlines
+from toolhand.tool_nodes.ros.remote import remote_toolbox
+from toolhand.tool_nodes.serve.calling import connect
+from toolhand.tool_nodes.serve.config import METHODS
+from toolhand.tool_nodes.serve.status import rows
+from toolhand.training.env.episode import run_episode
+from toolhand.training.rollouts.collection import read_rollouts
+from toolhand.training.rollouts.engine import collect
+from toolhand.training.rollouts.options import PROCESSES, RAY, WorkerOptions
+from toolhand.training.rollouts.plan import RolloutPlan, tasks_of
 
 __all__ = ["domain", "executor", "fake_camera", "make_node", "router", "start", "station"]
 

@@ -17,11 +17,11 @@ from openenv.core.harness import MCPHarnessAdapter, ModelStepResult, SessionMCPB
 from openenv.core.llm_client import LLMResponse, ToolCall
 from PIL import Image
 
-from agent_node.policies.scripted.policy import ScriptedPolicy
-from tool_nodes.results import ErrorCode, ToolError
-from training.adapters.episodes import Episodes
-from training.adapters.on_openenv import EpisodeAction, EpisodeClient, EpisodeSessions, server_of
-from training.tasks.kinds import task_document
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.adapters.episodes import Episodes
+from toolhand.training.adapters.on_openenv import EpisodeAction, EpisodeClient, EpisodeSessions, server_of
+from toolhand.training.tasks.kinds import task_document
 
 ROW: dict[str, Any] = {"task": task_document("pick_and_place", 3), "seed": 3}
 SETTINGS = {"protocol": "native", "reward": "stages", "image_size": (160, 120), "timestep": 0.004}

@@ -16,8 +16,8 @@ import transformers
 import trl
 
 from tests.random_qwen import byte_tokenizer, image_processor, picture_ids, random_qwen, rope
-from training.adapters.episodes import Episodes
-from training.tasks.kinds import task_document
+from toolhand.training.adapters.episodes import Episodes
+from toolhand.training.tasks.kinds import task_document
 
 PLAIN = ["<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"]
 """Tokens, but no special ones: what skips special tokens would else find no calls."""

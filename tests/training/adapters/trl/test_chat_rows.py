@@ -5,9 +5,9 @@ import re
 import pytest
 
 from tests.random_qwen import TEMPLATE, byte_tokenizer
-from tool_nodes.results import ErrorCode, ToolError
-from training.adapters.chat_rows import row_of, sentence_rows, unresolved_rows, write_rows
-from training.data.formats.conversation import ChatEntry
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.adapters.chat_rows import row_of, sentence_rows, unresolved_rows, write_rows
+from toolhand.training.data.formats.conversation import ChatEntry
 
 ENTRIES = [
     ChatEntry("system", ("Work the arm.",)),

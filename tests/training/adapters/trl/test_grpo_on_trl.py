@@ -13,12 +13,12 @@ import torch
 import transformers
 
 from tests.random_qwen import byte_tokenizer, text_settings
-from tool_nodes.results import ErrorCode, ToolError
-from training.adapters import own_episodes
-from training.adapters.grpo_on_trl import GrpoSettings, improve_adapter, rollouts
-from training.adapters.own_episodes import EpisodeSettings, OwnEpisode, OwnEpisodeJob, OwnEpisodes, as_rollout
-from training.adapters.rejection import row_of_episode, sample_rows
-from training.tasks.kinds import task_document
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.adapters import own_episodes
+from toolhand.training.adapters.grpo_on_trl import GrpoSettings, improve_adapter, rollouts
+from toolhand.training.adapters.own_episodes import EpisodeSettings, OwnEpisode, OwnEpisodeJob, OwnEpisodes, as_rollout
+from toolhand.training.adapters.rejection import row_of_episode, sample_rows
+from toolhand.training.tasks.kinds import task_document
 
 SMALL = {
     "group_size": 2,

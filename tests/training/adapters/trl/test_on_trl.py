@@ -14,14 +14,14 @@ from datasets import Dataset
 from transformers.utils import get_json_schema
 from trl import GRPOConfig, GRPOTrainer
 
-from agent_node.policies.scripted.policy import ScriptedPolicy
 from tests.training.adapters import twenty
 from tests.training.adapters.trl.conftest import COUNT, ROW, SETTINGS
-from tool_nodes.results import ErrorCode, ToolError
-from training.adapters.episodes import Episodes
-from training.adapters.on_trl import TrlEpisode, environment_factory, hear_answers, step_trainer
-from training.advantages.grpo import grpo
-from training.tasks.kinds import task_from_document
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.adapters.episodes import Episodes
+from toolhand.training.adapters.on_trl import TrlEpisode, environment_factory, hear_answers, step_trainer
+from toolhand.training.advantages.grpo import grpo
+from toolhand.training.tasks.kinds import task_from_document
 
 Reply = list[tuple[str, dict[str, Any]]] | str
 """Calls, or the answer."""

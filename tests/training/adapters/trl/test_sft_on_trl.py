@@ -6,10 +6,10 @@ from dataclasses import asdict
 import pytest
 import transformers
 
-from agent_node.policies.adapters import base_of, write_base
 from tests.random_qwen import byte_tokenizer, text_settings
-from tool_nodes.results import ErrorCode, ToolError
-from training.adapters.sft_on_trl import LoraSettings, first_tokens, train_adapter
+from toolhand.agent_node.policies.adapters import base_of, write_base
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.adapters.sft_on_trl import LoraSettings, first_tokens, train_adapter
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_a_training_that_was_broken_off_goes_on_to_the_same_numbers(base, tmp_pa
             raise KeyboardInterrupt
 
     monkeypatch.setattr(transformers.TrainerCallback, "on_step_end", power_cut)
-    from training.adapters import sft_on_trl
+    from toolhand.training.adapters import sft_on_trl
 
     kept = sft_on_trl.callbacks
     monkeypatch.setattr(sft_on_trl, "callbacks", lambda *given: [*kept(*given), transformers.TrainerCallback()])

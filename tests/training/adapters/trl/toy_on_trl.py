@@ -24,7 +24,7 @@ from tests.training.adapters.toy import (
     ToyTask,
     form_examples,
 )
-from training.adapters.environments import require_engine
+from toolhand.training.adapters.environments import require_engine
 
 _CALL, _CALLED, _END = '<tool_call>\n{"name": "ask", "arguments": {"tool": "', '"}}\n</tool_call>', "<|im_end|>"
 _MARKS = (_END, "<user>", "<assistant>", "<tool>", _CALL, _CALLED, "says ", "nothing")
@@ -86,7 +86,7 @@ def train_toy_on_trl(seed: int = 0, iterations: int = 10, groups: int = 8) -> tu
     from tokenizers import Tokenizer, models
     from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
-    from training.adapters.on_trl import step_trainer
+    from toolhand.training.adapters.on_trl import step_trainer
 
     torch.manual_seed(seed)
     words = Tokenizer(models.WordLevel({"<pad>": 0, "<unk>": 1}, unk_token="<unk>"))

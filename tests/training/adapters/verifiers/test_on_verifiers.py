@@ -14,10 +14,10 @@ import verifiers.v1 as vf
 from verifiers.v1.utils.loaders import load_environment, resolve_env_config
 
 from tests.training.adapters import twenty
-from tool_nodes.results import ErrorCode, ToolError
-from training.adapters import on_verifiers
-from training.adapters.episodes import Episodes
-from training.tasks.kinds import task_document
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.adapters import on_verifiers
+from toolhand.training.adapters.episodes import Episodes
+from toolhand.training.tasks.kinds import task_document
 
 SETTINGS = {"backend": "mock", "image_size": [320, 240], "turns": 4}
 LOOK = ("robot__capture_image", {})
@@ -151,7 +151,7 @@ def test_a_rollout_that_has_no_score_fails_and_has_no_reward(
     def broken(self: Any) -> Any:
         raise ToolError(code, "The simulator is gone.")
 
-    monkeypatch.setattr("training.env.session.EpisodeSession.score", broken)
+    monkeypatch.setattr("toolhand.training.env.session.EpisodeSession.score", broken)
     trace = play(environment(), model, [ANSWER])
     assert not trace.ok
     assert "The simulator is gone." in trace.errors[-1].message

@@ -11,11 +11,11 @@ from verl.tools.tool_registry import load_all_tools
 from verl.utils.config import omega_conf_to_dataclass
 from verl.utils.dataset.rl_dataset import RLHFDataset
 
-from training.adapters import on_verl
-from training.adapters.episodes import Episodes
-from training.adapters.verl_files import overrides, write_files
-from training.rollouts.plan import tasks_of
-from training.tasks.kinds import task_document
+from toolhand.training.adapters import on_verl
+from toolhand.training.adapters.episodes import Episodes
+from toolhand.training.adapters.verl_files import overrides, write_files
+from toolhand.training.rollouts.plan import tasks_of
+from toolhand.training.tasks.kinds import task_document
 
 SETTINGS = {"backend": "mock", "image_size": [320, 240], "turns": 4}
 

@@ -11,13 +11,13 @@ import torch
 from verl.experimental.agent_loop.agent_loop import DictConfigWrap, ToolListWrap
 from verl.utils.dataset.rl_dataset import RLHFDataset
 
-from agent_node.protocol import load_protocol
 from tests.training.adapters import twenty
-from tool_nodes.results import ErrorCode, ToolError
-from training.adapters import on_verl
-from training.adapters.episodes import Episodes
-from training.adapters.verl_files import tool_config
-from training.tasks.kinds import task_document
+from toolhand.agent_node.protocol import load_protocol
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.adapters import on_verl
+from toolhand.training.adapters.episodes import Episodes
+from toolhand.training.adapters.verl_files import tool_config
+from toolhand.training.tasks.kinds import task_document
 
 SETTINGS = {"backend": "mock", "image_size": [320, 240], "turns": 4}
 ROW = {"extra_info": {"task": task_document("point", 5), "seed": 5}, "session_id": 2}
@@ -182,7 +182,7 @@ def test_a_rollout_that_has_no_score_gives_no_output(
     def broken(self: Any) -> Any:
         raise ToolError(code, "The simulator is gone.")
 
-    monkeypatch.setattr("training.env.session.EpisodeSession.score", broken)
+    monkeypatch.setattr("toolhand.training.env.session.EpisodeSession.score", broken)
     server = scripted([ANSWER])
     assert run(loop_of(on_verl.EpisodeLoop, config, server, tokenizer, processor)) == []
 

@@ -25,12 +25,12 @@ from verl.trainer.ppo.v1.agent_loop_tq import AgentLoopWorkerTQ
 from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer, ReplayBufferAsync
 from verl.utils.dataset.rl_dataset import RLHFDataset
 
-from agent_node.policy import Message
-from tool_nodes.results import ErrorCode, ToolError
-from training.adapters import on_verl_trainer
-from training.adapters.turns import TokenRollout, or_gigpo_tokens, turn_document
-from training.env.session import EpisodeSession
-from training.tasks.kinds import task_document
+from toolhand.agent_node.policy import Message
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.adapters import on_verl_trainer
+from toolhand.training.adapters.turns import TokenRollout, or_gigpo_tokens, turn_document
+from toolhand.training.env.session import EpisodeSession
+from toolhand.training.tasks.kinds import task_document
 
 SETTINGS = {"backend": "mock", "image_size": [320, 240], "turns": 4}
 LOOK = '<tool_call>{"name": "robot.capture_image", "arguments": {}}</tool_call>'
@@ -69,7 +69,7 @@ def worker(config: Any, tokenizer: Any, processor: Any, queue: None, tmp_path: A
     """verl's worker without the model files that its constructor reads."""
     import verl.experimental.agent_loop.agent_loop as loops
 
-    target = "training.adapters.on_verl.EpisodeLoop"
+    target = "toolhand.training.adapters.on_verl.EpisodeLoop"
     loops._agent_loop_registry["toolhand"] = OmegaConf.create({"_target_": target, "settings": SETTINGS})
     kind = AgentLoopWorkerTQ.__ray_metadata__.modified_class
     made = kind.__new__(kind)
@@ -204,7 +204,7 @@ def test_the_trainer_is_verls_synchronous_one_with_its_buffer(compose_config: An
 
 def test_verl_loads_the_trainer_by_an_environment_variable() -> None:
     program = "import verl; from verl.trainer.ppo.v1 import get_trainer_cls; print(get_trainer_cls('or_gigpo_sync'))"
-    variables = os.environ | {"VERL_USE_EXTERNAL_MODULES": "training.adapters.on_verl_trainer"}
+    variables = os.environ | {"VERL_USE_EXTERNAL_MODULES": "toolhand.training.adapters.on_verl_trainer"}
     done = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, text=True, timeout=300)
     assert "OrGigpoTrainer" in done.stdout, done.stderr
 

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from agent_node.policies.options import PolicyOptions
-from agent_node.protocol import load_protocol, protocol_names
 from tests.random_qwen import TOOL_TEMPLATE, byte_tokenizer, image_processor, random_qwen, rope
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.protocol import load_protocol, protocol_names
 
 READY_S = 1200.0
 """Longest start [s]; it takes one minute on two idle cores."""
@@ -115,7 +115,7 @@ ENVIRONMENT = {
 
 @pytest.fixture(scope="session")
 def schemas() -> list[dict[str, Any]]:
-    from toolhand.options import named_station
+    from toolhand.cli.options import named_station
 
     found: list[dict[str, Any]] = named_station("example").toolbox.schemas()
     return found

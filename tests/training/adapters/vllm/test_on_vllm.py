@@ -18,21 +18,21 @@ import pytest
 import torch
 import transformers
 
-from agent_node.conversation_settings import ConversationSettings
-from agent_node.policies.guide import Guide
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.registry import make_policy
-from agent_node.policy import Message
-from agent_node.protocol import Protocol, load_protocol, protocol_names
-from sim.station import StationConfig
 from tests.training.adapters.vllm.conftest import Served
-from tool_nodes.results import ErrorCode, ToolError
-from training.env.environment import Environment
-from training.rollouts.collection import read_rollouts
-from training.rollouts.engine import collect
-from training.rollouts.options import WorkerOptions
-from training.rollouts.plan import RolloutPlan
-from training.tasks.kinds import make_task, task_document
+from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.policies.guide import Guide
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.registry import make_policy
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import Protocol, load_protocol, protocol_names
+from toolhand.sim.station import StationConfig
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.training.env.environment import Environment
+from toolhand.training.rollouts.collection import read_rollouts
+from toolhand.training.rollouts.engine import collect
+from toolhand.training.rollouts.options import WorkerOptions
+from toolhand.training.rollouts.plan import RolloutPlan
+from toolhand.training.tasks.kinds import make_task, task_document
 
 SPACETOOLS, NATIVE = load_protocol("spacetools"), load_protocol("native")
 TASK = make_task("pick", seed=3)

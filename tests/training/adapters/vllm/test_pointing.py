@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.images import SessionImage
 
 if TYPE_CHECKING:
     from tests.training.adapters.vllm.conftest import Served
 
-adapter = pytest.importorskip("tool_nodes.models.pointing_server")
+adapter = pytest.importorskip("toolhand.tool_nodes.models.pointing_server")
 
 
 @pytest.mark.parametrize("name", ["PointingServer", "RoboRefer"])

@@ -14,13 +14,13 @@ import pytest
 import torch
 import transformers
 
-from agent_node.policies.options import PolicyOptions
-from agent_node.policies.registry import make_policy
-from agent_node.policies.smollm2 import default_folder
-from agent_node.policies.transformers_chat import TransformersChat
-from agent_node.policy import Message
-from agent_node.protocol import load_protocol
 from tests.training.adapters.vllm.conftest import Served, serving
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.policies.registry import make_policy
+from toolhand.agent_node.policies.smollm2 import default_folder
+from toolhand.agent_node.policies.transformers_chat import TransformersChat
+from toolhand.agent_node.policy import Message
+from toolhand.agent_node.protocol import load_protocol
 
 CONTEXT = 8192
 """Of the model [tokens]."""

@@ -1,0 +1,210 @@
+"""The commands of `toolhand` and where they are; only the module of the one that is run is loaded."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class CliCommand:
+    """A function, or a dataclass of options, whose signature and docstring are its help.
+
+    Attributes:
+        target: Where it is, as "module:name"; it returns the exit status.
+        told: Its summary where its docstring is made when its module is loaded.
+    """
+
+    target: str
+    told: str = ""
+
+    @property
+    def summary(self) -> str:
+        """First paragraph of its docstring, read from the file: its module is not loaded."""
+        if self.told:
+            return self.told
+        module, _, name = self.target.partition(":")
+        source = _file_of(module).read_text(encoding="utf-8")
+        function = re.search(rf"^(?:def|class) {name}\(.*?(?=^[\w@#]|\Z)", source, re.MULTILINE | re.DOTALL)
+        documentation = ast.get_docstring(ast.parse(function[0]).body[0]) if function else None  # type: ignore[arg-type]
+        return " ".join((documentation or "").partition("\n\n")[0].split())
+
+    def load(self) -> Callable[..., int]:
+        """The function; its module is imported now."""
+        module, _, name = self.target.partition(":")
+        function: Callable[..., int] = getattr(import_module(module), name)
+        return function
+
+
+def _file_of(module: str) -> Path:
+    """Where a module is; unlike `importlib.util.find_spec` without loading the packages that it lies in."""
+    origin: str | None = None
+    name, folders = "", None
+    for part in module.split("."):
+        name = f"{name}.{part}".lstrip(".")
+        found = (finder.find_spec(name, folders) for finder in sys.meta_path)
+        spec = next((spec for spec in found if spec is not None), None)
+        if spec is None:
+            raise ModuleNotFoundError(f"There is no {name}.")
+        origin, folders = spec.origin, spec.submodule_search_locations
+    return Path(origin or "")
+
+
+@dataclass(frozen=True)
+class Program(CliCommand):
+    """A function that parses its own arguments, as ros2 does or faster, and prints its own errors."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Commands below a word of their own, such as `toolhand bench grasp`.
+
+    Attributes:
+        summary: Purpose of the group.
+        commands: Commands of the group by their names.
+    """
+
+    summary: str
+    commands: Mapping[str, CliCommand]
+
+
+class _Benchmarks(Mapping[str, CliCommand]):
+    """A command for each file of `bench/commands`: its class `Options`; none is imported to be listed."""
+
+    @functools.cached_property
+    def _found(self) -> dict[str, CliCommand]:
+        names = sorted(file.stem for file in _file_of("toolhand.bench.commands").parent.glob("[a-z]*.py"))
+        return {name: CliCommand(f"toolhand.bench.commands.{name}:Options") for name in names}
+
+    def __getitem__(self, name: str) -> CliCommand:
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+BENCHMARKS: Mapping[str, CliCommand] = _Benchmarks()
+
+DATA = {
+    "export": CliCommand("toolhand.cli.data:data_export"),
+    "synth": CliCommand("toolhand.cli.data_synth:data_synth"),
+    "show": CliCommand("toolhand.cli.data:data_show"),
+    "lerobot": CliCommand("toolhand.cli.data:data_lerobot"),
+}
+
+_WRITTEN = "Write everything that a machine with GPUs needs to train a model by the recipe of {}."
+
+TRAIN = {
+    "dirl": CliCommand("toolhand.cli.train_recipe:train_dirl"),
+    **{
+        name: CliCommand(f"toolhand.cli.train_recipe:train_{name}", _WRITTEN.format(paper))
+        for name, paper in (("peria", "PERIA"), ("evic", "E-ViC"), ("last", "LAST"))
+    },
+}
+
+COMMANDS: Mapping[str, CliCommand | Group] = {
+    "run": CliCommand("toolhand.cli.run:run"),
+    "talk": CliCommand("toolhand.cli.talk:talk"),
+    "dialogue": Group(
+        "Show and forget what robots remember of their dialogues.",
+        {
+            "show": CliCommand("toolhand.cli.dialogue:dialogue_show"),
+            "forget": CliCommand("toolhand.cli.dialogue:dialogue_forget"),
+        },
+    ),
+    "runs": CliCommand("toolhand.cli.runs:runs"),
+    "open": CliCommand("toolhand.cli.open:open_run"),
+    "replay": CliCommand("toolhand.cli.replay:replay"),
+    "view": CliCommand("toolhand.cli.view:view"),
+    "scene": CliCommand("toolhand.cli.scene:scene"),
+    "objects": CliCommand("toolhand.cli.object_folder:objects"),
+    "tools": CliCommand("toolhand.cli.tools:tools"),
+    "call": CliCommand("toolhand.cli.tools:call"),
+    "mock": Group(
+        "Make data sets for the mock robot.",
+        {
+            "record": CliCommand("toolhand.cli.mock:mock_record"),
+            "import": CliCommand("toolhand.cli.mock:mock_import"),
+        },
+    ),
+    "mcp": CliCommand("toolhand.cli.mcp:mcp"),
+    "approve": CliCommand("toolhand.cli.approve:approve"),
+    "console": CliCommand("toolhand.cli.console:console"),
+    "calibrate": Group(
+        "Find where a camera is, by pictures of a printed board.",
+        {
+            "board": CliCommand("toolhand.cli.calibrate:calibrate_board"),
+            "run": CliCommand("toolhand.cli.calibrate:calibrate_run"),
+            "record": CliCommand("toolhand.cli.calibrate:calibrate_record"),
+            "check": CliCommand("toolhand.cli.calibrate:calibrate_check"),
+        },
+    ),
+    "doctor": CliCommand("toolhand.cli.doctor:doctor"),
+    "completion": CliCommand("toolhand.cli.completion:completion"),
+    "rollouts": Group(
+        "Collect rollouts of a policy for reinforcement learning, and look at them.",
+        {
+            "collect": CliCommand("toolhand.cli.rollouts_collect:rollouts_collect"),
+            "show": CliCommand("toolhand.cli.rollouts:rollouts_show"),
+            "branch": CliCommand("toolhand.cli.rollouts:rollouts_branch"),
+            "measure": CliCommand("toolhand.cli.rollouts:rollouts_measure"),
+            "group": CliCommand("toolhand.cli.rollouts:rollouts_group"),
+        },
+    ),
+    "robot": Group(
+        "Take a robot to other planners and simulators.",
+        {
+            "export": CliCommand("toolhand.cli.robot_export:robot_export"),
+        },
+    ),
+    "data": Group("Make training data of rollouts, and look at it.", DATA),
+    "bench": Group(
+        "Measure success, perception and speed over many random scenes.",
+        BENCHMARKS,
+    ),
+    "train": Group("Train a policy by a paper's recipe, here or on GPUs.", TRAIN),
+    "models": Group(
+        "Make folders of language models that come in packages; nothing is downloaded.",
+        {
+            "fetch": CliCommand("toolhand.cli.models:models_fetch"),
+        },
+    ),
+    "engines": Group(
+        "Make the environments of TRL, verl and others that can train on the episodes of this project, and of Open3D.",
+        {
+            "list": CliCommand("toolhand.cli.engines:engines_list"),
+            "make": CliCommand("toolhand.cli.engines:engines_make"),
+        },
+    ),
+    "serve": Group(
+        "Serve backends on a Ray cluster, for many conversations at once.",
+        {
+            "up": CliCommand("toolhand.cli.serve:serve_up"),
+            "join": CliCommand("toolhand.cli.serve:serve_join"),
+            "status": CliCommand("toolhand.cli.serve:serve_status"),
+            "down": CliCommand("toolhand.cli.serve:serve_down"),
+        },
+    ),
+    "up": Program("toolhand.cli.up:main"),
+    "stop": Program("toolhand.cli.stop:main"),
+    "ros": Program("toolhand.cli.ros:main"),
+}
+
+
+def every(commands: Mapping[str, Any] = COMMANDS) -> list[CliCommand]:
+    """All commands, those of groups too."""
+    return [
+        command
+        for entry in commands.values()
+        for command in (every(entry.commands) if isinstance(entry, Group) else [entry])
+    ]

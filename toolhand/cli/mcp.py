@@ -1,0 +1,101 @@
+"""`toolhand mcp`: the toolbox for any client of the Model Context Protocol."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from toolhand.agent_node.console.options import Unprefixed
+from toolhand.agent_node.console.terminal import INTERRUPTED, say
+from toolhand.agent_node.mcp.settings import DEFAULT_HTTP, HttpOptions
+from toolhand.cli.options import DEFAULT_STATION, StationOptions, ToolboxRole
+from toolhand.tool_nodes.extras import install_extra
+from toolhand.tool_nodes.results import invalid, unavailable
+
+if TYPE_CHECKING:
+    from toolhand.agent_node.mcp.sessions import SharedRobot
+
+EXTRA = "The MCP server needs the extra mcp."
+
+McpApproval = Annotated[
+    Literal["auto", "ask-motion", "dry-run"],
+    tyro.conf.arg(
+        help='"auto" runs motions at once, "dry-run" only plans them; with "ask-motion" none runs that nobody approved.'
+    ),
+]
+McpTransport = Annotated[
+    Literal["stdio", "http"],
+    tyro.conf.arg(help='"stdio" serves the program that starts this one, "http" any client on this machine.'),
+]
+
+
+def mcp(
+    options: Unprefixed[StationOptions] = DEFAULT_STATION,
+    transport: McpTransport = "stdio",
+    role: ToolboxRole = "operator",
+    approval: McpApproval = "auto",
+    http: Unprefixed[HttpOptions] = DEFAULT_HTTP,
+) -> int:
+    """Offer the tools to clients of the Model Context Protocol, until stdin ends or Ctrl-C, which stops the arm.
+
+    Over stdio there is one client. Over HTTP each session has its own variables and pictures, and the address and a
+    token that clients must send are printed; only programs on this machine can connect. With the tool `say` a client
+    speaks to the robot as an operator does. With --approval ask-motion every motion is asked about at this terminal;
+    over stdio there is none, and nothing moves.
+    """
+    if transport == "stdio" and replace(http, idle_s=DEFAULT_HTTP.idle_s) != DEFAULT_HTTP:
+        raise invalid("port, token, host and origin are for --transport http only.")
+    try:
+        from toolhand.agent_node.mcp.http import HttpSettings, serve_http
+        from toolhand.agent_node.mcp.server import serve_stdio
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith(("toolhand.agent_node", "toolhand.tool_nodes")):
+            raise
+        raise unavailable(EXTRA, f"Install it with: {install_extra('mcp')}") from error
+    shared = _shared_robot(options, role, approval)
+    if transport == "stdio":
+        ended_by = serve_stdio(shared)
+    else:
+        ended_by = serve_http(shared, HttpSettings(**vars(http)), _announce)
+    return INTERRUPTED if ended_by == signal.SIGINT else 0
+
+
+def _announce(address: str, token: str) -> None:
+    say(f"Serving MCP at {address}; Ctrl-C ends it.")
+    if token:
+        say(f"Clients must send the header  Authorization: Bearer {token}")
+
+
+def _shared_robot(options: StationOptions, role: Literal["operator", "observer"], approval: str) -> SharedRobot:
+    """The robot that the command line describes, for any number of conversations."""
+    from toolhand.agent_node.console.approve import TerminalApprover
+    from toolhand.agent_node.dialogue.skills import SUITES
+    from toolhand.agent_node.mcp.sessions import SharedRobot
+    from toolhand.sim.station import Station
+    from toolhand.tool_nodes.motion.guard import MotionGuard, parse_mode
+    from toolhand.tool_nodes.toolbox.toolbox import Toolbox, ToolSpec
+    from toolhand.tool_nodes.tools.spacetools.robot import CameraTools
+    from toolhand.tool_nodes.tools.suites import parse_suites
+
+    if options.station == "mock" and approval != "auto":
+        raise invalid("The mock robot moves nothing that could be approved.")
+    guard = MotionGuard(parse_mode(approval), TerminalApprover(interrupted=lambda: shared.interrupted))
+    station = options.make(role, guard, lambda stage: shared.enter(stage))
+    toolbox = station.toolbox
+
+    class Theirs:
+        """The tools of the other suites, which look at pictures and take none."""
+
+        def tool_specs(self) -> list[ToolSpec]:
+            return list(toolbox.specs.values())
+
+    looking = "spacetools" in parse_suites(options.suite)
+    shared = SharedRobot(
+        toolbox if looking else Toolbox([CameraTools(station.camera), Theirs()]),
+        getattr(station, "arm", None),  # the mock robot has none
+        station.new_toolbox(SUITES) if looking and role == "operator" and isinstance(station, Station) else None,
+    )
+    return shared

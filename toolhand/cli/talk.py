@@ -1,0 +1,199 @@
+"""`toolhand talk`: a prompt at the terminal that stays, for one dialogue with one robot."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from toolhand.agent_node.console.narration import Narrator, say_missing
+from toolhand.agent_node.console.options import Unprefixed
+from toolhand.agent_node.console.terminal import Interrupt, plain, tell
+from toolhand.agent_node.dialogue.acts import Deed, FollowUp, Refused
+from toolhand.agent_node.dialogue.clauses import parse_problem
+from toolhand.agent_node.dialogue.dialogue import Dialogue, DialogueTurn
+from toolhand.agent_node.dialogue.memory import ANSWER_WITHIN_S, OperatorMemory, RobotMemory
+from toolhand.agent_node.dialogue.memory_file import FOLDER, MemoryFile
+from toolhand.agent_node.dialogue.reading import read
+from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.events import ignore
+from toolhand.agent_node.policies.scripted.unable import nothing_to_stop
+from toolhand.agent_node.policy import Policy
+from toolhand.agent_node.runs.folder import Unwritten, time_now
+from toolhand.cli.prompt import listen
+from toolhand.cli.repeating import command_line, recorded
+from toolhand.cli.run_command import RunCommand, TalkCommand
+from toolhand.tool_nodes.language.stopping import is_stop
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.version import version
+
+_LATE_S = 0.5
+"""So much after a question is too old the prompt says that it is closed [s]."""
+
+
+def talk(command: Unprefixed[TalkCommand]) -> int:
+    """Speak with the simulated robot at a prompt that stays, until "exit", the end of the input, or Ctrl-C twice.
+
+    It remembers what it asked, holds and did, so that "the left one", "put it back" and "undo" mean something. Each
+    sentence has a folder and a report as with `toolhand run`, questions too; --keep-runs N deletes older ones. Ctrl-C
+    stops the arm.
+    """
+    from toolhand.tool_nodes.motion.packages import use_packages
+
+    command.require_fit()
+    if command.transport == "ros":
+        from toolhand.cli.talk_over_ros import talk_over_ros
+
+        return talk_over_ros(command)
+    use_packages(command.package_path)
+    narrator = Narrator()
+    robot, operator = RobotMemory(), OperatorMemory()
+    path = command.runs_dir / FOLDER / f"talk-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.json"
+    session = _Talk(command, narrator, robot, operator, (MemoryFile(path, robot, operator),))
+    tell(plain(f'Speaking with the robot of scene {command.scene}. "help" says what it can do, "exit" leaves.'))
+    try:
+        return listen(session.answer, session.is_hit, session.brake)
+    finally:
+        path.unlink(missing_ok=True)  # kept as long as the session
+        with contextlib.suppress(OSError):
+            path.parent.rmdir()
+
+
+def run_in_process(
+    command: RunCommand, narrator: Narrator, about: Mapping[str, Any], interrupt: Interrupt
+) -> dict[str, Any]:
+    """Carry out one sentence, and what it becomes where it asks for several things or for none.
+
+    Args:
+        command: The options.
+        narrator: Reporter of every event and of the end.
+        about: Further entries of the result.
+        interrupt: Is bound to the arm.
+
+    Returns:
+        The result of the only command; of several, the outcome, and their results as `runs`.
+    """
+    from toolhand.cli.run_in_process import run_in_process as run_one
+
+    parts = read(command.text)
+    if is_stop(command.text) and parts[0].act == FollowUp("stop", parts[0].said):
+        refused = nothing_to_stop(f'"{plain(command.text)}"')
+        return run_one(command, narrator, about, interrupt, Refused(refused.code, str(refused)))
+    if len(parts) == 1 and isinstance(parts[0].act, Deed | FollowUp):
+        return run_one(command, narrator, about, interrupt)
+    if len(parts) == 1 and isinstance(parts[0].act, Refused):
+        return run_one(command, narrator, about, interrupt, parts[0].act)
+    session = _Talk(command, narrator, RobotMemory(), OperatorMemory(), (), about, interrupt)
+    narrator.header(command.text, about)
+    turn = session.hear(command.text)
+    result = {
+        "task": command.text,
+        "answer": turn.answer,
+        "success": turn.success,
+        "truth": None,
+        "error_code": turn.error_code,
+        "tool_calls": sum(episode.tool_calls for episode in turn.episodes),
+        "turns": sum(len(episode.turns) for episode in turn.episodes),
+    }
+    if not (len(turn.episodes) == 1 and turn.answer == turn.episodes[0].answer):
+        narrator.line(f"\n{turn.answer}")
+    return result | dict(about) | {"runs": session.results}
+
+
+class _Talk:
+    """One dialogue with a simulated station, at the terminal.
+
+    Attributes:
+        results: Result of every command of the last utterance.
+    """
+
+    def __init__(
+        self,
+        command: RunCommand,
+        narrator: Narrator,
+        robot: RobotMemory,
+        operator: OperatorMemory,
+        kept: tuple[MemoryFile, ...],
+        about: Mapping[str, Any] | None = None,
+        interrupt: Interrupt | None = None,
+    ) -> None:
+        from toolhand.cli.run_in_process import ProcessSession
+
+        self._command, self._narrator, self._about = command, narrator, about
+        self._interrupt = interrupt
+        told = about is not None  # at the prompt answers are shown, and the steps that lead to them are in the report
+        listener = narrator.hear if told else ignore
+        self._session = ProcessSession(command, narrator, interrupt or Interrupt(), listener, summarizes=told)
+        self._dialogue = Dialogue(
+            self._carry_out,
+            robot,
+            operator,
+            tell=narrator.line,
+            stopped=lambda: self._session.interrupt.is_hit(),
+            check=parse_problem if command.policy == "scripted" else lambda text: None,
+            kept=kept,
+            protocol=self._session.protocol,
+        )
+        self._sentence = self._session.sentence("")
+        self.results: list[dict[str, Any]] = []
+
+    def hear(self, words: str) -> DialogueTurn:
+        """What comes of an utterance; Ctrl-C stops the arm meanwhile."""
+        self.results = []
+        if self.is_hit():
+            self._dialogue.note_stop()
+        self._session.interrupt = interrupt = self._interrupt or Interrupt()
+        arm = self._session.station.arm
+        if self._interrupt is None:
+            arm.reset_stop()  # of the utterance before: the person who stopped it speaks again
+        self._sentence = self._session.sentence(words)
+        missing = Unwritten()
+        try:
+            with interrupt:
+                interrupt.bind(arm.stop)
+                turn = self._dialogue.say(words)
+            again = command_line(self._command, words)
+            with missing.noted():
+                self._sentence.end(turn.answer, turn.success, turn.error_code, again)
+        finally:
+            self._sentence.close()
+            say_missing(missing.reasons)
+        return turn
+
+    def is_hit(self) -> bool:
+        """Ctrl-C was typed while the last words were carried out."""
+        return self._session.interrupt.is_hit()
+
+    def brake(self) -> None:
+        """Stop the arm, as Ctrl-C does."""
+        self._session.interrupt.brake()
+        tell("Stopping: the arm holds its position.")
+
+    def answer(self, line: str) -> None:
+        """Say what comes of a line, and what goes wrong in one sentence."""
+        try:
+            turn = self.hear(line)
+        except ToolError as error:
+            tell(plain(f"{error.code}: {error}"))
+            return
+        tell(plain(turn.answer))
+        if turn.question is not None:
+            timer = threading.Timer(ANSWER_WITHIN_S + _LATE_S, self._close_question)
+            timer.daemon = True
+            timer.start()
+
+    def _close_question(self) -> None:
+        closed = self._dialogue.close_old_question()
+        if closed:
+            tell(f"\n{closed}")
+
+    def _carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
+        own = {"began": time_now(), "version": version()}
+        about = dict(self._about if self._about is not None else recorded(self._command) | own)
+        about["command"] = command_line(self._command, sentence)
+        episode, result = self._session.carry_out(sentence, about, policy, memory, self._sentence)
+        self.results += [result] if result is not None else []
+        return episode
