@@ -9,7 +9,8 @@ from typing import Any, get_args
 import pytest
 
 from toolhand.bench import shared_graph
-from toolhand.bench.manipulation import DriverName, EpisodeOptions
+from toolhand.bench.commands.manipulation import DriverName
+from toolhand.bench.manipulation import EpisodeOptions
 from toolhand.bench.shared_graph import SharedGraph
 from toolhand.sim.ros.driver import DRIVERS
 from toolhand.sim.scene.files import named_scene
